@@ -1,0 +1,44 @@
+// Files and folders.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "mfl/base/result.h"
+
+namespace mfl {
+
+// The whole file. Errors are kBadData and name the path and the system's reason.
+Result<std::string> read_file(const std::filesystem::path& path);
+
+// All or nothing: written beside the target, synced, then renamed over it. Errors are kRunFailed.
+Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
+
+// Makes the folder and its parents. Errors are kRunFailed.
+Result<void> make_folder(const std::filesystem::path& path);
+
+// $MFL_CACHE, else $XDG_CACHE_HOME/mfl, else ~/.cache/mfl. For downloaded data; may be deleted at any time.
+std::filesystem::path cache_folder();
+
+// $MFL_STORE, else $XDG_DATA_HOME/mfl/runs.db, else ~/.local/share/mfl/runs.db.
+std::filesystem::path default_store_path();
+
+// A fresh folder that is removed with all it holds when the object goes.
+class TempFolder {
+ public:
+  // Inside `parent`, or the system's temporary folder when empty.
+  static Result<TempFolder> make(const std::filesystem::path& parent = {});
+  TempFolder(TempFolder&& other) noexcept;
+  TempFolder& operator=(TempFolder&& other) noexcept;
+  ~TempFolder();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit TempFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+}  // namespace mfl

@@ -1,0 +1,39 @@
+// Counter-based randomness: what is drawn depends on (seed, purpose, round, node) and on nothing else,
+// so it is the same on any thread, rank or machine and needs no saved position.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace mfl {
+
+// What a stream is for. Values are part of the numerics contract: never renumber.
+enum class Purpose : std::uint64_t {
+  kTakeTrain = 1,
+  kTakeTest = 2,
+  kPartition = 3,
+  kSynthetic = 4,
+};
+
+// A stream of Philox4x64-10. Not thread-safe; make one wherever it is needed.
+class Stream {
+ public:
+  Stream(std::uint64_t seed, Purpose purpose, std::uint64_t round = 0, std::uint64_t node = 0);
+
+  std::uint64_t next();
+  double uniform();                             // [0, 1), 53 random bits
+  std::uint64_t below(std::uint64_t bound);     // [0, bound) without bias; bound > 0
+  double normal();                              // mean 0, variance 1
+
+ private:
+  std::uint64_t seed_, purpose_, round_, node_;
+  std::uint64_t block_ = 0;
+  std::uint64_t buffer_[4] = {};
+  unsigned used_ = 4;
+};
+
+// A random permutation of 0..n-1 (Fisher-Yates).
+std::vector<std::uint32_t> permutation(std::size_t n, Stream stream);
+
+}  // namespace mfl

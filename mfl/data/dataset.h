@@ -1,0 +1,51 @@
+// Samples as they came: bytes stay bytes, sparse stays sparse.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "mfl/base/vectors.h"
+
+namespace mfl {
+
+// Row-major, rows x columns.
+template <class X>
+struct DenseRows {
+  std::vector<X> values;
+};
+
+// Compressed rows: row r holds entries starts[r] .. starts[r+1]; columns ascend inside a row.
+template <class X>
+struct SparseRows {
+  std::vector<std::uint64_t> starts;
+  std::vector<std::uint32_t> columns;
+  std::vector<X> values;
+};
+
+using Features = std::variant<DenseRows<std::uint8_t>, DenseRows<float>, DenseRows<double>,
+                              SparseRows<float>, SparseRows<double>>;
+
+// The value of a feature is scale * stored number. `labels` are the classes or targets of the source,
+// before any task turns them into what a model trains on. Read-only once made, so safe to share.
+struct Dataset {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  double scale = 1;
+  Features features;
+  std::vector<double> labels;
+};
+
+// The rows named, in the order named.
+Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows);
+
+// Floating features converted to the precision of the run (bytes stay bytes). Moves when there is nothing to do.
+Dataset with_precision(Dataset data, Precision precision);
+
+// SHA-256 (hex) of shape, scale, features and labels: two equal digests are the same data.
+std::string data_digest(const Dataset& data);
+
+}  // namespace mfl
