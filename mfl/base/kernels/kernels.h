@@ -1,0 +1,92 @@
+// The arithmetic that training spends its time in, written once for every vector width.
+//
+// The shape of every sum is fixed, so each kernel set gives the same bits:
+//   margin      z_r = scale * tree(acc),  acc[j mod L] = fma(x_rj, w_j, acc[j mod L]) for ascending j,
+//               L = 16 virtual lanes for f32 and 8 for f64; tree adds the upper half of the lanes to the lower
+//               half until one is left.
+//   gradient    g_j = fma(c_r, x_rj, g_j) for ascending r inside a block of rows.
+//   losses      summed in f64, eight rows at a time, for ascending r inside a block of rows.
+// A zero feature or a zero coefficient adds exactly nothing, so it may be skipped: sparse and dense rows of the
+// same numbers give the same bits. Blocks of kRowBlock rows are added in their order by the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace mfl {
+
+inline constexpr std::size_t kRowBlock = 256;
+
+// The loss of a sample as a function of its margin z and target y.
+enum class Loss {
+  kHinge,         // max(0, 1 - y z) / 2
+  kSquaredHinge,  // max(0, 1 - y z)^2 / 2
+  kSquared,       // (y - z)^2 / 2
+  kLogistic,      // softplus(z) - y z
+};
+
+enum class RowKind { kBytes, kDense, kSparse };
+
+// Consecutive rows of a data set, in the form kernels read. A value is scale * stored number.
+template <class T>
+struct RowBlock {
+  RowKind kind = RowKind::kDense;
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  T scale = 1;
+  const std::uint8_t* bytes = nullptr;       // kBytes: rows x columns
+  const T* values = nullptr;                 // kDense: rows x columns; kSparse: entries, indexed by starts
+  const std::uint64_t* starts = nullptr;     // kSparse: rows + 1 positions
+  const std::uint32_t* positions = nullptr;  // kSparse: the column of each entry, ascending in a row
+};
+
+template <class T>
+struct Kernels {
+  // Writes the margins of all rows.
+  void (*margins)(const RowBlock<T>& block, const T* w, double* z);
+  // Sum of the losses of n samples; coefficients[i] = d loss / d z unless null.
+  double (*losses)(Loss loss, std::size_t n, const double* z, const T* y, T* coefficients);
+  // Sum of the losses of the block; adds sum_r c_r * (stored row r) to g. The scale is left to the caller.
+  double (*loss_and_gradient)(const RowBlock<T>& block, Loss loss, const T* y, const T* w, T* g);
+  // total += part
+  void (*add)(std::size_t n, const T* part, T* total);
+  // g = fma(lambda, w, factor * g)
+  void (*finish_gradient)(std::size_t n, T factor, T lambda, const T* w, T* g);
+  // w = fma(-eta, g, w)
+  void (*descent_step)(std::size_t n, T eta, const T* g, T* w);
+  // d = fma(gamma, d, g); w = fma(-eta, d, w)
+  void (*momentum_step)(std::size_t n, T eta, T gamma, const T* g, T* d, T* w);
+  // Sum of squares, in f64 with 8 virtual lanes.
+  double (*squared_norm)(std::size_t n, const T* x);
+};
+
+// A set of kernels for one instruction set: "avx512", "avx2", "neon" or "portable".
+struct KernelSet {
+  std::string_view name;
+  Kernels<float> f32;
+  Kernels<double> f64;
+
+  template <class T>
+  const Kernels<T>& of() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return f32;
+    } else {
+      return f64;
+    }
+  }
+};
+
+// The sets that this machine can run, fastest first; "portable" is always the last.
+std::span<const KernelSet> kernel_sets();
+
+// By name; null when this machine or build does not have it.
+const KernelSet* find_kernel_set(std::string_view name);
+
+// The one named by the environment variable MFL_KERNEL if this machine has it, else the fastest.
+// Programs check the variable at their start with find_kernel_set to refuse a wrong name.
+const KernelSet& default_kernel_set();
+
+}  // namespace mfl

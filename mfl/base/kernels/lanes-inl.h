@@ -1,0 +1,138 @@
+// The fixed number of virtual lanes over whatever vectors the target has. Included once per target, with no
+// include guard that would outlive a target, by kernels.cc only.
+#if defined(MFL_LANES_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef MFL_LANES_INL_H
+#undef MFL_LANES_INL_H
+#else
+#define MFL_LANES_INL_H
+#endif
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mfl::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+inline constexpr std::size_t kLanes = 64 / sizeof(T);
+
+template <class T>
+using Tag = hn::CappedTag<T, kLanes<T>>;
+
+// a * b + c, rounded once. Highway's MulAdd is fused only where the instruction set is.
+template <class V>
+HWY_INLINE V fused(V a, V b, V c) {
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+  const hn::DFromV<V> tag;
+  using T = hn::TFromV<V>;
+  HWY_ALIGN T x[hn::MaxLanes(tag)], y[hn::MaxLanes(tag)], z[hn::MaxLanes(tag)];
+  hn::Store(a, tag, x);
+  hn::Store(b, tag, y);
+  hn::Store(c, tag, z);
+  for (std::size_t i = 0; i < hn::MaxLanes(tag); ++i) z[i] = std::fma(x[i], y[i], z[i]);
+  return hn::Load(tag, z);
+#else
+  return hn::MulAdd(a, b, c);
+#endif
+}
+
+template <class T>
+HWY_INLINE T fused_scalar(T a, T b, T c) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return __builtin_fmaf(a, b, c);
+  } else {
+    return __builtin_fma(a, b, c);
+  }
+}
+
+// kLanes<T> numbers in one, two or more vectors.
+template <class T>
+struct Lanes {
+  using D = Tag<T>;
+  using V = hn::Vec<D>;
+  static constexpr std::size_t kStep = hn::MaxLanes(D());
+  static constexpr std::size_t kParts = kLanes<T> / kStep;
+  V part[kParts];
+
+  static HWY_INLINE Lanes all(T x) {
+    Lanes out;
+    for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::Set(D(), x);
+    return out;
+  }
+  static HWY_INLINE Lanes load(const T* from) {
+    Lanes out;
+    for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::LoadU(D(), from + p * kStep);
+    return out;
+  }
+  static HWY_INLINE Lanes load(const std::uint8_t* from) {
+    Lanes out;
+    const hn::Rebind<std::uint8_t, D> bytes;
+    const hn::Rebind<std::int32_t, D> words;
+    for (std::size_t p = 0; p < kParts; ++p) {
+      const auto word = hn::PromoteTo(words, hn::LoadU(bytes, from + p * kStep));
+      if constexpr (sizeof(T) == sizeof(float)) {
+        out.part[p] = hn::ConvertTo(D(), word);
+      } else {
+        out.part[p] = hn::PromoteTo(D(), word);
+      }
+    }
+    return out;
+  }
+  // The first n numbers, zeros after them.
+  template <class X>
+  static HWY_INLINE Lanes load_first(const X* from, std::size_t n) {
+    HWY_ALIGN X padded[kLanes<T>] = {};
+    for (std::size_t i = 0; i < n; ++i) padded[i] = from[i];
+    return load(padded);
+  }
+  HWY_INLINE void store(T* to) const {
+    for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(part[p], D(), to + p * kStep);
+  }
+  HWY_INLINE void store_first(T* to, std::size_t n) const {
+    HWY_ALIGN T padded[kLanes<T>];
+    store(padded);
+    for (std::size_t i = 0; i < n; ++i) to[i] = padded[i];
+  }
+  // *this = a * b + *this
+  HWY_INLINE void accumulate(const Lanes& a, const Lanes& b) {
+    for (std::size_t p = 0; p < kParts; ++p) part[p] = fused(a.part[p], b.part[p], part[p]);
+  }
+};
+
+// The tree inside one vector: upper half onto lower half until one lane is left.
+template <class D>
+HWY_INLINE hn::TFromD<D> tree_of_vector(hn::Vec<D> v) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    const hn::Half<D> half;
+    return tree_of_vector<hn::Half<D>>(hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+#endif
+  return hn::GetLane(v);
+}
+
+template <class T>
+HWY_INLINE T tree(Lanes<T> lanes) {
+  for (std::size_t n = Lanes<T>::kParts / 2; n > 0; n /= 2)
+    for (std::size_t p = 0; p < n; ++p) lanes.part[p] = hn::Add(lanes.part[p], lanes.part[p + n]);
+  return tree_of_vector<Tag<T>>(lanes.part[0]);
+}
+
+// Calls body(first, count) for whole groups of lanes, then for what is left over.
+template <class T, class Whole, class Rest>
+HWY_INLINE void for_lanes(std::size_t n, Whole whole, Rest rest) {
+  std::size_t j = 0;
+  for (; j + kLanes<T> <= n; j += kLanes<T>) whole(j);
+  if (j < n) rest(j, n - j);
+}
+
+}  // namespace mfl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,111 @@
+// Losses and their derivatives over a few samples at a time, in f64. Elementwise, so the width does not matter;
+// the functions are those of mfl/base/math.h bit for bit.
+#if defined(MFL_LOSSES_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef MFL_LOSSES_INL_H
+#undef MFL_LOSSES_INL_H
+#else
+#define MFL_LOSSES_INL_H
+#endif
+
+#include "mfl/base/kernels/kernels.h"
+#include "mfl/base/kernels/lanes-inl.h"
+#include "mfl/base/math_constants.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mfl::HWY_NAMESPACE {
+
+using DoubleTag = Tag<double>;
+using Doubles = hn::Vec<DoubleTag>;
+
+HWY_INLINE Doubles constant(double x) { return hn::Set(DoubleTag(), x); }
+
+HWY_INLINE Doubles power_of_two(hn::Vec<hn::RebindToSigned<DoubleTag>> exponent) {
+  const hn::RebindToSigned<DoubleTag> integers;
+  const auto biased = hn::Add(exponent, hn::Set(integers, 1023));
+  return hn::BitCast(DoubleTag(), hn::ShiftLeft<52>(biased));
+}
+
+// exp(x) for x <= 0; NaN stays NaN.
+HWY_INLINE Doubles exp_nonpositive(Doubles x) {
+  const auto underflow = hn::Lt(x, constant(kExpLowest));
+  const Doubles inside = hn::IfThenElse(underflow, constant(kExpLowest), x);
+  const Doubles k = hn::Round(hn::Mul(inside, constant(kLog2E)));
+  const Doubles r = fused(k, constant(-kLn2Low), fused(k, constant(-kLn2High), inside));
+  Doubles sum = constant(kExpTerms[kExpCount - 1]);
+  for (int i = kExpCount - 2; i >= 0; --i) sum = fused(sum, r, constant(kExpTerms[i]));
+  const auto whole = hn::ConvertTo(hn::RebindToSigned<DoubleTag>(), k);
+  const auto half = hn::Neg(hn::ShiftRight<1>(hn::Neg(whole)));  // towards zero
+  const Doubles y = hn::Mul(hn::Mul(sum, power_of_two(half)), power_of_two(hn::Sub(whole, half)));
+  return hn::IfThenElse(underflow, hn::Zero(DoubleTag()), y);
+}
+
+// log(1 + u) for 0 <= u <= 1.
+HWY_INLINE Doubles log1p_unit(Doubles u) {
+  const Doubles s = hn::Div(u, hn::Add(constant(2), u));
+  const Doubles s2 = hn::Mul(s, s);
+  Doubles sum = constant(kAtanhTerms[kAtanhCount - 1]);
+  for (int i = kAtanhCount - 2; i >= 0; --i) sum = fused(sum, s2, constant(kAtanhTerms[i]));
+  const Doubles twice = hn::Mul(constant(2), s);
+  return fused(hn::Mul(twice, s2), sum, twice);
+}
+
+struct LossValues {
+  Doubles loss;
+  Doubles derivative;
+};
+
+HWY_INLINE LossValues hinge(Doubles z, Doubles y) {
+  const Doubles margin = hn::Mul(y, z);
+  const auto outside = hn::Ge(margin, constant(1));  // a NaN is not outside: it must show
+  const Doubles half = constant(0.5);
+  return {hn::IfThenZeroElse(outside, hn::Mul(half, hn::Sub(constant(1), margin))),
+          hn::IfThenZeroElse(outside, hn::Neg(hn::Mul(half, y)))};
+}
+
+HWY_INLINE LossValues squared_hinge(Doubles z, Doubles y) {
+  const Doubles margin = hn::Mul(y, z);
+  const auto outside = hn::Ge(margin, constant(1));
+  const Doubles lack = hn::Sub(constant(1), margin);
+  return {hn::IfThenZeroElse(outside, hn::Mul(constant(0.5), hn::Mul(lack, lack))),
+          hn::IfThenZeroElse(outside, hn::Neg(hn::Mul(y, lack)))};
+}
+
+HWY_INLINE LossValues squared(Doubles z, Doubles y) {
+  const Doubles off = hn::Sub(z, y);
+  return {hn::Mul(constant(0.5), hn::Mul(off, off)), off};
+}
+
+HWY_INLINE LossValues logistic(Doubles z, Doubles y) {
+  const auto positive = hn::Ge(z, hn::Zero(DoubleTag()));
+  const Doubles e = exp_nonpositive(hn::Neg(hn::Abs(z)));
+  const Doubles softplus = hn::Add(hn::IfThenElseZero(positive, z), log1p_unit(e));
+  const Doubles one = constant(1);
+  const Doubles sigmoid = hn::Div(hn::IfThenElse(positive, one, e), hn::Add(one, e));
+  return {hn::Sub(softplus, hn::Mul(y, z)), hn::Sub(sigmoid, y)};
+}
+
+// 8 samples; z, y and both results are arrays of 8.
+template <class F>
+HWY_INLINE void apply_8(F f, const double* z, const double* y, double* loss, double* derivative) {
+  constexpr std::size_t kStep = hn::MaxLanes(DoubleTag());
+  for (std::size_t i = 0; i < 8; i += kStep) {
+    const LossValues values = f(hn::LoadU(DoubleTag(), z + i), hn::LoadU(DoubleTag(), y + i));
+    hn::StoreU(values.loss, DoubleTag(), loss + i);
+    hn::StoreU(values.derivative, DoubleTag(), derivative + i);
+  }
+}
+
+HWY_INLINE void losses_8(Loss loss, const double* z, const double* y, double* value, double* derivative) {
+  switch (loss) {
+    case Loss::kHinge: return apply_8([](auto a, auto b) HWY_ATTR { return hinge(a, b); }, z, y, value, derivative);
+    case Loss::kSquaredHinge:
+      return apply_8([](auto a, auto b) HWY_ATTR { return squared_hinge(a, b); }, z, y, value, derivative);
+    case Loss::kSquared: return apply_8([](auto a, auto b) HWY_ATTR { return squared(a, b); }, z, y, value, derivative);
+    case Loss::kLogistic: return apply_8([](auto a, auto b) HWY_ATTR { return logistic(a, b); }, z, y, value, derivative);
+  }
+}
+
+}  // namespace mfl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,15 @@
+// What the user probably meant.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mfl {
+
+// The candidate with the fewest edits from `word` (insert, delete, replace, swap two neighbours: 1 each; case
+// counts), the first of equals. Empty when even that one is more than max(2, word length / 3) edits away, or
+// when the edits would leave nothing of the word.
+std::string nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+}  // namespace mfl

@@ -1,0 +1,208 @@
+// Every kernel set against a plain scalar reading of the contract in kernels.h, for equality of bits.
+#include "mfl/base/kernels/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "mfl/base/math.h"
+#include "mfl/base/rng.h"
+
+namespace mfl {
+namespace {
+
+template <class T>
+constexpr std::size_t kReferenceLanes = sizeof(T) == 4 ? 16 : 8;
+
+template <class T>
+T reference_tree(std::vector<T> lanes) {
+  for (std::size_t n = lanes.size() / 2; n > 0; n /= 2)
+    for (std::size_t i = 0; i < n; ++i) lanes[i] += lanes[i + n];
+  return lanes[0];
+}
+
+template <class T>
+double reference_margin(const std::vector<T>& row, T scale, const std::vector<T>& w) {
+  std::vector<T> lanes(kReferenceLanes<T>, T{0});
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    T& lane = lanes[j % lanes.size()];
+    lane = std::fma(row[j], w[j], lane);
+  }
+  return static_cast<double>(scale * reference_tree(lanes));
+}
+
+struct LossAndSlope {
+  double loss, slope;
+};
+
+LossAndSlope reference_loss(Loss loss, double z, double y) {
+  switch (loss) {
+    case Loss::kHinge: return y * z >= 1 ? LossAndSlope{0, 0} : LossAndSlope{0.5 * (1 - y * z), -(0.5 * y)};
+    case Loss::kSquaredHinge: {
+      const double lack = 1 - y * z;
+      return y * z >= 1 ? LossAndSlope{0, 0} : LossAndSlope{0.5 * (lack * lack), -(y * lack)};
+    }
+    case Loss::kSquared: return {0.5 * ((z - y) * (z - y)), z - y};
+    case Loss::kLogistic: {
+      const double e = portable_exp(-std::abs(z));
+      return {(z >= 0 ? z : 0) + portable_log1p_unit(e) - y * z, (z >= 0 ? 1 : e) / (1 + e) - y};
+    }
+  }
+  return {};
+}
+
+// Rows with zeros, in the three forms that hold the same numbers.
+template <class T>
+struct TestRows {
+  TestRows(std::size_t row_count, std::size_t column_count, std::uint64_t seed) : rows(row_count), columns(column_count) {
+    Stream stream(seed, Purpose::kSynthetic);
+    starts.push_back(0);
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t j = 0; j < columns; ++j) {
+        const auto byte = static_cast<std::uint8_t>(stream.below(3) == 0 ? stream.below(256) : 0);
+        bytes.push_back(byte);
+        values.push_back(byte);
+        if (byte == 0) continue;
+        positions.push_back(static_cast<std::uint32_t>(j));
+        entries.push_back(byte);
+      }
+      starts.push_back(positions.size());
+      y.push_back(stream.below(2) == 0 ? T{1} : T{-1});
+    }
+    for (std::size_t j = 0; j < columns; ++j) w.push_back(static_cast<T>(stream.normal() * 0.02));
+  }
+
+  RowBlock<T> block(RowKind kind) const {
+    return {kind, rows, columns, static_cast<T>(1.0 / 255), bytes.data(),
+            kind == RowKind::kSparse ? entries.data() : values.data(), starts.data(), positions.data()};
+  }
+  std::vector<T> row(std::size_t r) const {
+    const auto at = static_cast<std::ptrdiff_t>(r * columns);
+    return {values.begin() + at, values.begin() + at + static_cast<std::ptrdiff_t>(columns)};
+  }
+
+  std::size_t rows, columns;
+  std::vector<std::uint8_t> bytes;
+  std::vector<T> values, entries, y, w;
+  std::vector<std::uint64_t> starts;
+  std::vector<std::uint32_t> positions;
+};
+
+template <class T>
+class KernelsOf : public ::testing::Test {};
+using Precisions = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(KernelsOf, Precisions);
+
+constexpr std::pair<std::size_t, std::size_t> kShapes[] = {{1, 1},  {1, 784}, {7, 16},  {8, 15},  {9, 17},
+                                                           {16, 3}, {23, 64}, {64, 100}, {256, 33}};
+constexpr Loss kLosses[] = {Loss::kHinge, Loss::kSquaredHinge, Loss::kSquared, Loss::kLogistic};
+constexpr RowKind kKinds[] = {RowKind::kBytes, RowKind::kDense, RowKind::kSparse};
+
+TYPED_TEST(KernelsOf, LossAndGradientKeepTheContract) {
+  using T = TypeParam;
+  for (const auto& [rows, columns] : kShapes) {
+    const TestRows<T> data(rows, columns, rows * 1000 + columns);
+    for (const Loss loss : kLosses) {
+      double expected_loss = 0;
+      std::vector<double> expected_margins;
+      std::vector<T> expected_gradient(columns, T{0}), block_losses;
+      double tile = 0;
+      for (std::size_t r = 0; r < rows; ++r) {
+        expected_margins.push_back(reference_margin(data.row(r), static_cast<T>(1.0 / 255), data.w));
+        const auto value = reference_loss(loss, expected_margins.back(), static_cast<double>(data.y[r]));
+        tile += value.loss;
+        if (r % 8 == 7 || r + 1 == rows) {
+          expected_loss += tile;
+          tile = 0;
+        }
+        for (std::size_t j = 0; j < columns; ++j)
+          expected_gradient[j] = std::fma(static_cast<T>(value.slope), data.row(r)[j], expected_gradient[j]);
+      }
+      for (const KernelSet& set : kernel_sets()) {
+        for (const RowKind kind : kKinds) {
+          SCOPED_TRACE(std::string(set.name) + " rows " + std::to_string(rows) + " columns " + std::to_string(columns));
+          std::vector<double> z(rows);
+          set.of<T>().margins(data.block(kind), data.w.data(), z.data());
+          ASSERT_EQ(z, expected_margins);
+          std::vector<T> gradient(columns, T{0});
+          const double got =
+              set.of<T>().loss_and_gradient(data.block(kind), loss, data.y.data(), data.w.data(), gradient.data());
+          ASSERT_EQ(std::bit_cast<std::uint64_t>(got), std::bit_cast<std::uint64_t>(expected_loss));
+          ASSERT_EQ(gradient, expected_gradient);
+          ASSERT_EQ(set.of<T>().losses(loss, rows, z.data(), data.y.data(), nullptr), expected_loss);
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(KernelsOf, VectorStepsKeepTheContract) {
+  using T = TypeParam;
+  const T eta = static_cast<T>(0.002), gamma = static_cast<T>(0.9), lambda = static_cast<T>(0.3);
+  for (const std::size_t n : {1, 7, 16, 33, 784}) {
+    const TestRows<T> data(3, n, n);
+    const std::vector<T> g = data.row(0), d0 = data.row(1), w0 = data.w;
+    for (const KernelSet& set : kernel_sets()) {
+      SCOPED_TRACE(set.name);
+      std::vector<T> d = d0, w = w0, v = w0, f = g, sum = d0;
+      set.of<T>().momentum_step(n, eta, gamma, g.data(), d.data(), w.data());
+      set.of<T>().descent_step(n, eta, g.data(), v.data());
+      set.of<T>().finish_gradient(n, eta, lambda, w0.data(), f.data());
+      set.of<T>().add(n, g.data(), sum.data());
+      std::vector<double> lanes(8, 0.0);
+      for (std::size_t j = 0; j < n; ++j) {
+        const T dj = std::fma(gamma, d0[j], g[j]);
+        ASSERT_EQ(d[j], dj);
+        ASSERT_EQ(w[j], std::fma(-eta, dj, w0[j]));
+        ASSERT_EQ(v[j], std::fma(-eta, g[j], w0[j]));
+        ASSERT_EQ(f[j], std::fma(lambda, w0[j], eta * g[j]));
+        ASSERT_EQ(sum[j], d0[j] + g[j]);
+        lanes[j % 8] = std::fma(static_cast<double>(w0[j]), static_cast<double>(w0[j]), lanes[j % 8]);
+      }
+      ASSERT_EQ(set.of<T>().squared_norm(n, w0.data()), reference_tree(lanes));
+    }
+  }
+}
+
+TYPED_TEST(KernelsOf, ExtremeMarginsAreTheSameEverywhere) {
+  using T = TypeParam;
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const std::vector<double> z = {0, -0.0, 1, -1, 36, -36, 709, -709, 746, -746, 1e300, -1e300, kInf, -kInf, 5e-324, 1e-17};
+  for (const T y : {T{0}, T{1}, T{-1}}) {
+    const std::vector<T> targets(z.size(), y);
+    for (const Loss loss : kLosses)
+      for (const KernelSet& set : kernel_sets())
+        for (std::size_t i = 0; i < z.size(); ++i) {
+          T slope = 0;
+          const double got = set.of<T>().losses(loss, 1, &z[i], &targets[i], &slope);
+          const auto expected = reference_loss(loss, z[i], static_cast<double>(y));
+          if (std::isnan(expected.loss)) {
+            EXPECT_TRUE(std::isnan(got)) << set.name << " z = " << z[i];
+          } else {
+            EXPECT_EQ(got, expected.loss) << set.name << " z = " << z[i];
+            EXPECT_EQ(slope, static_cast<T>(expected.slope)) << set.name << " z = " << z[i];
+          }
+        }
+  }
+}
+
+TYPED_TEST(KernelsOf, NotANumberIsNeverHidden) {
+  using T = TypeParam;
+  const double z = std::nan("");
+  const T y = 1;
+  for (const Loss loss : kLosses)
+    for (const KernelSet& set : kernel_sets())
+      EXPECT_TRUE(std::isnan(set.of<T>().losses(loss, 1, &z, &y, nullptr))) << set.name;
+}
+
+TEST(KernelSets, PortableIsAlwaysThereAndNamesAreFound) {
+  EXPECT_EQ(kernel_sets().back().name, "portable");
+  for (const KernelSet& set : kernel_sets()) EXPECT_EQ(find_kernel_set(set.name), &set);
+  EXPECT_EQ(find_kernel_set("sse9"), nullptr);
+}
+
+}  // namespace
+}  // namespace mfl
