@@ -1,0 +1,269 @@
+#include "mfl/aggregate/exact_mean.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+namespace mfl {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+constexpr unsigned kDigitBits = 32;
+constexpr std::uint64_t kDigitMask = 0xffffffffU;
+constexpr int kLowestExponent = -1074;  // of bit 0
+constexpr std::size_t kPlaneCount = 70;
+constexpr std::uint64_t kHeadroom = std::uint64_t{1} << 30;  // additions before a digit must be carried
+
+// The value of a one in each plane.
+const std::array<double, kPlaneCount> kPlaneUnits = [] {
+  std::array<double, kPlaneCount> units{};
+  for (std::size_t k = 0; k < kPlaneCount; ++k)
+    units[k] = std::ldexp(1.0, static_cast<int>(kDigitBits * k) + kLowestExponent);
+  return units;
+}();
+
+// |x| = mantissa * 2^(position + kLowestExponent)
+struct Decoded {
+  std::uint64_t mantissa;
+  unsigned position;
+  bool negative;
+};
+
+Decoded decode(double x) {
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const auto exponent = static_cast<unsigned>(bits >> 52) & 0x7ffU;
+  const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+  return {exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52, exponent == 0 ? 0 : exponent - 1,
+          (bits >> 63) != 0};
+}
+
+Decoded decode(float x) {
+  constexpr unsigned kLowestFloat = 925;  // 2^-149 is bit 1074 - 149
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const unsigned exponent = (bits >> 23) & 0xffU;
+  const std::uint32_t fraction = bits & 0x7fffffU;
+  return {exponent == 0 ? fraction : fraction | 0x800000U, kLowestFloat + (exponent == 0 ? 0 : exponent - 1),
+          (bits >> 31) != 0};
+}
+
+// mantissa (24 or 53 bits) * weight (33) * 2^31 fills this many digits.
+template <class T>
+constexpr std::size_t kDigitsOf = sizeof(T) == sizeof(float) ? 3 : 4;
+
+// Rounds quotient * 2^(position + kLowestExponent), with `sticky` for anything below, to nearest even.
+// The top bit of the quotient is set.
+template <class T>
+T round_once(std::uint64_t quotient, int position, bool sticky) {
+  constexpr int kMantissa = std::numeric_limits<T>::digits;
+  constexpr int kLowestBit = std::numeric_limits<T>::min_exponent - kMantissa - kLowestExponent;
+  const int drop = std::max(64 - kMantissa, kLowestBit - position);
+  if (drop > 64) return 0;
+  const std::uint64_t half = std::uint64_t{1} << (drop - 1);
+  const std::uint64_t kept = drop == 64 ? 0 : quotient >> drop;
+  const std::uint64_t rest = drop == 64 ? quotient : quotient & ((half << 1) - 1);
+  const bool up = rest > half || (rest == half && (sticky || (kept & 1) != 0));
+  return static_cast<T>(
+      std::ldexp(static_cast<double>(kept + (up ? 1 : 0)), position + drop + kLowestExponent));
+}
+
+// One coordinate's signed digits, least significant first; digit 0 stands at bit 32 * lowest_plane.
+struct Digits {
+  std::array<std::int64_t, kPlaneCount> values;
+  std::size_t count;
+  std::size_t lowest_plane;
+};
+
+// The same as sign and magnitude, each digit below 2^32.
+struct Magnitude {
+  std::array<std::uint64_t, kPlaneCount + 2> values;
+  std::size_t count;
+  bool negative;
+};
+
+Magnitude magnitude_of(const Digits& digits) {
+  Magnitude out{};
+  out.count = digits.count + 2;
+  const auto propagate = [&](std::int64_t sign) {
+    std::int64_t carry = 0;
+    for (std::size_t k = 0; k < out.count; ++k) {
+      const std::int64_t digit = (k < digits.count ? sign * digits.values[k] : 0) + carry;
+      out.values[k] = static_cast<std::uint64_t>(digit) & kDigitMask;
+      carry = digit >> kDigitBits;
+    }
+    return carry;
+  };
+  out.negative = propagate(1) < 0;
+  if (out.negative) propagate(-1);
+  return out;
+}
+
+// Long division in base 2^32. The sum is not zero.
+template <class T>
+T divide_exactly(const Digits& digits, std::uint64_t weight) {
+  const Magnitude sum = magnitude_of(digits);
+  const auto digit_at = [&](int k) { return k >= 0 ? sum.values[static_cast<std::size_t>(k)] : 0; };
+  int k = static_cast<int>(sum.count);
+  Wide quotient = 0;
+  std::uint64_t remainder = 0;
+  while ((quotient >> 64) == 0) {
+    const Wide dividend = (Wide{remainder} << kDigitBits) | digit_at(--k);
+    quotient = (quotient << kDigitBits) | static_cast<std::uint64_t>(dividend / weight);
+    remainder = static_cast<std::uint64_t>(dividend % weight);
+  }
+  const int extra = 64 - std::countl_zero(static_cast<std::uint64_t>(quotient >> 64));
+  bool sticky = remainder != 0 || (quotient & ((Wide{1} << extra) - 1)) != 0;
+  for (int rest = k - 1; rest >= 0 && !sticky; --rest) sticky = digit_at(rest) != 0;
+  const int base = static_cast<int>(kDigitBits) * (static_cast<int>(digits.lowest_plane) + k);
+  const T magnitude = round_once<T>(static_cast<std::uint64_t>(quotient >> extra), base + extra, sticky);
+  return sum.negative ? -magnitude : magnitude;
+}
+
+// The sum as an unevaluated pair of doubles, relative error below 2^-98; exact says that it is the sum itself.
+struct Pair {
+  double high = 0;
+  double low = 0;
+  bool exact = true;
+};
+
+// From the top down, so that a digit that cancels does so before anything is rounded. Digits are below 2^52.
+Pair pair_of(const Digits& digits) {
+  double sum = 0, errors = 0;
+  int inexact = 0;
+  for (std::size_t k = digits.count; k-- > 0;) {
+    const double term = static_cast<double>(digits.values[k]) * kPlaneUnits[digits.lowest_plane + k];
+    const double next = sum + term;  // Knuth's two-sum
+    const double added = next - sum;
+    const double error = (sum - (next - added)) + (term - added);
+    sum = next;
+    errors += error;
+    inexact += error != 0 ? 1 : 0;
+  }
+  const double high = sum + errors;
+  return {high, errors - (high - sum), inexact <= 1};
+}
+
+// Rounds pair / weight when the pair is precise enough to decide how; the caller divides exactly otherwise.
+template <class T>
+std::optional<T> divide_quickly(const Pair& sum, double weight) {
+  if (!(std::abs(sum.high) > 0x1p-900 && std::abs(sum.high) < 0x1p1000)) return std::nullopt;
+  const double q = sum.high / weight;
+  const double residual = std::fma(-q, weight, sum.high) + sum.low;
+  if (sum.exact && sum.low == 0 && residual == 0) return static_cast<T>(q);
+  const double correction = residual / weight;
+  const double doubt = std::abs(q) * (sizeof(T) == sizeof(float) ? 0x1p-50 : 0x1p-90);
+  const T below = static_cast<T>(q + (correction - doubt));
+  const T above = static_cast<T>(q + (correction + doubt));
+  const bool normal = std::abs(below) >= std::numeric_limits<T>::min();
+  return below == above && normal ? std::optional<T>(below) : std::nullopt;
+}
+
+template <class T>
+std::optional<std::size_t> first_not_finite(std::span<const T> x) {
+  const auto found = std::find_if(x.begin(), x.end(), [](T v) { return !std::isfinite(v); });
+  return found == x.end() ? std::nullopt : std::optional<std::size_t>(found - x.begin());
+}
+
+}  // namespace
+
+std::int64_t* ExactMean::plane(std::size_t k) {
+  if (planes_[k].empty()) planes_[k].assign(size_, 0);
+  return planes_[k].data();
+}
+
+template <class T>
+std::optional<std::size_t> ExactMean::add_any(std::span<const T> x, std::uint64_t weight) {
+  assert(x.size() == size_ && weight > 0 && weight <= kMaxWeight);
+  if (const auto bad = first_not_finite(x)) return bad;
+  if (additions_ >= kHeadroom) carry();
+  for (std::size_t j = 0; j < size_; ++j) {
+    const Decoded value = decode(x[j]);
+    if (value.mantissa == 0) continue;
+    const std::size_t k = value.position / kDigitBits;
+    const Wide product = (Wide{value.mantissa} * weight) << (value.position % kDigitBits);
+    const std::int64_t sign = value.negative ? -1 : 1;
+    for (std::size_t i = 0; i < kDigitsOf<T>; ++i) {
+      const auto digit = static_cast<std::int64_t>(static_cast<std::uint64_t>(product >> (kDigitBits * i)) & kDigitMask);
+      plane(k + i)[j] += sign * digit;
+    }
+  }
+  ++additions_;
+  total_weight_ += weight;
+  return std::nullopt;
+}
+
+void ExactMean::merge(const ExactMean& other) {
+  assert(other.size_ == size_);
+  if (additions_ + other.additions_ > kHeadroom) carry();
+  for (std::size_t k = 0; k < kPlanes; ++k) {
+    if (other.planes_[k].empty()) continue;
+    std::int64_t* to = plane(k);
+    const std::int64_t* from = other.planes_[k].data();
+    for (std::size_t j = 0; j < size_; ++j) to[j] += from[j];
+  }
+  additions_ += other.additions_;
+  total_weight_ += other.total_weight_;
+}
+
+// Makes every digit at most 2^32 in size. The digit on top keeps the sign, so it grows a plane only when it must.
+void ExactMean::carry() {
+  constexpr std::int64_t kTop = std::int64_t{1} << kDigitBits;
+  const auto [low, high] = used_planes();
+  for (std::size_t k = low; k < kPlanes; ++k) {
+    std::int64_t* from = plane(k);
+    if (k >= high && std::all_of(from, from + size_, [](std::int64_t d) { return d > -kTop && d < kTop; })) break;
+    std::int64_t* to = plane(k + 1);
+    for (std::size_t j = 0; j < size_; ++j) {
+      to[j] += from[j] >> kDigitBits;
+      from[j] &= static_cast<std::int64_t>(kDigitMask);
+    }
+  }
+  additions_ = 1;
+}
+
+std::pair<std::size_t, std::size_t> ExactMean::used_planes() const {
+  std::size_t low = 0, high = kPlanes - 1;
+  while (low < high && planes_[low].empty()) ++low;
+  while (high > low && planes_[high].empty()) --high;
+  return {low, high};
+}
+
+template <class T>
+void ExactMean::mean_any(std::span<T> out) {
+  assert(out.size() == size_ && total_weight_ > 0);
+  constexpr std::uint64_t kDigitsStayBelow52Bits = std::uint64_t{1} << 20;
+  if (additions_ > kDigitsStayBelow52Bits) carry();
+  const auto [low, high] = used_planes();
+  const bool quick = total_weight_ < std::uint64_t{1} << 53;
+  Digits digits{{}, high - low + 1, low};
+  for (std::size_t j = 0; j < size_; ++j) {
+    for (std::size_t k = 0; k < digits.count; ++k)
+      digits.values[k] = planes_[low + k].empty() ? 0 : planes_[low + k][j];
+    const Pair sum = pair_of(digits);
+    if (sum.high == 0) {
+      out[j] = 0;
+      continue;
+    }
+    const auto rounded = quick ? divide_quickly<T>(sum, static_cast<double>(total_weight_)) : std::nullopt;
+    out[j] = rounded ? *rounded : divide_exactly<T>(digits, total_weight_);
+  }
+}
+
+void ExactMean::clear() {
+  for (Plane& plane : planes_) std::fill(plane.begin(), plane.end(), 0);
+  total_weight_ = 0;
+  additions_ = 0;
+}
+
+std::optional<std::size_t> ExactMean::add(std::span<const float> x, std::uint64_t weight) {
+  return add_any(x, weight);
+}
+std::optional<std::size_t> ExactMean::add(std::span<const double> x, std::uint64_t weight) {
+  return add_any(x, weight);
+}
+void ExactMean::mean(std::span<float> out) { mean_any(out); }
+void ExactMean::mean(std::span<double> out) { mean_any(out); }
+
+}  // namespace mfl

@@ -1,0 +1,63 @@
+// The weighted mean of vectors, exact until one final rounding.
+//
+// sum_i weight_i * x_i is kept per coordinate as a fixed-point integer wide enough for every finite number, so the
+// order of additions, the split among workers and the order of merges change nothing. It is an algebra: an empty
+// accumulator is neutral, merge is associative and commutative, and adding x to an accumulator equals merging an
+// accumulator that holds x. The mean of one vector is that vector; a zero mean is +0.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace mfl {
+
+// Not thread-safe: one a worker, merged afterwards. Memory grows with the spread of exponents that it meets and is
+// kept by clear(), so rounds after the first allocate nothing.
+class ExactMean {
+ public:
+  explicit ExactMean(std::size_t size) : size_(size) {}
+
+  // Adds weight * x. Returns the first coordinate that is not finite, in which case nothing was added.
+  // x.size() == size(), 0 < weight <= kMaxWeight.
+  std::optional<std::size_t> add(std::span<const float> x, std::uint64_t weight);
+  std::optional<std::size_t> add(std::span<const double> x, std::uint64_t weight);
+
+  // other.size() == size()
+  void merge(const ExactMean& other);
+
+  // The correctly rounded (to nearest, ties to even) mean. total_weight() > 0. Leaves the sum as it was.
+  void mean(std::span<float> out);
+  void mean(std::span<double> out);
+
+  void clear();
+
+  std::size_t size() const { return size_; }
+  std::uint64_t total_weight() const { return total_weight_; }
+
+  static constexpr std::uint64_t kMaxWeight = std::uint64_t{1} << 32;
+
+ private:
+  // A coordinate's sum is sum_k plane[k][j] * 2^(32 k - 1074). Planes that nothing has touched are empty.
+  static constexpr std::size_t kPlanes = 70;
+  using Plane = std::vector<std::int64_t>;
+
+  template <class T>
+  std::optional<std::size_t> add_any(std::span<const T> x, std::uint64_t weight);
+  template <class T>
+  void mean_any(std::span<T> out);
+  std::int64_t* plane(std::size_t k);
+  std::pair<std::size_t, std::size_t> used_planes() const;  // lowest and highest
+  void carry();
+
+  std::size_t size_;
+  std::uint64_t total_weight_ = 0;
+  std::uint64_t additions_ = 0;  // since the last carry; a digit grows by less than 2^32 with each
+  std::array<Plane, kPlanes> planes_;
+};
+
+}  // namespace mfl

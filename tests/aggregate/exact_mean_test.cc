@@ -1,0 +1,214 @@
+// The laws of the exact mean: correctly rounded against integer arithmetic, and blind to order and grouping.
+#include "mfl/aggregate/exact_mean.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+namespace mfl {
+namespace {
+
+__extension__ using Integer = __int128;
+
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+template <class T>
+Bits<T> bits(T x) {
+  return std::bit_cast<Bits<T>>(x);
+}
+
+// Any of [0, bound), equally likely.
+template <class I>
+rc::Gen<I> below(I bound) {
+  return rc::gen::resize(rc::kNominalSize, rc::gen::inRange<I>(0, bound));
+}
+
+// Any finite number, every exponent equally likely, -0 made +0.
+template <class T>
+rc::Gen<T> any_finite() {
+  constexpr int kFraction = std::numeric_limits<T>::digits - 1;
+  constexpr auto kExponents = static_cast<Bits<T>>(2 * std::numeric_limits<T>::max_exponent - 1);
+  return rc::gen::map(rc::gen::tuple(below<Bits<T>>(2), below<Bits<T>>(kExponents), below<Bits<T>>(Bits<T>{1} << kFraction)),
+                      [](const auto& parts) {
+                        const auto& [sign, exponent, fraction] = parts;
+                        return std::bit_cast<T>(static_cast<Bits<T>>(sign << (8 * sizeof(T) - 1) |
+                                                                     exponent << kFraction | fraction)) + T{0};
+                      });
+}
+
+template <class T>
+struct Term {
+  T x;
+  std::uint64_t weight;
+};
+
+template <class T>
+rc::Gen<std::vector<Term<T>>> any_terms() {
+  return rc::gen::nonEmpty(rc::gen::container<std::vector<Term<T>>>(
+      rc::gen::build<Term<T>>(rc::gen::set(&Term<T>::x, any_finite<T>()),
+                              rc::gen::set(&Term<T>::weight, rc::gen::map(below<std::uint64_t>(1 << 20), [](std::uint64_t n) { return n + 1; })))));
+}
+
+template <class T>
+T mean_of(const std::vector<Term<T>>& terms) {
+  ExactMean sum(1);
+  for (const auto& term : terms) EXPECT_FALSE(sum.add(std::span<const T>(&term.x, 1), term.weight));
+  T out{};
+  sum.mean(std::span<T>(&out, 1));
+  return out;
+}
+
+template <class T>
+class ExactMeanOf : public ::testing::Test {};
+using Precisions = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(ExactMeanOf, Precisions);
+
+TYPED_TEST(ExactMeanOf, OneVectorComesBackBitForBit) {
+  using T = TypeParam;
+  EXPECT_TRUE(rc::check([] {
+    const T x = *any_finite<T>();
+    const std::uint64_t weight = 1 + *below<std::uint64_t>(ExactMean::kMaxWeight);
+    RC_ASSERT(bits(mean_of<T>({{x, weight}})) == bits(x));
+  }));
+}
+
+TYPED_TEST(ExactMeanOf, EqualVectorsComeBackBitForBit) {
+  using T = TypeParam;
+  EXPECT_TRUE(rc::check([] {
+    auto terms = *any_terms<T>();
+    for (auto& term : terms) term.x = terms.front().x;
+    RC_ASSERT(bits(mean_of<T>(terms)) == bits(terms.front().x));
+  }));
+}
+
+TYPED_TEST(ExactMeanOf, OrderAndGroupingDoNotMatter) {
+  using T = TypeParam;
+  EXPECT_TRUE(rc::check([] {
+    auto terms = *any_terms<T>();
+    const T expected = mean_of<T>(terms);
+    const auto workers = 1 + *below<std::size_t>(4);
+    std::mt19937_64 shuffle(*rc::gen::arbitrary<std::uint32_t>());
+    std::shuffle(terms.begin(), terms.end(), shuffle);
+    std::vector<ExactMean> sums(workers, ExactMean(1));
+    for (const auto& term : terms) sums[shuffle() % workers].add(std::span<const T>(&term.x, 1), term.weight);
+    std::shuffle(sums.begin(), sums.end(), shuffle);
+    ExactMean total(1);
+    for (const auto& sum : sums) total.merge(sum);
+    T out{};
+    total.mean(std::span<T>(&out, 1));
+    RC_ASSERT(bits(out) == bits(expected));
+  }));
+}
+
+// Numbers of few bits, whose weighted sum is an integer of 128 bits: the mean by integer division.
+template <class T>
+T rounded_ratio(Integer numerator, Integer denominator, int scale) {
+  const bool negative = numerator < 0;
+  Integer n = negative ? -numerator : numerator;
+  if (n == 0) return 0;
+  int shift = 0;  // bring n / denominator to digits + 2 bits or more, keeping what falls off as sticky
+  while (n / denominator < (Integer{1} << (std::numeric_limits<T>::digits + 1))) {
+    n <<= 1;
+    ++shift;
+  }
+  Integer quotient = n / denominator;
+  bool sticky = n % denominator != 0;
+  while (quotient >= (Integer{1} << (std::numeric_limits<T>::digits + 1))) {
+    sticky = sticky || (quotient & 1) != 0;
+    quotient >>= 1;
+    --shift;
+  }
+  const bool half = (quotient & 1) != 0;
+  quotient >>= 1;
+  if (half && (sticky || (quotient & 1) != 0)) ++quotient;
+  const double magnitude = std::ldexp(static_cast<double>(quotient), 1 - shift + scale);
+  return static_cast<T>(negative ? -magnitude : magnitude);
+}
+
+TYPED_TEST(ExactMeanOf, IsCorrectlyRounded) {
+  using T = TypeParam;
+  EXPECT_TRUE(rc::check([] {
+    const auto count = 1 + *below<std::size_t>(8);
+    const int scale = *below(160) - 100;
+    std::vector<Term<T>> terms;
+    Integer numerator = 0;
+    std::uint64_t denominator = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto integer = *below<std::int64_t>(1 << 23) - (1 << 22);
+      const auto weight = 1 + *below<std::uint64_t>(2000);
+      terms.push_back({static_cast<T>(std::ldexp(static_cast<double>(integer), scale)), weight});
+      numerator += static_cast<Integer>(integer) * static_cast<Integer>(weight);
+      denominator += weight;
+    }
+    RC_ASSERT(bits(mean_of<T>(terms)) ==
+              bits(rounded_ratio<T>(numerator, static_cast<Integer>(denominator), scale)));
+  }));
+}
+
+TEST(ExactMean, TiesGoToEven) {
+  const float one = 1, next = std::nextafter(1.0F, 2.0F), after = std::nextafter(next, 2.0F);
+  EXPECT_EQ(mean_of<float>({{one, 1}, {next, 1}}), one);
+  EXPECT_EQ(mean_of<float>({{next, 1}, {after, 1}}), after);
+  const double e = std::nextafter(1.0, 2.0);
+  EXPECT_EQ(mean_of<double>({{1.0, 7}, {e, 7}}), 1.0);
+  EXPECT_EQ(mean_of<double>({{1.0, 7}, {e, 8}}), e);
+}
+
+TEST(ExactMean, EveryMagnitudeCounts) {
+  constexpr double kMax = std::numeric_limits<double>::max(), kTiny = std::numeric_limits<double>::denorm_min();
+  EXPECT_EQ(mean_of<double>({{kMax, 3}, {-kMax, 3}, {kTiny, 2}, {kTiny, 1}}), 0.0);  // 3 tiny / 9 rounds to zero
+  EXPECT_EQ(mean_of<double>({{kMax, 3}, {-kMax, 3}, {kTiny * 9, 2}}), 2 * kTiny);     // 18 tiny / 8 = 2.25 tiny
+  EXPECT_EQ(mean_of<double>({{kMax, 3}, {kMax, 4}}), kMax);
+  EXPECT_EQ(mean_of<double>({{1e308, 1}, {-1e308, 1}, {1e-300, 2}}), 5e-301);
+  EXPECT_EQ(mean_of<float>({{1e38F, 1}, {-1e38F, 1}, {1e-30F, 2}}), 5e-31F);
+}
+
+TEST(ExactMean, NotFiniteIsNamedAndNotAdded) {
+  ExactMean sum(3);
+  const std::vector<double> good = {1, 2, 3}, bad = {1, std::nan(""), 3},
+                            worse = {1, 2, -std::numeric_limits<double>::infinity()};
+  EXPECT_FALSE(sum.add(std::span<const double>(good), 5));
+  EXPECT_EQ(sum.add(std::span<const double>(bad), 5), 1U);
+  EXPECT_EQ(sum.add(std::span<const double>(worse), 5), 2U);
+  EXPECT_EQ(sum.total_weight(), 5U);
+  std::vector<double> out(3);
+  sum.mean(std::span<double>(out));
+  EXPECT_EQ(out, good);
+}
+
+TEST(ExactMean, ClearForgetsValuesAndWeight) {
+  ExactMean sum(1);
+  const float x = 3, y = -5;
+  sum.add(std::span<const float>(&x, 1), 2);
+  sum.clear();
+  sum.add(std::span<const float>(&y, 1), 7);
+  float out = 0;
+  sum.mean(std::span<float>(&out, 1));
+  EXPECT_EQ(out, -5.0F);
+  EXPECT_EQ(sum.total_weight(), 7U);
+}
+
+// Doubling an accumulator into itself passes the point where digits must be carried, for sums of both signs.
+TEST(ExactMean, ManyAdditionsDoNotOverflow) {
+  const std::vector<double> x = {1.0 / 3, -1e-7 / 3, -4096.125, 1e200 / 7};
+  ExactMean sum(x.size());
+  sum.add(std::span<const double>(x), 1);
+  for (int i = 0; i < 40; ++i) sum.merge(ExactMean(sum));
+  std::vector<double> out(x.size());
+  sum.mean(std::span<double>(out));
+  EXPECT_EQ(out, x);
+  sum.add(std::span<const double>(x), ExactMean::kMaxWeight);
+  sum.mean(std::span<double>(out));
+  EXPECT_EQ(out, x);
+}
+
+}  // namespace
+}  // namespace mfl
