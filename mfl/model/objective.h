@@ -1,0 +1,70 @@
+// What a run minimises: F_i(w) = lambda/2 |w|^2 + (1/n) sum_r loss(w . x_r, y_r) over the n samples of a shard.
+// Loss and gradient come from one pass over the shard.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "mfl/base/kernels/kernels.h"
+#include "mfl/base/vectors.h"
+#include "mfl/data/dataset.h"
+
+namespace mfl {
+
+struct Objective {
+  Loss loss = Loss::kHinge;
+  double lambda = 0;
+};
+
+// Consecutive samples: what one node holds.
+struct Shard {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+// A data set with the targets of its task, ready to train on in precision T. Owns both; immutable, so safe to
+// share among threads.
+template <class T>
+class Samples {
+ public:
+  // The features are bytes or of precision T (see with_precision); one target a row.
+  Samples(Dataset data, std::span<const double> targets, const KernelSet& kernels = default_kernel_set());
+
+  std::size_t size() const { return data_.rows; }
+  std::size_t columns() const { return data_.columns; }
+  const Dataset& data() const { return data_; }
+  const Kernels<T>& kernels() const { return *kernels_; }
+  RowBlock<T> rows(Shard shard) const;
+  const T* targets(std::size_t first) const { return targets_.data() + first; }
+
+ private:
+  Dataset data_;
+  std::vector<T> targets_;
+  const Kernels<T>* kernels_;
+};
+
+// Returns F_i(w) and writes its gradient. `block` is scratch; both have columns() numbers. Nothing is allocated.
+template <class T>
+double loss_and_gradient(const Objective& objective, const Samples<T>& samples, Shard shard, const Vector<T>& w,
+                         Vector<T>& gradient, Vector<T>& block);
+
+struct Evaluation {
+  double loss = 0;          // F_i(w), the same bits as loss_and_gradient gives
+  std::size_t correct = 0;  // samples on whose side of zero the margin stands; z > 0 is the positive class
+};
+
+template <class T>
+Evaluation evaluate(const Objective& objective, const Samples<T>& samples, Shard shard, const Vector<T>& w);
+
+// The parts that evaluate adds up, for callers that spread blocks of kRowBlock rows over workers.
+// Sums over one block: loss without the regulariser, not yet divided by n.
+template <class T>
+Evaluation evaluate_block(const Objective& objective, const Samples<T>& samples, Shard block, const Vector<T>& w);
+// Adds the blocks of a shard of n samples in their order.
+template <class T>
+Evaluation combine_blocks(const Objective& objective, const Samples<T>& samples, std::span<const Evaluation> blocks,
+                          std::size_t n, const Vector<T>& w);
+
+}  // namespace mfl

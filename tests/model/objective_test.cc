@@ -1,0 +1,108 @@
+#include "mfl/model/objective.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "mfl/base/rng.h"
+
+namespace mfl {
+namespace {
+
+constexpr Loss kLosses[] = {Loss::kHinge, Loss::kSquaredHinge, Loss::kSquared, Loss::kLogistic};
+
+Dataset small_bytes(std::size_t rows, std::size_t columns) {
+  Stream stream(11, Purpose::kSynthetic);
+  Dataset data;
+  data.rows = rows;
+  data.columns = columns;
+  data.scale = 1.0 / 255;
+  DenseRows<std::uint8_t> dense;
+  for (std::size_t i = 0; i < rows * columns; ++i)
+    dense.values.push_back(static_cast<std::uint8_t>(stream.below(2) == 0 ? 0 : stream.below(256)));
+  data.features = std::move(dense);
+  return data;
+}
+
+Samples<double> small_samples(Loss loss, std::size_t rows, std::size_t columns) {
+  Stream stream(12, Purpose::kSynthetic);
+  std::vector<double> targets;
+  for (std::size_t r = 0; r < rows; ++r)
+    targets.push_back(stream.below(2) == 0 ? 1 : loss == Loss::kLogistic ? 0 : -1);
+  return {small_bytes(rows, columns), targets};
+}
+
+Vector<double> some_weights(std::size_t n) {
+  Stream stream(13, Purpose::kSynthetic);
+  Vector<double> w(n);
+  for (double& x : w) x = stream.normal();
+  return w;
+}
+
+TEST(Objective, GradientIsTheSlopeOfTheLoss) {
+  constexpr std::size_t kRows = 600, kColumns = 9;
+  for (const Loss loss : kLosses) {
+    const auto samples = small_samples(loss, kRows, kColumns);
+    const Objective objective{loss, 0.3};
+    const Shard shard = {7, 550};  // spans blocks and does not start at one
+    Vector<double> w = some_weights(kColumns), gradient(kColumns), block(kColumns);
+    loss_and_gradient(objective, samples, shard, w, gradient, block);
+    for (std::size_t j = 0; j < kColumns; ++j) {
+      const double h = 1e-6, at = w[j];
+      w[j] = at + h;
+      const double up = evaluate(objective, samples, shard, w).loss;
+      w[j] = at - h;
+      const double down = evaluate(objective, samples, shard, w).loss;
+      w[j] = at;
+      EXPECT_NEAR(gradient[j], (up - down) / (2 * h), 1e-4) << static_cast<int>(loss) << " " << j;
+    }
+  }
+}
+
+TEST(Objective, EvaluationGivesTheBitsOfTheGradientPass) {
+  for (const Loss loss : kLosses) {
+    const auto samples = small_samples(loss, 700, 50);
+    const Vector<double> w = some_weights(50);
+    Vector<double> gradient(50), block(50);
+    for (const Shard shard : {Shard{0, 700}, Shard{3, 256}, Shard{3, 257}, Shard{699, 1}})
+      EXPECT_EQ(loss_and_gradient({loss, 0.1}, samples, shard, w, gradient, block),
+                evaluate({loss, 0.1}, samples, shard, w).loss);
+  }
+}
+
+// Worked by hand: x = (1, 0), (0, 2); w = (0.5, -1); z = 0.5, -2.
+TEST(Objective, LossesByHand) {
+  Dataset data;
+  data.rows = 2;
+  data.columns = 2;
+  data.features = DenseRows<double>{{1, 0, 0, 2}};
+  const Vector<double> w = {0.5, -1};
+  const double norm = 0.5 * 0.25 + 0.5;  // |w|^2 / 2
+  const Samples<double> signs(data, std::vector<double>{1, 1});
+  EXPECT_DOUBLE_EQ(evaluate({Loss::kHinge, 0.3}, signs, {0, 2}, w).loss, 0.3 * norm + (0.5 + 3) / 4);
+  EXPECT_DOUBLE_EQ(evaluate({Loss::kSquaredHinge, 0.3}, signs, {0, 2}, w).loss, 0.3 * norm + (0.25 + 9) / 4);
+  EXPECT_DOUBLE_EQ(evaluate({Loss::kSquared, 0}, signs, {0, 2}, w).loss, (0.25 + 9) / 4);
+  const Samples<double> units(data, std::vector<double>{1, 0});
+  EXPECT_NEAR(evaluate({Loss::kLogistic, 0}, units, {0, 2}, w).loss,
+              (std::log1p(std::exp(0.5)) - 0.5 + std::log1p(std::exp(-2))) / 2, 1e-15);
+  EXPECT_EQ(evaluate({Loss::kLogistic, 0}, units, {0, 2}, w).correct, 2U);
+  EXPECT_EQ(evaluate({Loss::kHinge, 0}, signs, {0, 2}, w).correct, 1U);
+  const Vector<double> zero = {0, 0};
+  EXPECT_EQ(evaluate({Loss::kHinge, 0}, signs, {0, 2}, zero).correct, 0U);  // even only when z > 0
+}
+
+TEST(Objective, LogisticDoesNotOverflow) {
+  Dataset data;
+  data.rows = 1;
+  data.columns = 1;
+  data.features = DenseRows<double>{{1}};
+  const Samples<double> samples(data, std::vector<double>{0});
+  Vector<double> gradient(1), block(1);
+  EXPECT_EQ(loss_and_gradient({Loss::kLogistic, 0}, samples, {0, 1}, Vector<double>{2000}, gradient, block), 2000);
+  EXPECT_EQ(gradient[0], 1);
+  EXPECT_EQ(loss_and_gradient({Loss::kLogistic, 0}, samples, {0, 1}, Vector<double>{-2000}, gradient, block), 0);
+  EXPECT_EQ(gradient[0], 0);
+}
+
+}  // namespace
+}  // namespace mfl
