@@ -1,0 +1,125 @@
+// One trajectory: every engine, number of threads, kernel set and order of nodes gives the serial engine's bits.
+#include "mfl/engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/engine/federations.h"
+
+namespace mfl {
+namespace {
+
+using testing::kModels;
+using testing::make_federation;
+using testing::train;
+
+template <class T>
+class EnginesOf : public ::testing::Test {};
+using Precisions = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(EnginesOf, Precisions);
+
+TYPED_TEST(EnginesOf, ThreadsGiveTheBitsOfTheSerialEngine) {
+  const Dataset data = *make_synthetic(1500, 100, 1);
+  for (const auto& model : kModels)
+    for (const std::size_t nodes : {1, 2, 5, 40}) {
+      const auto federation = make_federation<TypeParam>(model, data, *iid(1500, nodes, 3));
+      const Algorithm algorithm = make_mfl(0.01, 0.8, 4);
+      const auto expected = train(federation, algorithm, 30);
+      for (const unsigned threads : {1, 2, 3, 8}) {
+        const auto got = train(federation, algorithm, 30, thread_workers(threads));
+        EXPECT_EQ(state_digest(got), state_digest(expected)) << model.name << ' ' << nodes << ' ' << threads;
+        EXPECT_EQ(got.best.train_loss, expected.best.train_loss);
+      }
+    }
+}
+
+TYPED_TEST(EnginesOf, KernelSetsGiveTheSameBits) {
+  const Dataset data = *make_synthetic(600, 90, 2);
+  for (const auto& model : kModels) {
+    const auto expected = train(make_federation<TypeParam>(model, data, *contiguous(600, 3), kernel_sets().back()),
+                                make_mfl(0.01, 0.8, 4), 30);
+    for (const KernelSet& set : kernel_sets()) {
+      const auto got =
+          train(make_federation<TypeParam>(model, data, *contiguous(600, 3), set), make_mfl(0.01, 0.8, 4), 30);
+      EXPECT_EQ(state_digest(got), state_digest(expected)) << model.name << ' ' << set.name;
+      EXPECT_EQ(got.best.train_loss, expected.best.train_loss) << model.name << ' ' << set.name;
+    }
+  }
+}
+
+TYPED_TEST(EnginesOf, TheOrderOfNodesDoesNotMatter) {
+  auto federation = make_federation<TypeParam>(kModels[3], *make_synthetic(700, 80, 3), *iid(700, 9, 1));
+  const auto expected = train(federation, make_mfl(0.01, 0.8, 4), 30);
+  std::reverse(federation.nodes.begin(), federation.nodes.end());
+  EXPECT_EQ(state_digest(train(federation, make_mfl(0.01, 0.8, 4), 30)), state_digest(expected));
+  std::rotate(federation.nodes.begin(), federation.nodes.begin() + 4, federation.nodes.end());
+  EXPECT_EQ(state_digest(train(federation, make_mfl(0.01, 0.8, 4), 30)), state_digest(expected));
+}
+
+TYPED_TEST(EnginesOf, BytesFloatsAndSparseRowsGiveTheSameBits) {
+  Dataset bytes = *make_synthetic(400, 70, 4);
+  const auto& values = std::get<DenseRows<std::uint8_t>>(bytes.features).values;
+  Dataset dense = bytes, sparse = bytes;
+  dense.features = DenseRows<TypeParam>{{values.begin(), values.end()}};
+  SparseRows<TypeParam> rows;
+  rows.starts.push_back(0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != 0) {
+      rows.columns.push_back(static_cast<std::uint32_t>(i % 70));
+      rows.values.push_back(values[i]);
+    }
+    if (i % 70 == 69) rows.starts.push_back(rows.columns.size());
+  }
+  sparse.features = rows;
+  for (const auto& model : kModels) {
+    const auto run = [&](const Dataset& data) {
+      return state_digest(train(make_federation<TypeParam>(model, data, *contiguous(400, 3)), make_mfl(0.01, 0.8, 4), 30));
+    };
+    EXPECT_EQ(run(dense), run(bytes)) << model.name;
+    EXPECT_EQ(run(sparse), run(bytes)) << model.name;
+  }
+}
+
+TEST(Engine, TrainLossIsTheWeightedMeanOverNodesOfUnequalSize) {
+  const auto federation = make_federation<double>(kModels[3], *make_synthetic(10, 20, 5), *contiguous(10, 3));
+  const auto state = train(federation, make_fl(0.1, 2), 4);
+  const auto engine = local_engine(federation, make_fl(0.1, 2), serial_workers());
+  double sum = 0;
+  for (const Shard shard : federation.nodes)
+    sum += static_cast<double>(shard.count) * evaluate(federation.objective, federation.train, shard, state.w()).loss;
+  EXPECT_DOUBLE_EQ(engine->train_loss(state.w()), sum / 10);
+}
+
+TEST(Engine, TheFirstNodeThatIsNotFiniteIsNamed) {
+  const auto federation = make_federation<float>(kModels[2], *make_synthetic(600, 50, 6), *contiguous(600, 5));
+  for (const unsigned threads : {1, 4}) {
+    const Algorithm algorithm = make_mfl(1e30, 0.5, 3);
+    const auto engine = local_engine(federation, algorithm, thread_workers(threads));
+    State<float> state = initial_state<float>(algorithm, 50);
+    Aggregate<float> aggregate;
+    const auto bad = engine->run_round(state, 3, aggregate);
+    ASSERT_TRUE(bad);
+    EXPECT_EQ(bad->node, 0U);
+    EXPECT_EQ(bad->what.substr(0, 2), "w[");
+    EXPECT_DOUBLE_EQ(aggregate.loss_before, 0.5);  // at w = 0
+  }
+}
+
+TEST(Engine, TestMetricsCoverAllBlocks) {
+  const Dataset data = *make_synthetic(1000, 60, 7);
+  auto federation = make_federation<double>(kModels[0], data, *contiguous(1000, 2));
+  const auto state = train(federation, make_fl(0.05, 2), 40);
+  federation.test.emplace(data, make_targets(data, Task::kEvenOdd, TargetKind::kSigned).value());
+  const auto engine = local_engine(federation, make_fl(0.05, 2), thread_workers(3));
+  const auto metrics = engine->test(state.w());
+  const auto whole = evaluate(federation.objective, *federation.test, {0, 1000}, state.w());
+  ASSERT_TRUE(metrics);
+  EXPECT_EQ(metrics->loss, whole.loss);
+  EXPECT_EQ(metrics->accuracy, static_cast<double>(whole.correct) / 1000);
+  EXPECT_GT(metrics->accuracy, 0.6);
+}
+
+}  // namespace
+}  // namespace mfl

@@ -1,0 +1,57 @@
+// Small federations for the engine tests.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mfl/data/synthetic.h"
+#include "mfl/data/task.h"
+#include "mfl/engine/engine.h"
+#include "mfl/partition/partition.h"
+
+namespace mfl::testing {
+
+struct ModelCase {
+  const char* name;
+  Objective objective;
+  TargetKind targets;
+};
+
+inline const ModelCase kModels[] = {
+    {"svm", {Loss::kHinge, 0.3}, TargetKind::kSigned},
+    {"squared-svm", {Loss::kSquaredHinge, 0.3}, TargetKind::kSigned},
+    {"linear", {Loss::kSquared, 0}, TargetKind::kReal},
+    {"logistic", {Loss::kLogistic, 0}, TargetKind::kUnit},
+};
+
+template <class T>
+Federation<T> make_federation(const ModelCase& model, const Dataset& data, const Partition& partition,
+                              const KernelSet& kernels = default_kernel_set()) {
+  const Dataset ordered = take_rows(data, partition.order);
+  const auto targets = make_targets(ordered, Task::kEvenOdd, model.targets).value();
+  std::vector<Shard> nodes;
+  for (std::size_t i = 0; i < partition.nodes(); ++i)
+    nodes.push_back({partition.starts[i], partition.starts[i + 1] - partition.starts[i]});
+  return {model.objective, Samples<T>(ordered, targets, kernels), nodes, std::nullopt};
+}
+
+// The state after `steps` steps; a value that is not finite fails the test.
+template <class T>
+State<T> train(const Federation<T>& federation, const Algorithm& algorithm, std::uint64_t steps,
+               std::unique_ptr<Workers> workers = serial_workers()) {
+  const auto engine = local_engine(federation, algorithm, std::move(workers));
+  State<T> state = initial_state<T>(algorithm, federation.train.columns());
+  Aggregate<T> aggregate;
+  while (state.step < steps) {
+    const std::uint64_t round = next_round_steps(algorithm, state.step, steps);
+    if (const auto bad = engine->run_round(state, round, aggregate)) ADD_FAILURE() << bad->what;
+    note_loss(state, aggregate.loss_before);
+    apply(state, aggregate, round);
+  }
+  note_loss(state, engine->train_loss(state.w()));
+  return state;
+}
+
+}  // namespace mfl::testing
