@@ -26,8 +26,8 @@ struct SparseRows {
   std::vector<X> values;
 };
 
-using Features = std::variant<DenseRows<std::uint8_t>, DenseRows<float>, DenseRows<double>,
-                              SparseRows<float>, SparseRows<double>>;
+using Features = std::variant<DenseRows<std::uint8_t>, DenseRows<float>, DenseRows<double>, SparseRows<float>,
+                              SparseRows<double>>;
 
 // The value of a feature is scale * stored number. `labels` are the classes or targets of the source,
 // before any task turns them into what a model trains on. Read-only once made, so safe to share.
@@ -42,7 +42,8 @@ struct Dataset {
 // The rows named, in the order named.
 Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows);
 
-// Floating features converted to the precision of the run (bytes stay bytes). Moves when there is nothing to do.
+// Floating features converted to the precision of the run (bytes stay bytes).
+// Moves when there is nothing to do.
 Dataset with_precision(Dataset data, Precision precision);
 
 // SHA-256 (hex) of shape, scale, features and labels: two equal digests are the same data.

@@ -1,0 +1,17 @@
+// IDX, the format of MNIST (big-endian header, then bytes), plain or gzipped; which one is seen from the
+// contents.
+#pragma once
+
+#include <filesystem>
+
+#include "mfl/base/result.h"
+#include "mfl/data/dataset.h"
+
+namespace mfl {
+
+// Images: unsigned bytes of rank 2 or more, one row per image. Labels: unsigned bytes of rank 1, as many as
+// images. The bytes stay bytes, with scale 1/255. A file whose length is not exactly what its header says is
+// kBadData.
+Result<Dataset> read_idx(const std::filesystem::path& images, const std::filesystem::path& labels);
+
+}  // namespace mfl

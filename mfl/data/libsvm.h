@@ -1,0 +1,19 @@
+// LIBSVM (svmlight) text: "label index:value index:value ...", one sample a line.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+
+#include "mfl/base/result.h"
+#include "mfl/data/dataset.h"
+
+namespace mfl {
+
+// Indices count from 1 and ascend inside a line; '#' starts a comment; blank lines are skipped. Stays sparse,
+// f64, scale 1. The set has `columns` features (a larger index is then an error), or else as many as the
+// largest index.
+Result<Dataset> read_libsvm(const std::filesystem::path& path,
+                            std::optional<std::size_t> columns = std::nullopt);
+
+}  // namespace mfl

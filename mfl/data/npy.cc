@@ -1,0 +1,212 @@
+#include "mfl/data/npy.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "mfl/base/files.h"
+#include "mfl/data/npy_header.h"
+#include "mfl/data/text.h"
+
+namespace mfl {
+namespace {
+
+namespace fs = std::filesystem;
+
+static_assert(std::endian::native == std::endian::little, "NPY files are read and written as they stand");
+
+constexpr std::size_t kLargestDense = std::size_t{4} << 30;
+
+struct Array {
+  NpyHeader header;
+  std::string file;
+  std::string_view body() const { return std::string_view(file).substr(header.length); }
+};
+
+// Size in bytes of a type such as "<f8"; 0 if it is not a plain one.
+std::size_t element_size(std::string_view type) {
+  const auto size = type.size() == 3 ? parse_count(type.substr(2)) : std::nullopt;
+  return size.value_or(0);
+}
+
+// Opens the file and checks everything but whether the caller can use the type.
+Result<Array> read_array(const fs::path& path, std::size_t rank, std::string_view types) {
+  MFL_TRY(std::string file, read_data_file(path));
+  MFL_TRY(NpyHeader header, parse_npy_header(file, path));
+  const std::string& type = header.type;
+  const std::size_t size = element_size(type);
+  if (type.starts_with('>') && size > 1)
+    return bad_file(path, fmt::format("big-endian type {} is not supported", type),
+                    "convert it: array.astype('<f8')");
+  if (size == 0 || (" " + std::string(types) + " ").find(" " + type.substr(1) + " ") == std::string::npos)
+    return bad_file(path, fmt::format("unsupported type {}", excerpt(type)),
+                    fmt::format("supported are: {}", types));
+  if (header.shape.size() != rank)
+    return bad_file(path,
+                    fmt::format("shape ({}) has {} dimensions, expected {}", fmt::join(header.shape, ", "),
+                                header.shape.size(), rank),
+                    "reshape the array");
+  if (header.fortran_order && rank > 1)
+    return bad_file(path, "Fortran order is not supported", "save numpy.ascontiguousarray(array)");
+  std::size_t bytes = size;
+  for (const std::size_t extent : header.shape) {
+    if (extent == 0)
+      return bad_file(path, fmt::format("empty array: shape ({})", fmt::join(header.shape, ", ")),
+                      "give at least one sample");
+    if (bytes > std::numeric_limits<std::size_t>::max() / 2 / extent)
+      return bad_file(path, fmt::format("impossible shape ({})", fmt::join(header.shape, ", ")),
+                      "write it again with numpy.save");
+    bytes *= extent;
+  }
+  const std::size_t expected = header.length + bytes;
+  if (file.size() != expected)
+    return bad_file(path,
+                    fmt::format("{}: the header promises {} bytes, the file ends at byte {}",
+                                file.size() < expected ? "truncated" : "over-long", expected, file.size()),
+                    "write it again with numpy.save");
+  return Array{std::move(header), std::move(file)};
+}
+
+template <class T>
+std::vector<T> numbers(std::string_view body) {
+  std::vector<T> values(body.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), body.data(), body.size());
+  return values;
+}
+
+template <class T>
+Result<Features> floating_rows(const Array& array, const fs::path& path) {
+  DenseRows<T> rows{numbers<T>(array.body())};
+  const std::size_t columns = array.header.shape[1];
+  for (std::size_t i = 0; i < rows.values.size(); ++i)
+    if (!std::isfinite(rows.values[i]))
+      return bad_file(path,
+                      fmt::format("row {}, column {} (from 0) is not finite: {}", i / columns, i % columns,
+                                  rows.values[i]),
+                      "every number must be finite; mend or remove the row");
+  return rows;
+}
+
+Result<Features> read_features(const Array& array, const fs::path& path) {
+  const std::string_view type = std::string_view(array.header.type).substr(1);
+  if (type == "f4") return floating_rows<float>(array, path);
+  if (type == "f8") return floating_rows<double>(array, path);
+  return DenseRows<std::uint8_t>{numbers<std::uint8_t>(array.body())};
+}
+
+template <class T>
+Result<std::vector<double>> labels_as(const Array& array, const fs::path& path) {
+  constexpr double kLargestWhole = 0x1p53;
+  const std::vector<T> values = numbers<T>(array.body());
+  std::vector<double> labels;
+  labels.reserve(values.size());
+  for (const T value : values) {
+    const auto label = static_cast<double>(value);
+    if (!std::isfinite(label) || (std::numeric_limits<T>::is_integer && std::abs(label) > kLargestWhole))
+      return bad_file(path, fmt::format("row {} (from 0): {} is no usable label", labels.size(), value),
+                      "labels must be finite, whole ones at most 2^53 in size");
+    labels.push_back(label);
+  }
+  return labels;
+}
+
+Result<std::vector<double>> read_labels(const Array& array, const fs::path& path) {
+  const std::string_view type = std::string_view(array.header.type).substr(1);
+  if (type == "i1") return labels_as<std::int8_t>(array, path);
+  if (type == "i2") return labels_as<std::int16_t>(array, path);
+  if (type == "i4") return labels_as<std::int32_t>(array, path);
+  if (type == "i8") return labels_as<std::int64_t>(array, path);
+  if (type == "u2") return labels_as<std::uint16_t>(array, path);
+  if (type == "u4") return labels_as<std::uint32_t>(array, path);
+  if (type == "u8") return labels_as<std::uint64_t>(array, path);
+  if (type == "f4") return labels_as<float>(array, path);
+  if (type == "f8") return labels_as<double>(array, path);
+  return labels_as<std::uint8_t>(array, path);
+}
+
+template <class T>
+constexpr std::string_view kTypeName = "|u1";
+template <>
+constexpr std::string_view kTypeName<float> = "<f4";
+template <>
+constexpr std::string_view kTypeName<double> = "<f8";
+
+template <class T>
+Result<void> write_array(const fs::path& path, std::span<const T> values,
+                         const std::vector<std::size_t>& shape) {
+  std::string file = make_npy_header(kTypeName<T>, shape);
+  const auto bytes = std::as_bytes(values);
+  file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return write_file(path, file);
+}
+
+template <class X>
+Result<void> write_features(const fs::path& path, const DenseRows<X>& rows, const Dataset& data) {
+  return write_array<X>(path, rows.values, {data.rows, data.columns});
+}
+
+template <class X>
+Result<void> write_features(const fs::path& path, const SparseRows<X>& rows, const Dataset& data) {
+  std::vector<X> dense(data.rows * data.columns);
+  for (std::size_t row = 0; row < data.rows; ++row)
+    for (std::size_t i = rows.starts[row]; i < rows.starts[row + 1]; ++i)
+      dense[row * data.columns + rows.columns[i]] = rows.values[i];
+  return write_array<X>(path, dense, {data.rows, data.columns});
+}
+
+template <class X>
+constexpr std::size_t dense_size(const DenseRows<X>&) {
+  return 0;
+}
+template <class X>
+constexpr std::size_t dense_size(const SparseRows<X>&) {
+  return sizeof(X);
+}
+
+}  // namespace
+
+Result<Dataset> read_npy(const fs::path& x, const fs::path& y) {
+  MFL_TRY(const Array features, read_array(x, 2, "u1 f4 f8"));
+  MFL_TRY(const Array labels, read_array(y, 1, "b1 i1 i2 i4 i8 u1 u2 u4 u8 f4 f8"));
+  Dataset data;
+  data.rows = features.header.shape[0];
+  data.columns = features.header.shape[1];
+  if (labels.header.shape[0] != data.rows)
+    return bad_file(
+        y, fmt::format("{} labels, but {} has {} rows", labels.header.shape[0], x.string(), data.rows),
+        "x and y must come from the same set");
+  MFL_TRY(data.features, read_features(features, x));
+  MFL_TRY(data.labels, read_labels(labels, y));
+  if (std::holds_alternative<DenseRows<std::uint8_t>>(data.features)) data.scale = 1.0 / 255;
+  return data;
+}
+
+Result<void> write_npy(const fs::path& path, std::span<const float> vector) {
+  return write_array(path, vector, {vector.size()});
+}
+
+Result<void> write_npy(const fs::path& path, std::span<const double> vector) {
+  return write_array(path, vector, {vector.size()});
+}
+
+Result<void> write_npy_folder(const fs::path& folder, const Dataset& data) {
+  const std::size_t size = std::visit([](const auto& rows) { return dense_size(rows); }, data.features);
+  if (size != 0 && data.columns != 0 && data.rows > kLargestDense / size / data.columns)
+    return fail(
+        ErrorCode::kBadData,
+        fmt::format("{}: a sparse set of {} rows and {} columns would be more than 4 GiB as dense NPY",
+                    (folder / "x.npy").string(), data.rows, data.columns),
+        "NPY is dense: use fewer rows or columns");
+  MFL_CHECK(make_folder(folder));
+  MFL_CHECK(std::visit([&](const auto& rows) { return write_features(folder / "x.npy", rows, data); },
+                       data.features));
+  return write_npy(folder / "y.npy", data.labels);
+}
+
+}  // namespace mfl

@@ -1,0 +1,25 @@
+// NPY arrays, as numpy.save writes them.
+#pragma once
+
+#include <filesystem>
+#include <span>
+
+#include "mfl/base/result.h"
+#include "mfl/data/dataset.h"
+
+namespace mfl {
+
+// x: two dimensions, u1 (bytes stay bytes, scale 1/255), f4 or f8. y: one dimension, as long, any plain
+// integer, boolean or floating type. Little-endian and C order only; versions 1.0 and 2.0. NaN, infinities, a
+// file that is not exactly as long as its header says, or shapes that do not fit are kBadData.
+Result<Dataset> read_npy(const std::filesystem::path& x, const std::filesystem::path& y);
+
+// All or nothing. Errors are kRunFailed.
+Result<void> write_npy(const std::filesystem::path& path, std::span<const float> vector);
+Result<void> write_npy(const std::filesystem::path& path, std::span<const double> vector);
+
+// folder/x.npy in the stored element type (the scale is not written) and folder/y.npy as f8. A sparse set is
+// written densely; above 4 GiB that is kBadData and nothing is written. The folder is made if need be.
+Result<void> write_npy_folder(const std::filesystem::path& folder, const Dataset& data);
+
+}  // namespace mfl

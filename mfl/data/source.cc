@@ -1,0 +1,253 @@
+#include "mfl/data/source.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "mfl/base/files.h"
+#include "mfl/base/nearest.h"
+#include "mfl/base/rng.h"
+#include "mfl/data/idx.h"
+#include "mfl/data/libsvm.h"
+#include "mfl/data/npy.h"
+#include "mfl/data/synthetic.h"
+#include "mfl/data/text.h"
+
+namespace mfl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 6> kKinds = {"mnist", "idx", "csv", "libsvm", "npy", "synthetic"};
+constexpr const char* kSpecs =
+    "specs are: mnist, idx:DIR, csv:FILE, libsvm:FILE, npy:DIR, synthetic[:ROWSxCOLUMNS]";
+constexpr std::size_t kSyntheticRows = 10000;
+constexpr std::size_t kSyntheticColumns = 784;
+constexpr std::size_t kSyntheticTest = 5000;
+
+// A source as it stands: `pool` is its training part, or all of it where it has no test part.
+struct Parts {
+  Dataset pool;
+  std::optional<Dataset> test;
+};
+
+// The file in `folder` whose name holds `part`, plain before .gz; nothing if there is none.
+Result<std::optional<fs::path>> find_part(const fs::path& folder, std::string_view part) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().filename().string().find(part) != std::string::npos) found.push_back(entry->path());
+  if (error)
+    return bad_file(folder, fmt::format("cannot read the folder: {}", error.message()), "check the path");
+  if (found.empty()) return std::nullopt;
+  std::sort(found.begin(), found.end());  // a name sorts before itself with .gz
+  for (const fs::path& other : found)
+    if (other != found[0] && other.string() != found[0].string() + ".gz")
+      return bad_file(folder,
+                      fmt::format("more than one file could be {}: {} and {}", part,
+                                  found[0].filename().string(), other.filename().string()),
+                      "leave only one of them in the folder");
+  return found[0];
+}
+
+// One images-and-labels pair; nothing if neither is there.
+Result<std::optional<Dataset>> read_pair(const fs::path& folder, const std::string& part) {
+  MFL_TRY(const auto images, find_part(folder, part + "-images"));
+  MFL_TRY(const auto labels, find_part(folder, part + "-labels"));
+  if (!images && !labels) return std::nullopt;
+  if (!images || !labels)
+    return bad_file(folder,
+                    fmt::format("has {0}-{1} but no {0}-{2}", part, images ? "images" : "labels",
+                                images ? "labels" : "images"),
+                    "images and labels go together");
+  MFL_TRY(Dataset data, read_idx(*images, *labels));
+  return data;
+}
+
+Result<Parts> open_idx(const fs::path& folder) {
+  MFL_TRY(auto train, read_pair(folder, "train"));
+  if (!train)
+    return bad_file(folder, "no train-images and train-labels here",
+                    "name the folder that holds the IDX files");
+  MFL_TRY(auto test, read_pair(folder, "t10k"));
+  return Parts{*std::move(train), std::move(test)};
+}
+
+Result<Parts> open_mnist() {
+  const fs::path folder = cache_folder() / "mnist";
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored))
+    return fail(ErrorCode::kBadData, fmt::format("MNIST is not there: no folder {}", folder.string()),
+                "run: mfl data fetch mnist");
+  auto parts = open_idx(folder);
+  if (!parts) parts.error().hint = "run: mfl data fetch mnist";
+  return parts;
+}
+
+Result<Parts> open_npy(const fs::path& folder) {
+  MFL_TRY(Dataset pool, read_npy(folder / "x.npy", folder / "y.npy"));
+  std::error_code ignored;
+  if (!fs::exists(folder / "x_test.npy", ignored) && !fs::exists(folder / "y_test.npy", ignored))
+    return Parts{std::move(pool), std::nullopt};
+  MFL_TRY(Dataset test, read_npy(folder / "x_test.npy", folder / "y_test.npy"));
+  return Parts{std::move(pool), std::move(test)};
+}
+
+Result<Parts> open_synthetic(const std::string& spec, std::string_view shape, std::uint64_t seed) {
+  std::optional<std::uint64_t> rows = kSyntheticRows;
+  std::optional<std::uint64_t> columns = kSyntheticColumns;
+  if (!shape.empty()) {
+    const std::size_t cross = std::min(shape.find('x'), shape.size());
+    rows = parse_count(shape.substr(0, cross));
+    columns = parse_count(shape.substr(std::min(cross + 1, shape.size())));
+  }
+  if (!rows || !columns)
+    return fail(ErrorCode::kBadConfig, fmt::format("bad data spec {}", excerpt(spec)),
+                "write synthetic:ROWSxCOLUMNS, synthetic:10000x784 for example");
+  MFL_TRY(Dataset pool, make_synthetic(*rows, *columns, seed));
+  return Parts{std::move(pool), std::nullopt};
+}
+
+tl::unexpected<Error> unknown_kind(const std::string& spec, std::string_view kind) {
+  const std::string near = nearest(kind, kKinds);
+  return fail(ErrorCode::kBadConfig, fmt::format("unknown data spec {}", excerpt(spec)),
+              near.empty() ? kSpecs : fmt::format("did you mean {}? {}", near, kSpecs));
+}
+
+Result<Parts> open_kind(const std::string& spec, const DataOptions& options) {
+  const std::size_t colon = std::min(spec.find(':'), spec.size());
+  const std::string_view kind = std::string_view(spec).substr(0, colon);
+  const std::string argument = spec.substr(std::min(colon + 1, spec.size()));
+  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) return unknown_kind(spec, kind);
+  const bool needs = kind != "mnist" && kind != "synthetic";
+  if ((needs && argument.empty()) || (kind == "mnist" && colon < spec.size()))
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("data spec {} {} a path", excerpt(spec), needs ? "lacks" : "does not take"),
+                kSpecs);
+  if (kind == "mnist") return open_mnist();
+  if (kind == "idx") return open_idx(argument);
+  if (kind == "npy") return open_npy(argument);
+  if (kind == "synthetic") return open_synthetic(spec, argument, options.seed);
+  auto pool = kind == "csv" ? read_csv(argument, {options.label, options.header}) : read_libsvm(argument);
+  MFL_TRY(Dataset data, std::move(pool));
+  return Parts{std::move(data), std::nullopt};
+}
+
+Result<Parts> open(const std::string& spec, const DataOptions& options) {
+  MFL_TRY(Parts parts, open_kind(spec, options));
+  for (Dataset* data : {&parts.pool, parts.test ? &*parts.test : nullptr}) {
+    if (data == nullptr) continue;
+    if (data->rows > std::numeric_limits<std::uint32_t>::max())
+      return fail(ErrorCode::kBadData,
+                  fmt::format("{} has {} samples, more than 4294967295", spec, data->rows),
+                  "use a part of it");
+    if (options.scale) data->scale = *options.scale;
+  }
+  return parts;
+}
+
+bool is_sparse(const Dataset& data) { return data.features.index() >= 3; }
+
+// Sparse sets grow to the wider one: columns that a file never names are zero.
+Result<void> match_columns(Dataset& train, Dataset& test, const DataOptions& options) {
+  const std::size_t widest = std::max(train.columns, test.columns);
+  for (Dataset* data : {&train, &test})
+    if (is_sparse(*data)) data->columns = widest;
+  if (train.columns == test.columns) return {};
+  return fail(ErrorCode::kBadData,
+              fmt::format("{}: {} columns for training, {} for testing{}", options.source, train.columns,
+                          test.columns, options.test_source.empty() ? "" : " (" + options.test_source + ")"),
+              "both must have the same features");
+}
+
+Result<void> check_enough(std::size_t asked, std::size_t available, std::string_view what,
+                          const std::string& source) {
+  if (asked <= available) return {};
+  return fail(ErrorCode::kBadData,
+              fmt::format("{} {} samples asked for, but {} has {}", asked, what, source, available),
+              fmt::format("ask for at most {}", available));
+}
+
+// The first `count` of `rows`, in order or drawn.
+std::vector<std::uint32_t> draw(const std::vector<std::uint32_t>& rows, std::size_t count,
+                                const DataOptions& options, Purpose purpose) {
+  if (options.take == Take::kFirst) return {rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count)};
+  std::vector<std::uint32_t> order = permutation(rows.size(), Stream(options.seed, purpose));
+  order.resize(count);
+  for (std::uint32_t& row : order) row = rows[row];
+  return order;
+}
+
+std::vector<std::uint32_t> all_rows(const Dataset& data) {
+  std::vector<std::uint32_t> rows(data.rows);
+  std::iota(rows.begin(), rows.end(), 0U);
+  return rows;
+}
+
+Dataset select(Dataset data, std::size_t count, const DataOptions& options, Purpose purpose) {
+  if (options.take == Take::kFirst && count == data.rows) return data;
+  return take_rows(data, draw(all_rows(data), count, options, purpose));
+}
+
+Result<TrainTest> from_two(Parts parts, const DataOptions& options) {
+  MFL_CHECK(match_columns(parts.pool, *parts.test, options));
+  const std::size_t train = options.train.value_or(parts.pool.rows);
+  const std::size_t test = options.test.value_or(parts.test->rows);
+  MFL_CHECK(check_enough(train, parts.pool.rows, "training", options.source));
+  MFL_CHECK(check_enough(test, parts.test->rows, "test",
+                         options.test_source.empty() ? options.source : options.test_source));
+  TrainTest sets;
+  sets.train = select(std::move(parts.pool), train, options, Purpose::kTakeTrain);
+  if (test > 0) sets.test = select(*std::move(parts.test), test, options, Purpose::kTakeTest);
+  return sets;
+}
+
+Result<TrainTest> from_pool(Dataset pool, const DataOptions& options) {
+  const std::size_t rows = pool.rows;
+  MFL_CHECK(check_enough(options.train.value_or(0), rows, "training", options.source));
+  MFL_CHECK(check_enough(options.test.value_or(0), rows, "test", options.source));
+  const bool plain_synthetic = options.source == "synthetic" && options.test_source.empty();
+  const std::size_t unsaid = plain_synthetic ? std::min(kSyntheticTest, rows - options.train.value_or(0)) : 0;
+  const std::size_t test = options.test.value_or(unsaid);
+  const std::size_t train = options.train.value_or(rows - test);
+  if (train == 0 || train > rows - test)
+    return fail(
+        ErrorCode::kBadData,
+        fmt::format("{} training and {} test samples asked for, but {} has {} in all",
+                    options.train ? fmt::format("{}", train) : "all remaining", test, options.source, rows),
+        "ask for less, or name a test source of its own");
+  if (test == 0) return TrainTest{select(std::move(pool), train, options, Purpose::kTakeTrain), std::nullopt};
+  const std::vector<std::uint32_t> for_train = draw(all_rows(pool), train, options, Purpose::kTakeTrain);
+  std::vector<bool> taken(rows);
+  for (const std::uint32_t row : for_train) taken[row] = true;
+  std::vector<std::uint32_t> rest;
+  for (std::uint32_t row = 0; row < rows; ++row)
+    if (!taken[row]) rest.push_back(row);
+  return TrainTest{take_rows(pool, for_train),
+                   take_rows(pool, draw(rest, test, options, Purpose::kTakeTest))};
+}
+
+}  // namespace
+
+Result<TrainTest> load(const DataOptions& options) {
+  if (options.scale && !(std::isfinite(*options.scale) && *options.scale > 0))
+    return fail(ErrorCode::kBadConfig, fmt::format("scale {} is not a positive number", *options.scale),
+                "1/255 = 0.00392156862745098 for bytes");
+  if (options.train == 0)
+    return fail(ErrorCode::kBadConfig, "0 training samples asked for", "ask for at least 1");
+  MFL_TRY(Parts parts, open(options.source, options));
+  if (!options.test_source.empty() && options.test != 0) {
+    MFL_TRY(Parts other, open(options.test_source, options));
+    parts.test = other.test ? *std::move(other.test) : std::move(other.pool);
+  }
+  if (parts.test) return from_two(std::move(parts), options);
+  return from_pool(std::move(parts.pool), options);
+}
+
+}  // namespace mfl

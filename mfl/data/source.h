@@ -1,0 +1,53 @@
+// From a data spec to a training and a test set.
+//
+//   mnist                   the cache folder, filled by fetch_mnist()
+//   idx:DIR                 *train-images*, *train-labels* and, if there, *t10k-images*, *t10k-labels*; plain
+//   or .gz csv:FILE                see csv.h libsvm:FILE             see libsvm.h npy:DIR x.npy, y.npy and,
+//   if there, x_test.npy, y_test.npy synthetic[:ROWSxCOLS]   see synthetic.h; 10000x784 if not said
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "mfl/base/result.h"
+#include "mfl/data/csv.h"
+#include "mfl/data/dataset.h"
+
+namespace mfl {
+
+enum class Take {
+  kFirst,   // in the order of the source
+  kRandom,  // without replacement, in the order drawn; a larger count begins with the rows of a smaller one
+};
+
+struct DataOptions {
+  std::string source = "mnist";
+  // Where the test set comes from (its test part if it has one, else all of it). Empty: the source's own test
+  // part, or, where there is none, the rows that train leaves.
+  std::string test_source;
+  // How many samples. Nothing: all for train (less those of test, where one pool is shared); for test all of
+  // a test part of its own, else none. For plain `synthetic` test is then 5000, or what train leaves if that
+  // is less. 0 for test: none.
+  std::optional<std::size_t> train;
+  std::optional<std::size_t> test;
+  Take take = Take::kFirst;
+  // Multiplies every stored feature. Nothing: 1/255 for bytes, 1 for other numbers.
+  std::optional<double> scale;
+  std::string label = "last";  // CSV only, as CsvOptions
+  CsvHeader header = CsvHeader::kAuto;
+  std::uint64_t seed = 0;  // of take = random and of the synthetic set
+};
+
+struct TrainTest {
+  Dataset train;
+  std::optional<Dataset>
+      test;  // as many columns as train, and rows that train does not hold unless test_source says so
+};
+
+// Reads what the options name. kBadConfig for a bad spec or option, kBadData for files and for more samples
+// than there are.
+Result<TrainTest> load(const DataOptions& options);
+
+}  // namespace mfl

@@ -1,0 +1,36 @@
+// What the text readers share.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mfl/base/result.h"
+
+namespace mfl {
+
+// Without blanks, tabs and line ends on either side.
+std::string_view trim(std::string_view text);
+
+// The whole text as a number, whatever the locale; a leading '+' is allowed, and so are NaN and infinities.
+// Nothing if it is no number or does not fit a double.
+std::optional<double> parse_number(std::string_view text);
+
+// The whole text as a count: decimal digits and nothing else.
+std::optional<std::uint64_t> parse_count(std::string_view text);
+
+// At most 40 characters in quotes, on one line, for use in a message.
+std::string excerpt(std::string_view text);
+
+// read_file() with a hint.
+Result<std::string> read_data_file(const std::filesystem::path& path);
+
+// kBadData: "path: what".
+tl::unexpected<Error> bad_file(const std::filesystem::path& path, std::string_view what,
+                               std::string hint = {});
+// kBadData: "path, line 7: what".
+tl::unexpected<Error> bad_line(const std::filesystem::path& path, std::size_t line, std::string_view what,
+                               std::string hint = {});
+
+}  // namespace mfl

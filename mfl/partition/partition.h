@@ -1,0 +1,43 @@
+// Who holds what.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "mfl/base/result.h"
+
+namespace mfl {
+
+// Node i holds the samples order[starts[i] .. starts[i+1]). Inside a node they ascend, so one node alone is
+// the whole set in its own order. No node is empty and no sample is held twice; a sample may be held by
+// nobody.
+struct Partition {
+  std::vector<std::uint32_t> order;
+  std::vector<std::size_t> starts;  // nodes() + 1 of them
+
+  std::size_t nodes() const { return starts.empty() ? 0 : starts.size() - 1; }
+  std::span<const std::uint32_t> node(std::size_t i) const {
+    return std::span(order).subspan(starts[i], starts[i + 1] - starts[i]);
+  }
+};
+
+// The first three give every sample to a node; the first (samples mod nodes) nodes hold one more than the
+// others. Fewer than 1 node, or more nodes than samples, is kBadConfig.
+
+// A random deal, decided by (seed, samples, nodes).
+Result<Partition> iid(std::size_t samples, std::size_t nodes, std::uint64_t seed);
+
+// Blocks in data order.
+Result<Partition> contiguous(std::size_t samples, std::size_t nodes);
+
+// Blocks after a stable sort by label: each node sees few classes.
+Result<Partition> label_sorted(std::span<const double> labels, std::size_t nodes);
+
+// Text: one line a node, the sample numbers it holds (from 0) separated by blanks, in any order. '#' starts a
+// comment; blank lines are skipped. A number twice, out of range or not a number is kBadData.
+Result<Partition> from_file(const std::filesystem::path& path, std::size_t samples);
+
+}  // namespace mfl

@@ -1,0 +1,18 @@
+// A partition on disk: one NPY folder a node.
+#pragma once
+
+#include <filesystem>
+
+#include "mfl/base/result.h"
+#include "mfl/data/dataset.h"
+#include "mfl/partition/partition.h"
+
+namespace mfl {
+
+// Writes out/node-0000/{x.npy,y.npy}, out/node-0001/..., with the raw labels, so that tasks still apply. All
+// or nothing: written beside `out`, then renamed. `out` must not exist or be an empty folder, else
+// kBadConfig; what cannot be written is kRunFailed.
+Result<void> split_to_folders(const Dataset& data, const Partition& partition,
+                              const std::filesystem::path& out);
+
+}  // namespace mfl

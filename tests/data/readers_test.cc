@@ -1,0 +1,276 @@
+// What the readers make of good files.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "mfl/data/csv.h"
+#include "mfl/data/idx.h"
+#include "mfl/data/libsvm.h"
+#include "mfl/data/npy.h"
+#include "tests/data/small_files.h"
+
+namespace mfl::test {
+namespace {
+
+using testing::ElementsAre;
+
+template <class X>
+const std::vector<X>& dense(const Dataset& data) {
+  return std::get<DenseRows<X>>(data.features).values;
+}
+
+const std::string kImages = idx({2, 1, 3}, std::string("\0\1\2\3\4\xff", 6));
+const std::string kLabels = idx({2}, "\7\1");
+
+TEST(Idx, PlainAndPackedGiveTheSameBytes) {
+  const Folder folder;
+  const std::string split = gzip(kImages.substr(0, 10)) + gzip(kImages.substr(10));
+  for (const std::string& bytes : {kImages, gzip(kImages), split}) {
+    const auto data = read_idx(folder.write("images", bytes), folder.write("labels", kLabels));
+    ASSERT_TRUE(data) << data.error().text();
+    EXPECT_EQ(data->rows, 2U);
+    EXPECT_EQ(data->columns, 3U);
+    EXPECT_EQ(data->scale, 1.0 / 255);
+    EXPECT_THAT(dense<std::uint8_t>(*data), ElementsAre(0, 1, 2, 3, 4, 255));
+    EXPECT_THAT(data->labels, ElementsAre(7, 1));
+  }
+}
+
+TEST(Idx, RankTwoIsOneRowAnImage) {
+  const Folder folder;
+  const auto data =
+      read_idx(folder.write("images", idx({2, 2}, "abcd")), folder.write("labels", gzip(kLabels)));
+  ASSERT_TRUE(data) << data.error().text();
+  EXPECT_EQ(data->columns, 2U);
+}
+
+TEST(Csv, LabelIsTheLastColumnUnlessSaid) {
+  const Folder folder;
+  const auto data = read_csv(folder.write("a.csv", "1,2,3\n4,5e-1,-6\n"));
+  ASSERT_TRUE(data) << data.error().text();
+  EXPECT_EQ(data->rows, 2U);
+  EXPECT_EQ(data->columns, 2U);
+  EXPECT_EQ(data->scale, 1);
+  EXPECT_THAT(dense<double>(*data), ElementsAre(1, 2, 4, 0.5));
+  EXPECT_THAT(data->labels, ElementsAre(3, -6));
+}
+
+TEST(Csv, LabelColumnByNameAndNumber) {
+  const Folder folder;
+  const auto path = folder.write("a.csv", "one,class,two\n1,2,3\n");
+  for (const char* label : {"class", "1"}) {
+    const auto data = read_csv(path, {label, CsvHeader::kAuto});
+    ASSERT_TRUE(data) << data.error().text();
+    EXPECT_THAT(data->labels, ElementsAre(2));
+    EXPECT_THAT(dense<double>(*data), ElementsAre(1, 3));
+  }
+}
+
+TEST(Csv, BadLabelColumnIsConfiguration) {
+  const Folder folder;
+  const auto path = folder.write("a.csv", "one,class,class\n1,2,3\n");
+  const auto label = [&](const char* name) { return read_csv(path, {name, CsvHeader::kAuto}); };
+  expect_error(label("clas"), ErrorCode::kBadConfig, {path.string(), "'clas'"});
+  EXPECT_THAT(label("clas").error().hint, testing::HasSubstr("class"));
+  expect_error(label("class"), ErrorCode::kBadConfig, {"more than one"});
+  expect_error(label("3"), ErrorCode::kBadConfig, {"column 3", "there are 3"});
+  expect_error(read_csv(path, {"one", CsvHeader::kNo}), ErrorCode::kBadConfig, {"no header"});
+}
+
+TEST(Csv, HeaderCanBeForced) {
+  const Folder folder;
+  const auto path = folder.write("a.csv", "1,2\n3,4\n");
+  EXPECT_EQ(read_csv(path)->rows, 2U);
+  EXPECT_EQ(read_csv(path, {"last", CsvHeader::kYes})->rows, 1U);
+  const auto names = folder.write("b.csv", "a,b\n3,4\n");
+  EXPECT_EQ(read_csv(names)->rows, 1U);
+  expect_error(read_csv(names, {"last", CsvHeader::kNo}), ErrorCode::kBadData, {"line 1", "column 1", "'a'"});
+}
+
+TEST(Csv, QuotesBlanksCarriageReturnsAndByteOrderMark) {
+  const Folder folder;
+  const auto data =
+      read_csv(folder.write("a.csv", "\xef\xbb\xbf\"a, \"\"b\"\"\",y\r\n \"1\" , +2\r\n\t3,\"4\"\r\n\r\n"),
+               {"y", CsvHeader::kAuto});
+  ASSERT_TRUE(data) << data.error().text();
+  EXPECT_THAT(dense<double>(*data), ElementsAre(1, 3));
+  EXPECT_THAT(data->labels, ElementsAre(2, 4));
+}
+
+TEST(Libsvm, StaysSparse) {
+  const Folder folder;
+  const auto data = read_libsvm(folder.write("a", "# head\n+1 1:0.5 4:-2 # tail\r\n\n-1\n0\t2:3  \n"));
+  ASSERT_TRUE(data) << data.error().text();
+  const auto& rows = std::get<SparseRows<double>>(data->features);
+  EXPECT_EQ(data->rows, 3U);
+  EXPECT_EQ(data->columns, 4U);
+  EXPECT_THAT(rows.starts, ElementsAre(0, 2, 2, 3));
+  EXPECT_THAT(rows.columns, ElementsAre(0, 3, 1));
+  EXPECT_THAT(rows.values, ElementsAre(0.5, -2, 3));
+  EXPECT_THAT(data->labels, ElementsAre(1, -1, 0));
+  EXPECT_EQ(read_libsvm(folder.path("a"), 10)->columns, 10U);
+}
+
+TEST(Npy, EveryLabelTypeIsRead) {
+  const Folder folder;
+  const auto x =
+      folder.write("x.npy", npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1), }", "ab"));
+  const auto check = [&](std::string_view type, const std::string& body) {
+    const auto y = folder.write(
+        "y.npy", npy(fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (2,), }}", type), body));
+    const auto data = read_npy(x, y);
+    ASSERT_TRUE(data) << data.error().text();
+    EXPECT_THAT(data->labels, ElementsAre(0, 1)) << type;
+    EXPECT_EQ(data->scale, 1.0 / 255);
+  };
+  check("|b1", raw<std::uint8_t>({0, 1}));
+  check("|u1", raw<std::uint8_t>({0, 1}));
+  check("|i1", raw<std::int8_t>({0, 1}));
+  check("<i2", raw<std::int16_t>({0, 1}));
+  check("<u2", raw<std::uint16_t>({0, 1}));
+  check("<i4", raw<std::int32_t>({0, 1}));
+  check("<u4", raw<std::uint32_t>({0, 1}));
+  check("<i8", raw<std::int64_t>({0, 1}));
+  check("<u8", raw<std::uint64_t>({0, 1}));
+  check("<f4", raw<float>({0, 1}));
+  check("<f8", raw<double>({0, 1}));
+}
+
+TEST(Npy, VersionTwoAndAnyOrderOfKeys) {
+  const Folder folder;
+  const auto x = folder.write(
+      "x.npy", npy("{\"shape\":(1,2),'fortran_order':False,'descr':'<f4'}\n", raw<float>({1, -2}), 2));
+  const auto y = folder.write("y.npy", npy("{'descr': '|i1', 'fortran_order': True, 'shape': (1,)}", "\xff"));
+  const auto data = read_npy(x, y);
+  ASSERT_TRUE(data) << data.error().text();
+  EXPECT_THAT(dense<float>(*data), ElementsAre(1, -2));
+  EXPECT_THAT(data->labels, ElementsAre(-1));
+  EXPECT_EQ(data->scale, 1);
+}
+
+TEST(Npy, AVectorIsWrittenAsNumpyWritesIt) {
+  const Folder folder;
+  ASSERT_TRUE(write_npy(folder.path("w.npy"), std::vector<float>{1, 2}));
+  const std::string bytes = *read_file(folder.path("w.npy"));
+  ASSERT_EQ(bytes.size(), 128U + 8);
+  EXPECT_EQ(bytes.substr(0, 10), std::string("\x93NUMPY\1\0\x76\0", 10));
+  EXPECT_EQ(bytes.substr(10, 56), "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), ");
+  EXPECT_EQ(bytes[127], '\n');
+  EXPECT_EQ(bytes.substr(128), raw<float>({1, 2}));
+  ASSERT_TRUE(write_npy(folder.path("v.npy"), std::vector<double>{3}));
+  EXPECT_EQ(read_file(folder.path("v.npy"))->substr(128), raw<double>({3}));
+}
+
+TEST(Npy, ASparseSetIsWrittenDensely) {
+  const Folder folder;
+  Dataset data{.rows = 2,
+               .columns = 3,
+               .scale = 1,
+               .features = SparseRows<double>{{0, 2, 2}, {0, 2}, {5, 6}},
+               .labels = {1, -1}};
+  ASSERT_TRUE(write_npy_folder(folder.path("d"), data));
+  const auto back = read_npy(folder.path("d/x.npy"), folder.path("d/y.npy"));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_THAT(dense<double>(*back), ElementsAre(5, 0, 6, 0, 0, 0));
+  EXPECT_EQ(back->labels, data.labels);
+}
+
+TEST(Npy, ASparseSetTooLargeWhenDenseIsRefusedAndNothingWritten) {
+  const Folder folder;
+  const Dataset data{.rows = 2,
+                     .columns = std::size_t{1} << 31,
+                     .scale = 1,
+                     .features = SparseRows<double>{{0, 0, 0}, {}, {}},
+                     .labels = {1, 2}};
+  expect_error(write_npy_folder(folder.path("d"), data), ErrorCode::kBadData,
+               {"4 GiB", folder.path("d").string()});
+  EXPECT_TRUE(folder.listing().empty());
+}
+
+double finite_number() {
+  const auto mantissa = *rc::gen::inRange<std::int64_t>(-(std::int64_t{1} << 53), std::int64_t{1} << 53);
+  return std::ldexp(static_cast<double>(mantissa), *rc::gen::inRange(-300, 200));
+}
+
+Dataset any_dense() {
+  Dataset data;
+  data.rows = *rc::gen::inRange<std::size_t>(1, 8);
+  data.columns = *rc::gen::inRange<std::size_t>(1, 6);
+  DenseRows<double> rows;
+  for (std::size_t i = 0; i < data.rows * data.columns; ++i) rows.values.push_back(finite_number());
+  for (std::size_t i = 0; i < data.rows; ++i) data.labels.push_back(finite_number());
+  data.features = std::move(rows);
+  return data;
+}
+
+RC_GTEST_PROP(RoundTrip, Npy, ()) {
+  const Folder folder;
+  const auto precision = *rc::gen::element(Precision::kF32, Precision::kF64);
+  Dataset data = any_dense();
+  if (precision == Precision::kF32)
+    for (double& x : std::get<DenseRows<double>>(data.features).values) x = std::remainder(x, 1e6);
+  data = with_precision(std::move(data), precision);
+  RC_ASSERT(write_npy_folder(folder.path(), data).has_value());
+  const auto back = read_npy(folder.path("x.npy"), folder.path("y.npy"));
+  RC_ASSERT(back.has_value());
+  RC_ASSERT(data_digest(*back) == data_digest(data));
+}
+
+RC_GTEST_PROP(RoundTrip, NpyBytes, ()) {
+  const Folder folder;
+  Dataset data = any_dense();
+  data.scale = 1.0 / 255;
+  DenseRows<std::uint8_t> rows;
+  for (std::size_t i = 0; i < data.rows * data.columns; ++i)
+    rows.values.push_back(*rc::gen::arbitrary<std::uint8_t>());
+  data.features = std::move(rows);
+  RC_ASSERT(write_npy_folder(folder.path(), data).has_value());
+  RC_ASSERT(data_digest(*read_npy(folder.path("x.npy"), folder.path("y.npy"))) == data_digest(data));
+}
+
+RC_GTEST_PROP(RoundTrip, Csv, ()) {
+  const Folder folder;
+  const Dataset data = any_dense();
+  const auto label = *rc::gen::inRange<std::size_t>(0, data.columns + 1);
+  const std::string end = *rc::gen::element<std::string>("\n", "\r\n");
+  std::string text;
+  for (std::size_t row = 0; row < data.rows; ++row) {
+    const double* x = dense<double>(data).data() + row * data.columns;
+    for (std::size_t column = 0; column <= data.columns; ++column)
+      text += fmt::format("{}{}", column == 0 ? "" : ",", column == label ? data.labels[row] : *x++);
+    text += end;
+  }
+  const auto back = read_csv(folder.write("a.csv", text), {fmt::format("{}", label), CsvHeader::kNo});
+  RC_ASSERT(back.has_value());
+  RC_ASSERT(data_digest(*back) == data_digest(data));
+}
+
+RC_GTEST_PROP(RoundTrip, Libsvm, ()) {
+  const Folder folder;
+  Dataset data;
+  data.columns = 7;
+  SparseRows<double> rows{{0}, {}, {}};
+  std::string text;
+  data.rows = *rc::gen::inRange<std::size_t>(1, 6);
+  for (std::size_t row = 0; row < data.rows; ++row) {
+    data.labels.push_back(finite_number());
+    text += fmt::format("{}", data.labels.back());
+    for (std::uint32_t column = 0; column < data.columns; ++column) {
+      if (*rc::gen::arbitrary<bool>()) continue;
+      rows.columns.push_back(column);
+      rows.values.push_back(finite_number());
+      text += fmt::format(" {}:{}", column + 1, rows.values.back());
+    }
+    rows.starts.push_back(rows.values.size());
+    text += '\n';
+  }
+  data.features = rows;
+  const auto back = read_libsvm(folder.write("a.svm", text), 7);
+  RC_ASSERT(back.has_value());
+  RC_ASSERT(data_digest(*back) == data_digest(data));
+}
+
+}  // namespace
+}  // namespace mfl::test

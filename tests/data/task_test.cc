@@ -1,0 +1,66 @@
+#include "mfl/data/task.h"
+
+#include "tests/data/small_files.h"
+
+namespace mfl::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Dataset labelled(std::vector<double> labels) {
+  Dataset data;
+  data.rows = labels.size();
+  data.labels = std::move(labels);
+  return data;
+}
+
+TEST(Task, EvenIsThePositiveClass) {
+  const Dataset data = labelled({0, 1, 2, 9, 1e15});
+  EXPECT_THAT(*make_targets(data, Task::kEvenOdd, TargetKind::kSigned), ElementsAre(1, -1, 1, -1, 1));
+  EXPECT_THAT(*make_targets(data, Task::kEvenOdd, TargetKind::kUnit), ElementsAre(1, 0, 1, 0, 1));
+  EXPECT_THAT(*make_targets(data, Task::kEvenOdd, TargetKind::kReal), ElementsAre(1, -1, 1, -1, 1));
+}
+
+TEST(Task, RawLabelsBecomeWhatTheModelNeeds) {
+  for (const double negative : {0.0, -1.0}) {
+    const Dataset data = labelled({1, negative, 1});
+    EXPECT_THAT(*make_targets(data, Task::kRaw, TargetKind::kSigned), ElementsAre(1, -1, 1));
+    EXPECT_THAT(*make_targets(data, Task::kRaw, TargetKind::kUnit), ElementsAre(1, 0, 1));
+    EXPECT_THAT(*make_targets(data, Task::kRaw, TargetKind::kReal), ElementsAre(1, negative, 1));
+  }
+  EXPECT_THAT(*make_targets(labelled({1, 1}), Task::kRaw, TargetKind::kSigned), ElementsAre(1, 1));
+  EXPECT_THAT(*make_targets(labelled({0, 0}), Task::kRaw, TargetKind::kSigned), ElementsAre(-1, -1));
+  EXPECT_THAT(*make_targets(labelled({2.5, -7}), Task::kRaw, TargetKind::kReal), ElementsAre(2.5, -7));
+}
+
+TEST(Task, LabelOutsideTheTaskNamesRowAndValue) {
+  const auto negative = make_targets(labelled({1, -1}), Task::kEvenOdd, TargetKind::kSigned);
+  expect_error(negative, ErrorCode::kBadData, {"row 1", "-1", "even-odd"});
+  EXPECT_THAT(negative.error().hint, HasSubstr("task raw"));
+  expect_error(make_targets(labelled({2, 4, 2.5}), Task::kEvenOdd, TargetKind::kUnit), ErrorCode::kBadData,
+               {"row 2", "2.5"});
+  const auto digits = make_targets(labelled({0, 1, 7}), Task::kRaw, TargetKind::kSigned);
+  expect_error(digits, ErrorCode::kBadData, {"row 2", "7", "raw"});
+  EXPECT_THAT(digits.error().hint, HasSubstr("even-odd"));
+  expect_error(make_targets(labelled({1, -1, 0}), Task::kRaw, TargetKind::kUnit), ErrorCode::kBadData,
+               {"row 2", "label 0"});
+  expect_error(make_targets(labelled({1, 0, -1}), Task::kRaw, TargetKind::kUnit), ErrorCode::kBadData,
+               {"row 2", "label -1"});
+}
+
+TEST(Task, Names) {
+  for (const Task task : {Task::kEvenOdd, Task::kRaw}) EXPECT_EQ(*parse_task(task_name(task)), task);
+  expect_error(parse_task("evenodd"), ErrorCode::kBadConfig, {"'evenodd'"});
+  EXPECT_THAT(parse_task("evenodd").error().hint, HasSubstr("did you mean even-odd"));
+}
+
+TEST(Task, DefaultFollowsTheSource) {
+  for (const char* spec : {"mnist", "idx:/a:b", "synthetic", "synthetic:10x10"})
+    EXPECT_EQ(default_task(spec), Task::kEvenOdd) << spec;
+  for (const char* spec : {"csv:mnist", "libsvm:a", "npy:b"})
+    EXPECT_EQ(default_task(spec), Task::kRaw) << spec;
+}
+
+}  // namespace
+}  // namespace mfl::test
