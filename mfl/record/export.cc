@@ -1,0 +1,141 @@
+#include "mfl/record/export.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace mfl {
+namespace {
+
+using nlohmann::json;
+
+std::string field(double value) { return fmt::format("{:.17g}", value); }
+std::string field(const std::optional<double>& value) { return value ? field(*value) : std::string(); }
+
+json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+json number(std::uint64_t value) { return value; }
+
+template <class T>
+json maybe(const std::optional<T>& value) {
+  return value ? number(*value) : json(nullptr);
+}
+
+}  // namespace
+
+Result<RunExport> load_run(const Store& store, std::string_view id, bool with_rounds) {
+  RunExport loaded;
+  MFL_TRY(loaded.run, store.get(id));
+  MFL_TRY(loaded.records, store.records(loaded.run.id));
+  if (with_rounds) {
+    MFL_TRY(loaded.rounds, store.rounds(loaded.run.id));
+  }
+  return loaded;
+}
+
+std::string records_csv(std::span<const RunExport> runs) {
+  std::string csv =
+      "run,step,round,train_loss,test_loss,test_accuracy,bytes_up,bytes_down,wall_seconds,digest\n";
+  for (const RunExport& one : runs)
+    for (const RecordRow& row : one.records)
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", one.run.id, row.step, row.round,
+                         field(row.train_loss), field(row.test_loss), field(row.test_accuracy), row.bytes_up,
+                         row.bytes_down, field(row.wall_seconds), row.digest);
+  return csv;
+}
+
+std::string rounds_csv(std::span<const RunExport> runs) {
+  std::string csv = "run,round,step,train_loss,bytes_up,bytes_down,digest\n";
+  for (const RunExport& one : runs) {
+    if (!one.rounds) continue;
+    for (const RoundRow& row : *one.rounds)
+      csv += fmt::format("{},{},{},{},{},{},{}\n", one.run.id, row.round, row.step, field(row.train_loss),
+                         row.bytes_up, row.bytes_down, row.digest);
+  }
+  return csv;
+}
+
+json run_json(const RunRow& run) {
+  json out = {{"run_id", run.id},
+              {"created", run.created},
+              {"status", run_status_name(run.status)},
+              {"message", run.message},
+              {"name", run.name},
+              {"config", run.config},
+              {"config_digest", run.config_digest},
+              {"data_digest", run.data_digest},
+              {"problem", run.problem},
+              {"mfl_version", run.mfl_version},
+              {"data", run.data},
+              {"model", run.model},
+              {"algorithm", run.algorithm},
+              {"precision", run.precision},
+              {"nodes", run.nodes},
+              {"eta", number(run.eta)},
+              {"gamma", maybe(run.gamma)},
+              {"tau", maybe(run.tau)},
+              {"planned_steps", run.planned_steps},
+              {"load_seconds", number(run.load_seconds)},
+              {"wall_seconds", number(run.wall_seconds)},
+              {"owner", {{"host", run.owner.host}, {"pid", run.owner.pid}}},
+              {"final", nullptr},
+              {"best", nullptr},
+              {"rounds", nullptr},
+              {"bytes_up", nullptr},
+              {"bytes_down", nullptr},
+              {"digest", nullptr}};
+  if (!run.summary) return out;
+  const RunSummary& summary = *run.summary;
+  out["final"] = {{"step", summary.final.step},
+                  {"train_loss", number(summary.final.train_loss)},
+                  {"test_loss", maybe(summary.final.test_loss)},
+                  {"test_accuracy", maybe(summary.final.test_accuracy)}};
+  out["best"] = {{"step", summary.best.step}, {"train_loss", number(summary.best.train_loss)}};
+  out["rounds"] = summary.rounds;
+  out["bytes_up"] = summary.bytes_up;
+  out["bytes_down"] = summary.bytes_down;
+  out["digest"] = summary.digest;
+  return out;
+}
+
+json record_json(const RecordRow& record) {
+  return {{"step", record.step},
+          {"round", record.round},
+          {"train_loss", number(record.train_loss)},
+          {"test_loss", maybe(record.test_loss)},
+          {"test_accuracy", maybe(record.test_accuracy)},
+          {"bytes_up", record.bytes_up},
+          {"bytes_down", record.bytes_down},
+          {"wall_seconds", number(record.wall_seconds)},
+          {"digest", record.digest}};
+}
+
+json round_json(const RoundRow& round) {
+  return {{"round", round.round},
+          {"step", round.step},
+          {"train_loss", number(round.train_loss)},
+          {"bytes_up", round.bytes_up},
+          {"bytes_down", round.bytes_down},
+          {"digest", round.digest}};
+}
+
+json export_json(const RunExport& run) {
+  json out = {{"run", run_json(run.run)}, {"records", json::array()}};
+  for (const RecordRow& record : run.records) out["records"].push_back(record_json(record));
+  if (!run.rounds) return out;
+  out["rounds"] = json::array();
+  for (const RoundRow& round : *run.rounds) out["rounds"].push_back(round_json(round));
+  return out;
+}
+
+std::string export_json_text(std::span<const RunExport> runs) {
+  json out = {{"schema_version", 1}, {"runs", json::array()}};
+  for (const RunExport& run : runs) out["runs"].push_back(export_json(run));
+  return json_text(out, 2) + "\n";
+}
+
+std::string json_text(const json& value, int indent) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace mfl

@@ -1,0 +1,36 @@
+// Internal to mfl/record: rows of tables to structs and back.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "mfl/base/result.h"
+#include "mfl/record/run.h"
+#include "mfl/record/sqlite.h"
+
+namespace mfl {
+
+// In the order in which read_run takes them.
+inline constexpr std::string_view kRunColumns =
+    "id, created, status, message, name, config, config_digest, data_digest, problem, mfl_version, data, "
+    "model, "
+    "algorithm, precision, nodes, eta, gamma, tau, planned_steps, load_seconds, host, pid, process_start, "
+    "wall_seconds, final_step, final_train_loss, final_test_loss, final_test_accuracy, best_step, "
+    "best_train_loss, "
+    "rounds, bytes_up, bytes_down, digest";
+inline constexpr std::string_view kRoundColumns = "round, step, train_loss, bytes_up, bytes_down, digest";
+inline constexpr std::string_view kRecordColumns =
+    "step, round, train_loss, test_loss, test_accuracy, bytes_up, bytes_down, wall_seconds, digest";
+
+Result<RunRow> read_run(const Database& database, Statement& row);
+RoundRow read_round(Statement& row);
+RecordRow read_record(Statement& row);
+
+std::string to_hex(std::string_view bytes);
+// 32 bytes from 64 digits, nothing from nothing. Else kInternal.
+Result<std::string> digest_bytes(std::string_view hex);
+
+// SHA-256 as 32 raw bytes.
+std::string sha256_bytes(std::string_view bytes);
+
+}  // namespace mfl

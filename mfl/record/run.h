@@ -1,0 +1,108 @@
+// What the store keeps of a run. Plain values; a copy is as good as the original.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mfl {
+
+enum class RunStatus { kRunning, kDone, kDiverged, kInterrupted, kFailed };
+
+// "running", "done", "diverged", "interrupted", "failed".
+std::string_view run_status_name(RunStatus status);
+std::optional<RunStatus> parse_run_status(std::string_view name);
+
+// The process that computes a run. A pid alone may be reused; with its start time it names one process.
+struct Owner {
+  std::string host;
+  std::int64_t pid = 0;
+  std::uint64_t start = 0;  // field 22 of /proc/PID/stat: clock ticks since boot; 0 where unknown
+};
+
+Owner this_process();
+
+// What the caller says of a run before it starts.
+struct RunSpec {
+  std::string name;           // the user's; may be empty
+  std::string config;         // the whole configuration as TOML
+  std::string config_digest;  // of what decides the numbers
+  std::string data_digest;    // of the data as read and split
+  std::string problem;        // equal for runs that minimise the same function: compare groups by it
+  std::string mfl_version;
+
+  // Said in `config` too; here for listing and comparing without reading TOML.
+  std::string data;       // the data spec, such as "mnist"
+  std::string model;      // "svm", ...
+  std::string algorithm;  // canonical name: "fl", not its alias
+  std::string precision;  // "f32" or "f64"
+  std::uint64_t nodes = 0;
+  double eta = 0;
+  std::optional<double> gamma;       // absent where the algorithm has none
+  std::optional<std::uint64_t> tau;  // absent where the algorithm has none
+
+  std::uint64_t planned_steps = 0;
+  double load_seconds = 0;  // reading the data
+};
+
+// Where a run ended, or stands when it was stopped.
+struct RunSummary {
+  struct Final {
+    std::uint64_t step = 0;
+    double train_loss = 0;
+    std::optional<double> test_loss;
+    std::optional<double> test_accuracy;
+  };
+  struct Best {
+    std::uint64_t step = 0;
+    double train_loss = 0;
+  };
+  Final final;
+  Best best;
+  std::uint64_t rounds = 0;
+  std::uint64_t bytes_up = 0;
+  std::uint64_t bytes_down = 0;
+  std::string digest;  // of the final weights, hex
+};
+
+struct RunRow : RunSpec {
+  std::string id;       // 8 hexadecimal digits
+  std::string created;  // UTC, "2025-01-31T09:30:00Z"
+  RunStatus status = RunStatus::kRunning;
+  std::string message;  // why it stopped; empty when it is done
+  Owner owner;
+  double wall_seconds = 0;            // training and recorded evaluations, over all resumptions
+  std::optional<RunSummary> summary;  // absent until the run stops
+};
+
+// True when the run's process is on this host and still there.
+bool owner_alive(const RunRow& run);
+
+// True when the run says "running", was started on this host, and its process is gone.
+bool owner_lost(const RunRow& run);
+
+// One a round; round 0 is the initial state. Bytes are cumulative.
+struct RoundRow {
+  std::uint64_t round = 0;
+  std::uint64_t step = 0;
+  double train_loss = 0;  // may be infinite or NaN where a run diverges
+  std::uint64_t bytes_up = 0;
+  std::uint64_t bytes_down = 0;
+  std::string digest;  // of the state: 64 hexadecimal digits, or empty
+};
+
+// One an evaluation (record-every). Bytes and seconds are cumulative.
+struct RecordRow {
+  std::uint64_t step = 0;
+  std::uint64_t round = 0;
+  double train_loss = 0;
+  std::optional<double> test_loss;
+  std::optional<double> test_accuracy;
+  std::uint64_t bytes_up = 0;
+  std::uint64_t bytes_down = 0;
+  double wall_seconds = 0;
+  std::string digest;  // 64 hexadecimal digits, or empty
+};
+
+}  // namespace mfl

@@ -1,0 +1,134 @@
+#include "mfl/record/schema.h"
+
+#include <fmt/core.h>
+
+namespace mfl {
+namespace {
+
+// Doubles stand in columns without a type: SQLite keeps what it is given there, while a REAL column would
+// turn negative zero into zero.
+constexpr const char* kTables = R"sql(
+CREATE TABLE runs (
+  number INTEGER PRIMARY KEY,          -- in the order of creation
+  id TEXT NOT NULL UNIQUE,
+  created TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('running', 'done', 'diverged', 'interrupted', 'failed')),
+  message TEXT NOT NULL,
+  name TEXT NOT NULL,
+  config TEXT NOT NULL,
+  config_digest TEXT NOT NULL,
+  data_digest TEXT NOT NULL,
+  problem TEXT NOT NULL,
+  mfl_version TEXT NOT NULL,
+  data TEXT NOT NULL,
+  model TEXT NOT NULL,
+  algorithm TEXT NOT NULL,
+  precision TEXT NOT NULL,
+  nodes INTEGER NOT NULL,
+  eta NOT NULL,
+  gamma,
+  tau INTEGER,
+  planned_steps INTEGER NOT NULL,
+  load_seconds NOT NULL,
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  process_start INTEGER NOT NULL,
+  wall_seconds NOT NULL,
+  final_step INTEGER,                  -- NULL, and all that follows: no summary yet
+  final_train_loss,
+  final_test_loss,
+  final_test_accuracy,
+  best_step INTEGER,
+  best_train_loss,
+  rounds INTEGER,
+  bytes_up INTEGER,
+  bytes_down INTEGER,
+  digest TEXT
+);
+CREATE INDEX runs_by_work ON runs (config_digest, data_digest, mfl_version);
+CREATE TABLE rounds (
+  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  round INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  train_loss NOT NULL,
+  bytes_up INTEGER NOT NULL,
+  bytes_down INTEGER NOT NULL,
+  digest BLOB,
+  PRIMARY KEY (run, round)
+) WITHOUT ROWID;
+CREATE TABLE records (
+  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  step INTEGER NOT NULL,
+  round INTEGER NOT NULL,
+  train_loss NOT NULL,
+  test_loss,
+  test_accuracy,
+  bytes_up INTEGER NOT NULL,
+  bytes_down INTEGER NOT NULL,
+  wall_seconds NOT NULL,
+  digest BLOB,
+  PRIMARY KEY (run, step)
+) WITHOUT ROWID;
+CREATE TABLE checkpoints (
+  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  round INTEGER NOT NULL,
+  sha256 BLOB NOT NULL,
+  blob BLOB NOT NULL,
+  UNIQUE (run, round)
+);
+)sql";
+
+struct Header {
+  std::int64_t application = 0, version = 0, objects = 0, tables = 0;
+};
+
+Result<Header> read_header(const Database& database) {
+  Header header;
+  // The schema first: a locked or damaged file shows here, before the two header fields are trusted.
+  MFL_TRY(header.objects, database.integer("SELECT count(*) FROM sqlite_master"));
+  MFL_TRY(header.tables,
+          database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
+                           "('runs', 'rounds', 'records', 'checkpoints')"));
+  MFL_TRY(header.application, database.integer("PRAGMA application_id"));
+  MFL_TRY(header.version, database.integer("PRAGMA user_version"));
+  return header;
+}
+
+}  // namespace
+
+Result<StoreKind> identify(const Database& database) {
+  // One transaction, so that a store being made is seen whole or not at all.
+  MFL_CHECK(database.run("BEGIN"));
+  const auto read = read_header(database);
+  if (const auto ended = database.run("ROLLBACK"); read && !ended)
+    return tl::unexpected<Error>(ended.error());
+  MFL_TRY(const Header header, read);
+  const std::string path = database.path().string();
+  if (header.application == 0 && header.version == 0 && header.objects == 0) return StoreKind::kEmpty;
+  if (header.application != kApplicationId)
+    return fail(ErrorCode::kRunFailed, fmt::format("{} is an SQLite file but not a store of mfl", path),
+                "name another file with --store");
+  if (header.version > kSchemaVersion)
+    return fail(ErrorCode::kRunFailed,
+                fmt::format("store {} has schema version {}, this mfl knows versions up to {}", path,
+                            header.version, kSchemaVersion),
+                "use the newer mfl that wrote it, or name another store with --store");
+  if (header.version != kSchemaVersion || header.tables != 4)
+    return fail(ErrorCode::kRunFailed,
+                fmt::format("store {} is damaged: {} of 4 tables, schema version {}", path, header.tables,
+                            header.version),
+                "restore it from a copy, or move it away and start a new one");
+  return StoreKind::kStore;
+}
+
+Result<void> create_schema(const Database& database) {
+  MFL_TRY(Transaction transaction, Transaction::begin(database));
+  MFL_TRY(const std::int64_t objects, database.integer("SELECT count(*) FROM sqlite_master"));
+  if (objects != 0) return {};
+  MFL_CHECK(database.run(kTables));
+  MFL_CHECK(database.run(
+      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
+  return transaction.commit();
+}
+
+}  // namespace mfl

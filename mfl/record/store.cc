@@ -1,0 +1,91 @@
+#include "mfl/record/store.h"
+
+#include <fmt/core.h>
+
+#include <thread>
+
+#include "mfl/base/files.h"
+#include "mfl/record/schema.h"
+#include "mfl/record/sqlite.h"
+
+namespace mfl {
+namespace {
+
+namespace fs = std::filesystem;
+
+tl::unexpected<Error> nothing_recorded(const fs::path& path) {
+  return fail(ErrorCode::kRunFailed, fmt::format("there is no store at {}", path.string()),
+              "nothing has been recorded yet; run: mfl run");
+}
+
+// Changing the journal needs the file alone for a moment, and SQLite does not always wait for that.
+Result<void> use_write_ahead_log(const Database& database, std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    const auto mode = database.text("PRAGMA journal_mode = WAL");
+    if (mode && *mode == "wal") return {};
+    if (mode)
+      return fail(
+          ErrorCode::kRunFailed,
+          fmt::format("store {} cannot have a write-ahead log on its file system", database.path().string()),
+          "put the store on a local disk with --store");
+    if (!database.last_was_busy() || std::chrono::steady_clock::now() >= deadline)
+      return tl::unexpected<Error>(mode.error());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+Result<void> open_for_reading(const Database& database) {
+  MFL_TRY(const StoreKind kind, identify(database));
+  if (kind == StoreKind::kEmpty) return nothing_recorded(database.path());
+  return {};
+}
+
+Result<void> open_for_writing(const Database& database, const StoreOptions& options) {
+  if (database.read_only())
+    return fail(ErrorCode::kRunFailed, fmt::format("store {} is not writable", database.path().string()),
+                "check the permissions of the file, or name another store with --store");
+  MFL_TRY(StoreKind kind, identify(database));
+  if (options.max_pages > 0)
+    MFL_CHECK(database.run(fmt::format("PRAGMA max_page_count = {}", options.max_pages)));
+  if (kind == StoreKind::kEmpty) {
+    MFL_CHECK(create_schema(database));
+    MFL_TRY(kind, identify(database));
+  }
+  MFL_CHECK(use_write_ahead_log(database, options.busy_timeout));
+  MFL_CHECK(database.run("PRAGMA foreign_keys = ON"));
+  return database.run(options.full_sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+}
+
+}  // namespace
+
+Store::Store(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() = default;
+
+const fs::path& Store::path() const { return database_->path(); }
+
+Result<Store> Store::open(const fs::path& path, const StoreOptions& options) {
+  // An absolute path is never one of the names that are special to SQLite (":memory:", "", "file:").
+  std::error_code ignored;
+  fs::path absolute = fs::absolute(path, ignored);
+  if (absolute.empty()) absolute = path;
+  if (fs::is_directory(absolute, ignored))
+    return fail(ErrorCode::kRunFailed, fmt::format("cannot open store {}: it is a folder", absolute.string()),
+                "name a file with --store");
+  if (options.read_only) {
+    if (!fs::exists(absolute, ignored)) return nothing_recorded(absolute);
+  } else if (auto made = make_folder(absolute.parent_path()); !made) {
+    Error error = std::move(made).error();
+    if (error.hint.empty()) error.hint = "name another store with --store";
+    return fail_because(std::move(error), fmt::format("cannot create store {}", absolute.string()));
+  }
+  MFL_TRY(auto database,
+          Database::open(absolute, options.read_only, static_cast<int>(options.busy_timeout.count())));
+  MFL_CHECK(database->run("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"));
+  MFL_CHECK(options.read_only ? open_for_reading(*database) : open_for_writing(*database, options));
+  return Store(std::move(database));
+}
+
+}  // namespace mfl

@@ -1,0 +1,113 @@
+// The run store: one SQLite file (write-ahead log) that holds runs, their rounds, records and checkpoints.
+//
+// Every change is one transaction: after an error, a full disk or a killed process the store is as it was
+// before the call. Failures are kRunFailed with a hint; an unknown run is kBadConfig.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mfl/base/result.h"
+#include "mfl/record/run.h"
+
+namespace mfl {
+
+class Database;
+
+struct StoreOptions {
+  // Read-only never creates or changes a store, and a missing one is an error.
+  bool read_only = false;
+  // NORMAL: a killed process loses nothing, a power cut may lose the last transactions (a run is resumed
+  // from an earlier checkpoint and gets the same bits). FULL, for a server that has answered its peers:
+  // a committed transaction survives a power cut as well.
+  bool full_sync = false;
+  // How long to wait for another process before the store counts as locked.
+  std::chrono::milliseconds busy_timeout{2000};
+  // Limit on the size of the store in pages of 4096 bytes; 0 is SQLite's own limit. Beyond it, writing
+  // fails as on a full disk.
+  std::uint32_t max_pages = 0;
+};
+
+// Empty fields match every run.
+struct RunFilter {
+  std::optional<RunStatus> status = {};
+  std::string name = {};
+  std::string model = {};
+  std::string algorithm = {};
+  std::size_t limit = 0;  // 0: all
+};
+
+// An encoded State (checkpoint.h). The store takes any bytes and keeps their SHA-256 beside them.
+struct Checkpoint {
+  std::uint64_t round = 0;
+  std::string blob;
+  std::uint64_t damaged = 0;  // on reading: how many newer generations were damaged and passed over
+};
+
+// One connection. Move-only. Not thread-safe: open one a thread; do not carry it across fork(). Any number of
+// processes may have the same store open; readers never wait for the writer.
+class Store {
+ public:
+  // Read-write creates the file and its folder. A file that is not a store, is damaged, or was written by a
+  // newer mfl is refused and left alone.
+  static Result<Store> open(const std::filesystem::path& path, const StoreOptions& options = {});
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  ~Store();
+
+  const std::filesystem::path& path() const;
+
+  // A run in status running, owned by this process. Gives its id.
+  Result<std::string> create_run(const RunSpec& spec);
+
+  // All of it or none. Rounds and steps already recorded are an error. The last two checkpoints of a run
+  // are kept, so that one remains should the newest be damaged.
+  Result<void> append(std::string_view id, std::span<const RoundRow> rounds,
+                      std::span<const RecordRow> records,
+                      const std::optional<Checkpoint>& checkpoint = std::nullopt);
+
+  // Ends a run. The summary replaces an earlier one, also when absent.
+  Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
+                      const std::optional<RunSummary>& summary, double wall_seconds);
+  Result<void> set_status(std::string_view id, RunStatus status, std::string_view message);
+
+  // For resuming: forgets everything after `round` (everything at all when absent) and the summary, and makes
+  // this process the owner of a running run. An error while the run's owner is alive and the run is running,
+  // also when that owner is this process.
+  Result<void> rewind(std::string_view id, std::optional<std::uint64_t> round);
+
+  // All or none. Unknown ids and runs that are still going are errors.
+  Result<void> remove(std::span<const std::string> ids);
+
+  // Newest first.
+  Result<std::vector<RunRow>> list(const RunFilter& filter = {}) const;
+  // An id, the beginning of just one id, or "latest". The other functions take whole ids only.
+  Result<RunRow> get(std::string_view id) const;
+  Result<std::vector<RoundRow>> rounds(std::string_view id) const;    // by round
+  Result<std::vector<RecordRow>> records(std::string_view id) const;  // by step
+  // The first round whose training loss is at or below the target. NaN is below nothing.
+  Result<std::optional<RoundRow>> first_round_at(std::string_view id, double target_loss) const;
+  // The newest checkpoint whose bytes match their checksum; absent when none was written, an error when every
+  // one is damaged.
+  Result<std::optional<Checkpoint>> latest_checkpoint(std::string_view id) const;
+  // The newest finished run that did exactly this work.
+  Result<std::optional<RunRow>> find_done(std::string_view config_digest, std::string_view data_digest,
+                                          std::string_view mfl_version) const;
+
+ private:
+  explicit Store(std::unique_ptr<Database> database);
+  Result<std::int64_t> number_of(std::string_view id) const;
+  Result<RunRow> exact(std::string_view id) const;
+  Result<void> refuse_if_going(std::string_view id, std::string_view doing) const;
+  tl::unexpected<Error> unknown(std::string_view id) const;
+  std::unique_ptr<Database> database_;
+};
+
+}  // namespace mfl

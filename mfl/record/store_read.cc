@@ -1,0 +1,242 @@
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "mfl/base/digest.h"
+#include "mfl/record/rows.h"
+#include "mfl/record/store.h"
+
+namespace mfl {
+namespace {
+
+int hex_value(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::string to_hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  hex.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    hex += kDigits[byte >> 4U];
+    hex += kDigits[byte & 15U];
+  }
+  return hex;
+}
+
+Result<std::string> digest_bytes(std::string_view hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    const int high = hex_value(hex[i]), low = hex_value(hex[i + 1]);
+    if (high < 0 || low < 0) break;
+    bytes += static_cast<char>(static_cast<unsigned char>(16 * high + low));
+  }
+  if (hex.empty() || (hex.size() == 64 && bytes.size() == 32)) return bytes;
+  return fail(ErrorCode::kInternal, fmt::format("\"{}\" is not a digest of 64 hexadecimal digits", hex));
+}
+
+std::string sha256_bytes(std::string_view bytes) {
+  const auto digest = Sha256().update(bytes).finish();
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+RoundRow read_round(Statement& row) {
+  // The members of a braced list are evaluated in order.
+  return {row.natural(), row.natural(), row.number(), row.natural(), row.natural(), to_hex(row.bytes())};
+}
+
+RecordRow read_record(Statement& row) {
+  return {row.natural(), row.natural(), row.number(), row.maybe_number(), row.maybe_number(),
+          row.natural(), row.natural(), row.number(), to_hex(row.bytes())};
+}
+
+Result<RunRow> read_run(const Database& database, Statement& row) {
+  RunRow run;
+  run.id = row.bytes();
+  run.created = row.bytes();
+  const std::string status = row.bytes();
+  const auto known = parse_run_status(status);
+  if (!known)
+    return fail(ErrorCode::kRunFailed,
+                fmt::format("store {} is damaged: run {} has status \"{}\"", database.path().string(), run.id,
+                            status),
+                "restore it from a copy, or move it away and start a new one");
+  run.status = *known;
+  for (std::string* text :
+       {&run.message, &run.name, &run.config, &run.config_digest, &run.data_digest, &run.problem,
+        &run.mfl_version, &run.data, &run.model, &run.algorithm, &run.precision})
+    *text = row.bytes();
+  run.nodes = row.natural();
+  run.eta = row.number();
+  run.gamma = row.maybe_number();
+  run.tau = row.maybe_natural();
+  run.planned_steps = row.natural();
+  run.load_seconds = row.number();
+  run.owner = {row.bytes(), row.integer(), row.natural()};
+  run.wall_seconds = row.number();
+  if (const auto final_step = row.maybe_natural())
+    run.summary = RunSummary{{*final_step, row.number(), row.maybe_number(), row.maybe_number()},
+                             {row.natural(), row.number()},
+                             row.natural(),
+                             row.natural(),
+                             row.natural(),
+                             row.bytes()};
+  return run;
+}
+
+tl::unexpected<Error> Store::unknown(std::string_view id) const {
+  return fail(ErrorCode::kBadConfig, fmt::format("there is no run \"{}\" in store {}", id, path().string()),
+              "mfl runs list shows the runs");
+}
+
+Result<std::int64_t> Store::number_of(std::string_view id) const {
+  MFL_TRY(Statement find, database_->prepare("SELECT number FROM runs WHERE id = ?"));
+  MFL_TRY(const bool found, find.with(id).step());
+  if (!found) return unknown(id);
+  return find.integer();
+}
+
+Result<RunRow> Store::exact(std::string_view id) const {
+  MFL_TRY(Statement find, database_->prepare(fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns)));
+  MFL_TRY(const bool found, find.with(id).step());
+  if (!found) return unknown(id);
+  return read_run(*database_, find);
+}
+
+Result<std::vector<RunRow>> Store::list(const RunFilter& filter) const {
+  MFL_TRY(Statement rows, database_->prepare(fmt::format(
+                              "SELECT {} FROM runs WHERE (?1 = '' OR status = ?1) AND (?2 = '' OR name = ?2) "
+                              "AND (?3 = '' OR model = ?3) AND (?4 = '' OR algorithm = ?4) "
+                              "ORDER BY number DESC LIMIT ?5",
+                              kRunColumns)));
+  const std::string_view status = filter.status ? run_status_name(*filter.status) : "";
+  const std::int64_t limit = filter.limit == 0 ? -1 : static_cast<std::int64_t>(filter.limit);
+  rows.with(status, std::string_view(filter.name), std::string_view(filter.model),
+            std::string_view(filter.algorithm), limit);
+  std::vector<RunRow> runs;
+  for (;;) {
+    MFL_TRY(const bool more, rows.step());
+    if (!more) return runs;
+    MFL_TRY(RunRow run, read_run(*database_, rows));
+    runs.push_back(std::move(run));
+  }
+}
+
+Result<RunRow> Store::get(std::string_view id) const {
+  if (id == "latest") {
+    MFL_TRY(auto newest, list({.limit = 1}));
+    if (newest.empty())
+      return fail(ErrorCode::kBadConfig, fmt::format("there are no runs in store {}", path().string()),
+                  "nothing has been recorded yet; run: mfl run");
+    return std::move(newest.front());
+  }
+  MFL_TRY(Statement find,
+          database_->prepare("SELECT id FROM runs WHERE ?1 <> '' AND substr(id, 1, length(?1)) = ?1 "
+                             "ORDER BY number DESC LIMIT 4"));
+  find.with(id);
+  std::vector<std::string> found;
+  for (;;) {
+    MFL_TRY(const bool more, find.step());
+    if (!more) break;
+    found.push_back(find.bytes());
+  }
+  if (found.empty()) return unknown(id);
+  if (found.size() == 1) return exact(found.front());
+  std::string ids = found[0];
+  for (std::size_t i = 1; i < found.size() && i < 3; ++i) ids += ", " + found[i];
+  if (found.size() > 3) ids += ", ...";
+  return fail(ErrorCode::kBadConfig, fmt::format("\"{}\" begins more than one run: {}", id, ids),
+              "give more digits of the id");
+}
+
+Result<std::vector<RoundRow>> Store::rounds(std::string_view id) const {
+  MFL_TRY(const std::int64_t number, number_of(id));
+  MFL_TRY(Statement rows, database_->prepare(fmt::format("SELECT {} FROM rounds WHERE run = ? ORDER BY round",
+                                                         kRoundColumns)));
+  rows.with(number);
+  std::vector<RoundRow> rounds;
+  for (;;) {
+    MFL_TRY(const bool more, rows.step());
+    if (!more) return rounds;
+    rounds.push_back(read_round(rows));
+  }
+}
+
+Result<std::vector<RecordRow>> Store::records(std::string_view id) const {
+  MFL_TRY(const std::int64_t number, number_of(id));
+  MFL_TRY(Statement rows, database_->prepare(fmt::format("SELECT {} FROM records WHERE run = ? ORDER BY step",
+                                                         kRecordColumns)));
+  rows.with(number);
+  std::vector<RecordRow> records;
+  for (;;) {
+    MFL_TRY(const bool more, rows.step());
+    if (!more) return records;
+    records.push_back(read_record(rows));
+  }
+}
+
+// NaN is a blob in the table, and in SQLite's order every blob is above every number.
+Result<std::optional<RoundRow>> Store::first_round_at(std::string_view id, double target_loss) const {
+  MFL_TRY(const std::int64_t number, number_of(id));
+  MFL_TRY(
+      Statement find,
+      database_->prepare(fmt::format(
+          "SELECT {} FROM rounds WHERE run = ? AND train_loss <= ? ORDER BY round LIMIT 1", kRoundColumns)));
+  if (std::isnan(target_loss)) return std::nullopt;
+  MFL_TRY(const bool found, find.with(number, target_loss).step());
+  if (!found) return std::nullopt;
+  return read_round(find);
+}
+
+Result<std::optional<Checkpoint>> Store::latest_checkpoint(std::string_view id) const {
+  MFL_TRY(const std::int64_t number, number_of(id));
+  std::vector<std::uint64_t> generations;
+  MFL_TRY(Statement list,
+          database_->prepare("SELECT round FROM checkpoints WHERE run = ? ORDER BY round DESC"));
+  list.with(number);
+  for (;;) {
+    MFL_TRY(const bool more, list.step());
+    if (!more) break;
+    generations.push_back(list.natural());
+  }
+  if (generations.empty()) return std::nullopt;
+  MFL_TRY(Statement read,
+          database_->prepare("SELECT sha256, blob FROM checkpoints WHERE run = ? AND round = ?"));
+  Checkpoint checkpoint;
+  for (const std::uint64_t round : generations) {
+    const auto found = read.with(number, round).step();
+    if (!found && !database_->last_was_corrupt()) return tl::unexpected<Error>(found.error());
+    if (found && !*found) continue;  // pruned by the writer just now
+    if (found) {
+      const std::string sha256 = read.bytes();
+      checkpoint.blob = read.bytes();
+      checkpoint.round = round;
+      if (sha256_bytes(checkpoint.blob) == sha256) return checkpoint;
+    }
+    ++checkpoint.damaged;
+  }
+  return fail(
+      ErrorCode::kRunFailed,
+      fmt::format("store {} is damaged: no checkpoint of run {} matches its checksum", path().string(), id),
+      "start the run again without --resume");
+}
+
+Result<std::optional<RunRow>> Store::find_done(std::string_view config_digest, std::string_view data_digest,
+                                               std::string_view mfl_version) const {
+  MFL_TRY(Statement find,
+          database_->prepare(fmt::format(
+              "SELECT {} FROM runs WHERE config_digest = ? AND data_digest = ? AND mfl_version = ? "
+              "AND status = 'done' ORDER BY number DESC LIMIT 1",
+              kRunColumns)));
+  MFL_TRY(const bool found, find.with(config_digest, data_digest, mfl_version).step());
+  if (!found) return std::nullopt;
+  MFL_TRY(RunRow run, read_run(*database_, find));
+  return run;
+}
+
+}  // namespace mfl

@@ -1,0 +1,182 @@
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <ctime>
+#include <random>
+
+#include "mfl/record/rows.h"
+#include "mfl/record/store.h"
+
+namespace mfl {
+namespace {
+
+constexpr int kIdAttempts = 16;
+constexpr std::int64_t kGenerations = 2;
+
+std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+std::string random_id() {
+  std::random_device device;
+  return fmt::format("{:08x}", device() & 0xffffffffU);
+}
+
+std::string_view view(const std::string& text) { return text; }
+
+std::optional<Blob> maybe_blob(const std::string& bytes) {
+  return bytes.empty() ? std::nullopt : std::optional(Blob{bytes});
+}
+
+Result<void> insert_rounds(const Database& database, std::int64_t run, std::span<const RoundRow> rounds) {
+  MFL_TRY(Statement insert,
+          database.prepare("INSERT INTO rounds (run, round, step, train_loss, bytes_up, bytes_down, digest) "
+                           "VALUES (?, ?, ?, ?, ?, ?, ?)"));
+  for (const RoundRow& row : rounds) {
+    MFL_TRY(const std::string digest, digest_bytes(row.digest));
+    MFL_CHECK(
+        insert
+            .with(run, row.round, row.step, row.train_loss, row.bytes_up, row.bytes_down, maybe_blob(digest))
+            .run());
+  }
+  return {};
+}
+
+Result<void> insert_records(const Database& database, std::int64_t run, std::span<const RecordRow> records) {
+  MFL_TRY(Statement insert,
+          database.prepare(
+              "INSERT INTO records (run, step, round, train_loss, test_loss, test_accuracy, bytes_up, "
+              "bytes_down, wall_seconds, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  for (const RecordRow& row : records) {
+    MFL_TRY(const std::string digest, digest_bytes(row.digest));
+    MFL_CHECK(insert
+                  .with(run, row.step, row.round, row.train_loss, row.test_loss, row.test_accuracy,
+                        row.bytes_up, row.bytes_down, row.wall_seconds, maybe_blob(digest))
+                  .run());
+  }
+  return {};
+}
+
+Result<void> insert_checkpoint(const Database& database, std::int64_t run, const Checkpoint& checkpoint) {
+  MFL_TRY(
+      Statement insert,
+      database.prepare("INSERT OR REPLACE INTO checkpoints (run, round, sha256, blob) VALUES (?, ?, ?, ?)"));
+  const std::string sha256 = sha256_bytes(checkpoint.blob);
+  MFL_CHECK(insert.with(run, checkpoint.round, Blob{sha256}, Blob{checkpoint.blob}).run());
+  MFL_TRY(Statement prune,
+          database.prepare("DELETE FROM checkpoints WHERE run = ?1 AND round NOT IN "
+                           "(SELECT round FROM checkpoints WHERE run = ?1 ORDER BY round DESC LIMIT ?2)"));
+  return prune.with(run, kGenerations).run();
+}
+
+}  // namespace
+
+Result<std::string> Store::create_run(const RunSpec& spec) {
+  const std::string created = utc_now();
+  const Owner owner = this_process();
+  MFL_TRY(Statement insert,
+          database_->prepare(
+              "INSERT INTO runs (id, created, status, message, name, config, config_digest, data_digest, "
+              "problem, mfl_version, data, model, algorithm, precision, nodes, eta, gamma, tau, "
+              "planned_steps, load_seconds, host, pid, process_start, wall_seconds) VALUES (?, ?, "
+              "'running', '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0.0)"));
+  for (int attempt = 0;; ++attempt) {
+    const std::string id = random_id();
+    const auto inserted =
+        insert
+            .with(view(id), view(created), view(spec.name), view(spec.config), view(spec.config_digest),
+                  view(spec.data_digest), view(spec.problem), view(spec.mfl_version), view(spec.data),
+                  view(spec.model), view(spec.algorithm), view(spec.precision), spec.nodes, spec.eta,
+                  spec.gamma, spec.tau, spec.planned_steps, spec.load_seconds, view(owner.host), owner.pid,
+                  owner.start)
+            .run();
+    if (inserted) return id;
+    if (!database_->last_was_constraint() || attempt == kIdAttempts)
+      return tl::unexpected<Error>(inserted.error());
+  }
+}
+
+Result<void> Store::append(std::string_view id, std::span<const RoundRow> rounds,
+                           std::span<const RecordRow> records, const std::optional<Checkpoint>& checkpoint) {
+  MFL_TRY(Transaction transaction, Transaction::begin(*database_));
+  MFL_TRY(const std::int64_t number, number_of(id));
+  MFL_CHECK(insert_rounds(*database_, number, rounds));
+  MFL_CHECK(insert_records(*database_, number, records));
+  if (checkpoint) MFL_CHECK(insert_checkpoint(*database_, number, *checkpoint));
+  return transaction.commit();
+}
+
+Result<void> Store::finish(std::string_view id, RunStatus status, std::string_view message,
+                           const std::optional<RunSummary>& summary, double wall_seconds) {
+  MFL_TRY(Transaction transaction, Transaction::begin(*database_));
+  MFL_TRY(const std::int64_t number, number_of(id));
+  MFL_TRY(
+      Statement update,
+      database_->prepare("UPDATE runs SET status = ?, message = ?, wall_seconds = ?, final_step = ?, "
+                         "final_train_loss = ?, final_test_loss = ?, final_test_accuracy = ?, best_step = ?, "
+                         "best_train_loss = ?, rounds = ?, bytes_up = ?, bytes_down = ?, digest = ? "
+                         "WHERE number = ?"));
+  const std::string_view name = run_status_name(status);
+  if (summary) {
+    const auto& [final, best, rounds, bytes_up, bytes_down, digest] = *summary;
+    update.with(name, message, wall_seconds, final.step, final.train_loss, final.test_loss,
+                final.test_accuracy, best.step, best.train_loss, rounds, bytes_up, bytes_down, view(digest),
+                number);
+  } else {
+    constexpr auto none = std::nullopt;
+    update.with(name, message, wall_seconds, none, none, none, none, none, none, none, none, none, none,
+                number);
+  }
+  MFL_CHECK(update.run());
+  return transaction.commit();
+}
+
+Result<void> Store::set_status(std::string_view id, RunStatus status, std::string_view message) {
+  MFL_TRY(Statement update, database_->prepare("UPDATE runs SET status = ?, message = ? WHERE id = ?"));
+  MFL_CHECK(update.with(run_status_name(status), message, id).run());
+  if (database_->changes() == 0) return unknown(id);
+  return {};
+}
+
+Result<void> Store::refuse_if_going(std::string_view id, std::string_view doing) const {
+  MFL_TRY(const RunRow run, exact(id));
+  if (run.status == RunStatus::kRunning && owner_alive(run))
+    return fail(ErrorCode::kRunFailed,
+                fmt::format("cannot {} run {}: process {} is still computing it", doing, id, run.owner.pid),
+                "wait until it is done, or stop it with Ctrl-C");
+  return {};
+}
+
+Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> round) {
+  MFL_TRY(Transaction transaction, Transaction::begin(*database_));
+  MFL_CHECK(refuse_if_going(id, "resume"));
+  MFL_TRY(const std::int64_t number, number_of(id));
+  const std::int64_t kept = round ? static_cast<std::int64_t>(*round) : -1;
+  for (const std::string_view sql : {"DELETE FROM records WHERE run = ?1 AND (round > ?2 OR step > (SELECT "
+                                     "step FROM rounds WHERE run = ?1 AND "
+                                     "round = ?2))",
+                                     "DELETE FROM rounds WHERE run = ?1 AND round > ?2",
+                                     "DELETE FROM checkpoints WHERE run = ?1 AND round > ?2"}) {
+    MFL_TRY(Statement forget, database_->prepare(sql));
+    MFL_CHECK(forget.with(number, kept).run());
+  }
+  MFL_TRY(Statement update,
+          database_->prepare(
+              "UPDATE runs SET status = 'running', message = '', host = ?, pid = ?, process_start = ?, "
+              "final_step = NULL, final_train_loss = NULL, final_test_loss = NULL, "
+              "final_test_accuracy = NULL, best_step = NULL, best_train_loss = NULL, rounds = NULL, "
+              "bytes_up = NULL, bytes_down = NULL, digest = NULL WHERE number = ?"));
+  const Owner owner = this_process();
+  MFL_CHECK(update.with(view(owner.host), owner.pid, owner.start, number).run());
+  return transaction.commit();
+}
+
+Result<void> Store::remove(std::span<const std::string> ids) {
+  MFL_TRY(Transaction transaction, Transaction::begin(*database_));
+  MFL_TRY(Statement forget, database_->prepare("DELETE FROM runs WHERE id = ?"));
+  for (const std::string& id : ids) {
+    MFL_CHECK(refuse_if_going(id, "delete"));
+    MFL_CHECK(forget.with(view(id)).run());
+  }
+  return transaction.commit();
+}
+
+}  // namespace mfl

@@ -1,0 +1,181 @@
+#include "mfl/report/compare.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+
+#include "mfl/record/export.h"
+#include "mfl/report/runs.h"
+#include "mfl/report/table.h"
+
+namespace mfl {
+namespace {
+
+using nlohmann::json;
+using Group = std::tuple<std::string, std::string>;
+using Family = std::tuple<std::string, std::string, std::string, std::string>;
+
+Group group_of(const RunRow& run) { return {run.model, run.problem}; }
+Family family_of(const RunRow& run) { return {run.problem, run.model, run.algorithm, run.precision}; }
+
+bool is_baseline(const RunRow& run, const CompareOptions& options) {
+  return run.algorithm == options.baseline && run.status == RunStatus::kDone && run.summary &&
+         std::isfinite(run.summary->final.train_loss);
+}
+
+void set_targets(Comparison& comparison, const CompareOptions& options) {
+  std::map<Group, Target> targets;
+  for (const CompareRow& row : comparison.rows) {
+    const RunRow& run = row.run;
+    if (options.target)
+      targets.try_emplace(group_of(run), Target{run.model, run.data, *options.target, ""});
+    else if (is_baseline(run, options))
+      targets.try_emplace(group_of(run), Target{run.model, run.data, run.summary->final.train_loss, run.id});
+  }
+  std::map<Group, bool> listed;
+  for (CompareRow& row : comparison.rows) {
+    const auto found = targets.find(group_of(row.run));
+    if (found == targets.end()) continue;
+    row.target = found->second.loss;
+    if (!std::exchange(listed[found->first], true)) comparison.targets.push_back(found->second);
+  }
+}
+
+Result<Parting> part(const Store& store, const std::string& first, const std::string& second) {
+  MFL_TRY(const auto left, store.rounds(first));
+  MFL_TRY(const auto right, store.rounds(second));
+  Parting parting{first, second, 0, std::nullopt, true};
+  auto a = left.begin();
+  auto b = right.begin();
+  while (a != left.end() && b != right.end()) {
+    if (a->round != b->round) {
+      ++(a->round < b->round ? a : b);
+      continue;
+    }
+    parting.common_rounds = a->round;
+    if (!parting.parted && a->digest != b->digest) parting.parted = a->round;
+    ++a, ++b;
+  }
+  parting.same_length =
+      left.empty() == right.empty() && (left.empty() || left.back().round == right.back().round);
+  return parting;
+}
+
+Result<std::vector<Parting>> partings_of(const Store& store, const std::vector<CompareRow>& rows) {
+  std::map<Family, std::string> firsts;
+  std::vector<Parting> partings;
+  for (const CompareRow& row : rows) {
+    const auto [first, fresh] = firsts.try_emplace(family_of(row.run), row.run.id);
+    if (fresh) continue;
+    MFL_TRY(Parting parting, part(store, first->second, row.run.id));
+    partings.push_back(std::move(parting));
+  }
+  return partings;
+}
+
+json number_json(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? json(*value) : json(nullptr);
+}
+
+json count_json(const std::optional<std::uint64_t>& value) { return value ? json(*value) : json(nullptr); }
+
+std::string target_text(const Target& target, const std::string& baseline) {
+  const std::string where = fmt::format("{} on {}", printable(target.model), printable(target.data));
+  if (target.run.empty()) return fmt::format("target for {}: train loss {:.9g}\n", where, target.loss);
+  return fmt::format("target for {}: train loss {:.9g}, where {} (run {}) ended\n", where, target.loss,
+                     baseline, target.run);
+}
+
+}  // namespace
+
+Result<Comparison> compare_runs(const Store& store, std::span<const std::string> ids,
+                                const CompareOptions& options) {
+  Comparison comparison;
+  comparison.baseline = options.baseline;
+  for (const std::string& id : ids) {
+    MFL_TRY(RunRow run, store.get(id));
+    comparison.rows.push_back({std::move(run), {}, {}, {}});
+  }
+  set_targets(comparison, options);
+  for (CompareRow& row : comparison.rows) {
+    if (!row.target) continue;
+    MFL_TRY(const auto reached, store.first_round_at(row.run.id, *row.target));
+    if (!reached) continue;
+    row.steps_to_target = reached->step;
+    row.bytes_to_target = reached->bytes_up + reached->bytes_down;
+  }
+  MFL_TRY(comparison.partings, partings_of(store, comparison.rows));
+  return comparison;
+}
+
+std::string parting_text(const Parting& parting) {
+  if (parting.parted) return fmt::format("part at round {}", *parting.parted);
+  return fmt::format("identical for all {}{} rounds", parting.common_rounds,
+                     parting.same_length ? "" : " common");
+}
+
+std::string compare_text(const Comparison& comparison) {
+  Table table({{"run"},
+               {"model"},
+               {"algorithm"},
+               {"eta", Align::kRight},
+               {"gamma", Align::kRight},
+               {"tau", Align::kRight},
+               {"T", Align::kRight},
+               {"loss at T", Align::kRight},
+               {"accuracy at T", Align::kRight},
+               {"steps to target", Align::kRight},
+               {"bytes to target", Align::kRight},
+               {"digest"}});
+  for (const CompareRow& row : comparison.rows) {
+    const RunRow& run = row.run;
+    std::vector<std::string> cells = {
+        run.id, run.model, run.algorithm, number_text(run.eta), number_text(run.gamma), count_text(run.tau)};
+    if (run.summary)
+      cells.insert(cells.end(),
+                   {fmt::format("{}", run.summary->final.step), number_text(run.summary->final.train_loss),
+                    number_text(run.summary->final.test_accuracy)});
+    else
+      cells.insert(cells.end(), {shown_status(run), "-", "-"});
+    cells.insert(cells.end(), {count_text(row.steps_to_target), bytes_text(row.bytes_to_target),
+                               digest_text(run.summary ? run.summary->digest : "")});
+    table.add(std::move(cells));
+  }
+  std::string out = table.text();
+  if (!comparison.targets.empty() || !comparison.partings.empty()) out += "\n";
+  for (const Target& target : comparison.targets) out += target_text(target, comparison.baseline);
+  for (const Parting& parting : comparison.partings)
+    out += fmt::format("{} and {}: {}\n", parting.first, parting.second, parting_text(parting));
+  return out;
+}
+
+json compare_json(const Comparison& comparison) {
+  json out = {{"runs", json::array()}, {"targets", json::array()}, {"partings", json::array()}};
+  for (const CompareRow& row : comparison.rows) {
+    json one = run_json(row.run);
+    one.erase("config");
+    one["shown_status"] = shown_status(row.run);
+    one["target"] = number_json(row.target);
+    one["steps_to_target"] = count_json(row.steps_to_target);
+    one["bytes_to_target"] = count_json(row.bytes_to_target);
+    out["runs"].push_back(std::move(one));
+  }
+  for (const Target& target : comparison.targets)
+    out["targets"].push_back({{"model", target.model},
+                              {"data", target.data},
+                              {"train_loss", number_json(target.loss)},
+                              {"baseline_run", target.run.empty() ? json(nullptr) : json(target.run)}});
+  for (const Parting& parting : comparison.partings)
+    out["partings"].push_back({{"first", parting.first},
+                               {"second", parting.second},
+                               {"common_rounds", parting.common_rounds},
+                               {"same_length", parting.same_length},
+                               {"parted_at_round", count_json(parting.parted)}});
+  return out;
+}
+
+}  // namespace mfl

@@ -1,0 +1,154 @@
+#include "mfl/report/runs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "mfl/report/table.h"
+
+namespace mfl {
+namespace {
+
+using nlohmann::json;
+
+std::optional<double> final_loss(const RunRow& run) {
+  return run.summary ? std::optional(run.summary->final.train_loss) : std::nullopt;
+}
+std::optional<double> final_accuracy(const RunRow& run) {
+  return run.summary ? run.summary->final.test_accuracy : std::nullopt;
+}
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+Fields identity_fields(const RunRow& run) {
+  Fields fields = {{"run", run.id}, {"name", run.name}, {"status", shown_status(run)}};
+  if (!run.message.empty()) fields.emplace_back("message", run.message);
+  fields.insert(fields.end(), {{"created", run.created},
+                               {"owner", fmt::format("process {} on {}", run.owner.pid, run.owner.host)},
+                               {"mfl version", run.mfl_version},
+                               {"data", run.data},
+                               {"model", run.model},
+                               {"algorithm", run.algorithm},
+                               {"precision", run.precision},
+                               {"nodes", fmt::format("{}", run.nodes)},
+                               {"eta", number_text(run.eta)},
+                               {"gamma", number_text(run.gamma)},
+                               {"tau", count_text(run.tau)},
+                               {"planned steps", fmt::format("{}", run.planned_steps)},
+                               {"config digest", run.config_digest},
+                               {"data digest", run.data_digest},
+                               {"problem", run.problem},
+                               {"load seconds", number_text(run.load_seconds)},
+                               {"wall seconds", number_text(run.wall_seconds)}});
+  return fields;
+}
+
+Fields summary_fields(const RunSummary& summary) {
+  return {{"final step", fmt::format("{}", summary.final.step)},
+          {"final train loss", fmt::format("{:.17g}", summary.final.train_loss)},
+          {"final test loss", number_text(summary.final.test_loss)},
+          {"final test accuracy", number_text(summary.final.test_accuracy)},
+          {"best step", fmt::format("{}", summary.best.step)},
+          {"best train loss", fmt::format("{:.17g}", summary.best.train_loss)},
+          {"rounds", fmt::format("{}", summary.rounds)},
+          {"bytes up", bytes_text(summary.bytes_up)},
+          {"bytes down", bytes_text(summary.bytes_down)},
+          {"digest", summary.digest}};
+}
+
+std::string indented(const std::string& text) {
+  std::istringstream lines(text);
+  std::string out;
+  for (std::string line; std::getline(lines, line);)
+    out += line.empty() ? "\n" : "  " + printable(line) + "\n";
+  return out;
+}
+
+std::string records_text(std::span<const RecordRow> records) {
+  Table table({{"step", Align::kRight},
+               {"round", Align::kRight},
+               {"train loss", Align::kRight},
+               {"test loss", Align::kRight},
+               {"accuracy", Align::kRight},
+               {"up", Align::kRight},
+               {"down", Align::kRight},
+               {"seconds", Align::kRight},
+               {"digest"}});
+  for (const RecordRow& row : records)
+    table.add({fmt::format("{}", row.step), fmt::format("{}", row.round), number_text(row.train_loss),
+               number_text(row.test_loss), number_text(row.test_accuracy), bytes_text(row.bytes_up),
+               bytes_text(row.bytes_down), fmt::format("{:.2f}", row.wall_seconds), digest_text(row.digest)});
+  return table.text();
+}
+
+}  // namespace
+
+std::string shown_status(const RunRow& run) {
+  return owner_lost(run) ? "killed" : std::string(run_status_name(run.status));
+}
+
+std::string runs_text(std::span<const RunRow> runs) {
+  Table table({{"run"},
+               {"created"},
+               {"status"},
+               {"name"},
+               {"data"},
+               {"model"},
+               {"algorithm"},
+               {"eta", Align::kRight},
+               {"gamma", Align::kRight},
+               {"tau", Align::kRight},
+               {"nodes", Align::kRight},
+               {"steps", Align::kRight},
+               {"loss", Align::kRight},
+               {"accuracy", Align::kRight},
+               {"digest"}});
+  for (const RunRow& run : runs)
+    table.add({run.id, run.created, shown_status(run), run.name, run.data, run.model, run.algorithm,
+               number_text(run.eta), number_text(run.gamma), count_text(run.tau),
+               fmt::format("{}", run.nodes),
+               fmt::format("{}", run.summary ? run.summary->final.step : run.planned_steps),
+               number_text(final_loss(run)), number_text(final_accuracy(run)),
+               digest_text(run.summary ? run.summary->digest : "")});
+  return table.text();
+}
+
+json runs_json(std::span<const RunRow> runs) {
+  json out = {{"runs", json::array()}};
+  for (const RunRow& run : runs) {
+    json one = run_json(run);
+    one.erase("config");
+    one["shown_status"] = shown_status(run);
+    out["runs"].push_back(std::move(one));
+  }
+  return out;
+}
+
+std::string run_text(const RunExport& run, std::size_t last_records) {
+  Fields fields = identity_fields(run.run);
+  if (run.run.summary) {
+    const Fields more = summary_fields(*run.run.summary);
+    fields.insert(fields.end(), more.begin(), more.end());
+  }
+  std::string out;
+  for (const auto& [name, value] : fields) {
+    const std::string shown = printable(value);
+    out += shown.empty() ? name + "\n" : fmt::format("{:<20}{}\n", name, shown);
+  }
+  out += "\nconfiguration\n" + indented(run.run.config);
+  const std::size_t shown = std::min(last_records, run.records.size());
+  out += fmt::format("\nrecords (last {} of {})\n", shown, run.records.size());
+  return out + records_text(std::span(run.records).last(shown));
+}
+
+json show_json(const RunExport& run) {
+  json out = export_json(run);
+  out["run"]["shown_status"] = shown_status(run.run);
+  return out;
+}
+
+}  // namespace mfl

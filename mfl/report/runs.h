@@ -1,0 +1,27 @@
+// What `mfl runs list` and `mfl runs show` print. Reads the store only.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+
+#include "mfl/record/export.h"
+#include "mfl/record/run.h"
+
+namespace mfl {
+
+// As run_status_name, but "killed" for a run that says running although its process on this host is gone.
+std::string shown_status(const RunRow& run);
+
+// One line a run, in the order given.
+std::string runs_text(std::span<const RunRow> runs);
+// {"runs":[{run_json, "shown_status"}, ...]} without the configuration.
+nlohmann::json runs_json(std::span<const RunRow> runs);
+
+// Everything of a run: its fields, its configuration and the last `last_records` records.
+std::string run_text(const RunExport& run, std::size_t last_records = 10);
+// export_json with "shown_status" in "run"; all records.
+nlohmann::json show_json(const RunExport& run);
+
+}  // namespace mfl

@@ -1,0 +1,46 @@
+// Plain-text tables and the numbers in them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mfl {
+
+enum class Align { kLeft, kRight };
+
+struct Column {
+  std::string title;
+  Align align = Align::kLeft;
+};
+
+// Columns two spaces apart under a header and a rule. Control characters in cells become '?', so that a cell
+// is one line and cannot steer a terminal. Distinct objects may be used from distinct threads.
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns);
+  // Cells beyond the last column are dropped, missing ones are empty.
+  void add(std::vector<std::string> cells);
+  // Every line ends with a newline, none with a space.
+  std::string text() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// The same replacement as in a cell.
+std::string printable(std::string_view text);
+
+// What is absent is "-".
+std::string number_text(double value);  // 6 significant digits
+std::string number_text(const std::optional<double>& value);
+std::string count_text(const std::optional<std::uint64_t>& value);
+// "0", "999 B", "3.1 MB": powers of 1000.
+std::string bytes_text(const std::optional<std::uint64_t>& bytes);
+// The first 12 digits.
+std::string digest_text(std::string_view digest);
+
+}  // namespace mfl

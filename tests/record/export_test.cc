@@ -1,0 +1,121 @@
+#include "mfl/record/export.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/record/support.h"
+
+namespace mfl::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RunExport example() {
+  RunExport run;
+  static_cast<RunSpec&>(run.run) = spec();
+  run.run.id = "0123abcd";
+  run.records = {{0, 0, 1.0, {}, {}, 0, 0, 0.0, digest(0)}, {4, 1, 0.1, 0.2, 0.75, 100, 200, 0.5, digest(1)}};
+  run.rounds = {{0, 0, 1.0, 0, 0, digest(0)}, {1, 4, std::nan(""), 100, 200, ""}};
+  return run;
+}
+
+TEST(Export, RecordsAsCsv) {
+  EXPECT_EQ(records_csv(std::vector{example()}),
+            "run,step,round,train_loss,test_loss,test_accuracy,bytes_up,bytes_down,wall_seconds,digest\n"
+            "0123abcd,0,0,1,,,0,0,0," +
+                digest(0) +
+                "\n"
+                "0123abcd,4,1,0.10000000000000001,0.20000000000000001,0.75,100,200,0.5," +
+                digest(1) + "\n");
+}
+
+TEST(Export, RoundsAsCsvOnlyWhereLoaded) {
+  RunExport without = example();
+  without.rounds.reset();
+  EXPECT_EQ(rounds_csv(std::vector{without, example()}),
+            "run,round,step,train_loss,bytes_up,bytes_down,digest\n"
+            "0123abcd,0,0,1,0,0," +
+                digest(0) +
+                "\n"
+                "0123abcd,1,4,nan,100,200,\n");
+}
+
+TEST(Export, NoRunsIsAHeader) {
+  EXPECT_EQ(rounds_csv({}), "run,round,step,train_loss,bytes_up,bytes_down,digest\n");
+  EXPECT_EQ(json::parse(export_json_text({})), (json{{"schema_version", 1}, {"runs", json::array()}}));
+}
+
+TEST(Export, JsonHasNoBareNanOrInfinity) {
+  RunExport run = example();
+  run.run.summary = summary(std::numeric_limits<double>::infinity());
+  run.records[1].test_loss = -std::numeric_limits<double>::infinity();
+  const std::string text = export_json_text(std::vector{run});
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+  EXPECT_THAT(text, Not(HasSubstr("inf")));
+  const json parsed = json::parse(text)["runs"][0];
+  EXPECT_TRUE(parsed["rounds"][1]["train_loss"].is_null());
+  EXPECT_TRUE(parsed["run"]["final"]["train_loss"].is_null());
+  EXPECT_TRUE(parsed["records"][1]["test_loss"].is_null());
+  EXPECT_TRUE(parsed["records"][0]["test_accuracy"].is_null());
+  EXPECT_EQ(parsed["records"][1]["test_accuracy"], 0.75);
+  EXPECT_TRUE(export_json(run)["run"]["best"]["train_loss"].is_null());
+}
+
+TEST(Export, JsonBringsBackTheSameDoubles) {
+  RunExport run = example();
+  for (const double value : {0.1, 1.0 / 3.0, 5e-324, 1.7976931348623157e308, 0.30000000000000004, -0.0}) {
+    run.records[0].train_loss = value;
+    const json parsed = json::parse(export_json_text(std::vector{run}));
+    EXPECT_TRUE(same_bits(parsed["runs"][0]["records"][0]["train_loss"].get<double>(), value)) << value;
+  }
+}
+
+TEST(Export, RunAsJson) {
+  RunRow run = example().run;
+  const json going = run_json(run);
+  EXPECT_EQ(going["run_id"], "0123abcd");
+  EXPECT_EQ(going["status"], "running");
+  EXPECT_EQ(going["gamma"], 0.5);
+  EXPECT_EQ(going["tau"], 4);
+  EXPECT_TRUE(going["final"].is_null());
+  EXPECT_TRUE(going["digest"].is_null());
+  run.summary = summary();
+  run.gamma.reset();
+  const json done = run_json(run);
+  EXPECT_TRUE(done["gamma"].is_null());
+  EXPECT_EQ(done["final"],
+            (json{{"step", 1000}, {"train_loss", 0.25}, {"test_loss", 0.3}, {"test_accuracy", 0.875}}));
+  EXPECT_EQ(done["best"], (json{{"step", 992}, {"train_loss", 0.125}}));
+  EXPECT_EQ(done["rounds"], 250);
+  EXPECT_EQ(done["bytes_up"], 25000);
+  EXPECT_EQ(done["digest"], digest(250));
+}
+
+TEST(Export, TextThatIsNotUtf8IsReplacedNotThrown) {
+  RunExport run = example();
+  run.run.name = "bad \xff name";
+  EXPECT_THAT(export_json_text(std::vector{run}), HasSubstr("bad \xef\xbf\xbd name"));
+}
+
+TEST(Export, LoadsFromAStore) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  const std::string id = store.create_run(spec()).value();
+  ASSERT_TRUE(store.append(id, rounds(0, 6), records(0, 3)));
+  const RunExport with = load_run(store, "latest", true).value();
+  EXPECT_EQ(with.run.id, id);
+  EXPECT_EQ(with.records.size(), 4U);
+  EXPECT_EQ(with.rounds.value().size(), 7U);
+  EXPECT_FALSE(load_run(store, id, false).value().rounds);
+  EXPECT_FALSE(export_json(load_run(store, id, false).value()).contains("rounds"));
+  EXPECT_EQ(load_run(store, "zzz", false).error().code, ErrorCode::kBadConfig);
+}
+
+}  // namespace
+}  // namespace mfl::test

@@ -1,0 +1,335 @@
+#include "mfl/record/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "tests/record/support.h"
+
+namespace mfl::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+template <class Row>
+bool same(const std::vector<Row>& a, const std::vector<Row>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Row& x, const Row& y) { return test::same(x, y); });
+}
+
+TEST(Store, CreatesFolderAndFileAndIsThereAfterReopening) {
+  const Home home;
+  std::string id;
+  {
+    Store store = Store::open(home.store).value();
+    EXPECT_EQ(store.path(), home.store);
+    id = store.create_run(spec()).value();
+    ASSERT_TRUE(store.append(id, rounds(0, 5), records(0, 5), Checkpoint{5, "five"}));
+    ASSERT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 12.5));
+  }
+  const Store store = Store::open(home.store, {.read_only = true}).value();
+  const RunRow run = store.get(id).value();
+  EXPECT_THAT(run.id, MatchesRegex("[0-9a-f]{8}"));
+  EXPECT_THAT(run.created, MatchesRegex("20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z"));
+  EXPECT_EQ(run.status, RunStatus::kDone);
+  EXPECT_EQ(run.message, "");
+  EXPECT_EQ(run.name, "try");
+  EXPECT_EQ(run.config, spec().config);
+  EXPECT_EQ(run.config_digest, "c0");
+  EXPECT_EQ(run.data_digest, "d0");
+  EXPECT_EQ(run.problem, "p0");
+  EXPECT_EQ(run.mfl_version, "0.1.0");
+  EXPECT_EQ(run.data, "mnist");
+  EXPECT_EQ(run.model, "svm");
+  EXPECT_EQ(run.algorithm, "mfl");
+  EXPECT_EQ(run.precision, "f32");
+  EXPECT_EQ(run.nodes, 4U);
+  EXPECT_EQ(run.eta, 0.002);
+  EXPECT_EQ(run.gamma, 0.5);
+  EXPECT_EQ(run.tau, 4U);
+  EXPECT_EQ(run.planned_steps, 1000U);
+  EXPECT_EQ(run.load_seconds, 0.125);
+  EXPECT_EQ(run.wall_seconds, 12.5);
+  ASSERT_TRUE(run.summary);
+  EXPECT_EQ(run.summary->final.step, 1000U);
+  EXPECT_EQ(run.summary->final.train_loss, 0.25);
+  EXPECT_EQ(run.summary->final.test_loss, 0.3);
+  EXPECT_EQ(run.summary->final.test_accuracy, 0.875);
+  EXPECT_EQ(run.summary->best.step, 992U);
+  EXPECT_EQ(run.summary->best.train_loss, 0.125);
+  EXPECT_EQ(run.summary->rounds, 250U);
+  EXPECT_EQ(run.summary->bytes_up, 25000U);
+  EXPECT_EQ(run.summary->bytes_down, 50000U);
+  EXPECT_EQ(run.summary->digest, digest(250));
+  EXPECT_TRUE(same(store.rounds(id).value(), rounds(0, 5)));
+  EXPECT_TRUE(same(store.records(id).value(), records(0, 5)));
+  EXPECT_EQ(store.latest_checkpoint(id).value()->blob, "five");
+}
+
+TEST(Store, ARunThatGoesHasNoSummaryAndThisOwner) {
+  const Home home;
+  Store store = Store::open(home.store, {.full_sync = true}).value();
+  RunSpec plain = spec("gd");
+  plain.tau.reset();
+  const RunRow run = store.get(store.create_run(plain).value()).value();
+  EXPECT_EQ(run.status, RunStatus::kRunning);
+  EXPECT_FALSE(run.summary);
+  EXPECT_FALSE(run.gamma);
+  EXPECT_FALSE(run.tau);
+  EXPECT_EQ(run.owner.pid, this_process().pid);
+  EXPECT_TRUE(owner_alive(run));
+  EXPECT_TRUE(store.rounds(run.id).value().empty());
+  EXPECT_TRUE(store.records(run.id).value().empty());
+  EXPECT_FALSE(store.latest_checkpoint(run.id).value());
+}
+
+TEST(Store, KeepsEveryBitOfEveryDouble) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(rc::check([&](const std::vector<std::uint64_t>& patterns) {
+    std::vector<double> values = {nan, -nan, inf, -inf, 0.0, -0.0, 5e-324, 1.0, 1e300, 9007199254740992.0};
+    for (const std::uint64_t bits : patterns) values.push_back(std::bit_cast<double>(bits));
+    const std::string id = store.create_run(spec()).value();
+    std::vector<RoundRow> by_round;
+    std::vector<RecordRow> by_step;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      by_round.push_back({i, i, values[i], i, i, ""});
+      by_step.push_back({i, i, values[i], values[i], values[values.size() - 1 - i], i, i, values[i], ""});
+    }
+    RC_ASSERT(store.append(id, by_round, by_step).has_value());
+    RC_ASSERT(same(store.rounds(id).value(), by_round));
+    RC_ASSERT(same(store.records(id).value(), by_step));
+  }));
+}
+
+TEST(Store, ASummaryMayBeNotFinite) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  const std::string id = store.create_run(spec()).value();
+  RunSummary diverged = summary(std::nan(""));
+  diverged.final.test_loss.reset();
+  diverged.final.test_accuracy.reset();
+  ASSERT_TRUE(store.finish(id, RunStatus::kDiverged, "loss is not finite at round 3", diverged, 1));
+  const RunRow run = store.get(id).value();
+  EXPECT_EQ(run.status, RunStatus::kDiverged);
+  EXPECT_EQ(run.message, "loss is not finite at round 3");
+  ASSERT_TRUE(run.summary);
+  EXPECT_TRUE(std::isnan(run.summary->final.train_loss));
+  EXPECT_FALSE(run.summary->final.test_loss);
+  EXPECT_FALSE(run.summary->final.test_accuracy);
+}
+
+TEST(Store, AppendIsAllOrNothing) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  const std::string id = store.create_run(spec()).value();
+  ASSERT_TRUE(store.append(id, rounds(0, 3), records(0, 3), Checkpoint{3, "three"}));
+  const std::string before = contents(home.store);
+  EXPECT_EQ(store.append(id, rounds(3, 6), {}).error().code, ErrorCode::kRunFailed);
+  EXPECT_FALSE(store.append(id, rounds(4, 6), records(3, 6), Checkpoint{6, "six"}));
+  auto bad = rounds(4, 6);
+  bad.back().digest = "xyz";
+  EXPECT_EQ(store.append(id, bad, {}).error().code, ErrorCode::kInternal);
+  EXPECT_EQ(contents(home.store), before);
+  EXPECT_TRUE(store.append(id, rounds(4, 6), records(4, 6), Checkpoint{6, "six"}));
+  EXPECT_TRUE(same(store.rounds(id).value(), rounds(0, 6)));
+}
+
+TEST(Store, UnknownRunsAreBadConfigEverywhere) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  const std::string id = "00000000";
+  const std::vector<std::string> ids = {id};
+  EXPECT_EQ(store.get(id).error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(store.get("").error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(store.get("latest").error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(store.append(id, rounds(0, 0), {}).error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(store.finish(id, RunStatus::kDone, "", {}, 0).error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(store.set_status(id, RunStatus::kFailed, "").error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(store.rewind(id, 0).error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(store.remove(ids).error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(store.rounds(id).error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(store.records(id).error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(store.latest_checkpoint(id).error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(store.first_round_at(id, 1).error().code, ErrorCode::kBadConfig);
+  EXPECT_THAT(store.get("%").error().message, HasSubstr("no run \"%\""));
+}
+
+TEST(Store, FindsByPrefixAndLatest) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  std::vector<std::string> ids;
+  // Seventeen ids cannot all begin with different digits.
+  for (int i = 0; i < 17; ++i) ids.push_back(store.create_run(spec()).value());
+  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), ids.size());
+  EXPECT_EQ(store.get("latest").value().id, ids.back());
+  int ambiguous = 0;
+  for (const std::string& id : ids) {
+    EXPECT_EQ(store.get(id).value().id, id);
+    const auto begins = [&](const std::string& other) { return other[0] == id[0]; };
+    const auto found = store.get(id.substr(0, 1));
+    if (std::count_if(ids.begin(), ids.end(), begins) == 1) {
+      EXPECT_EQ(found.value().id, id);
+      continue;
+    }
+    ++ambiguous;
+    EXPECT_EQ(found.error().code, ErrorCode::kBadConfig);
+    EXPECT_THAT(found.error().message, HasSubstr("more than one"));
+    EXPECT_FALSE(found.error().hint.empty());
+  }
+  EXPECT_GE(ambiguous, 2);
+}
+
+TEST(Store, ListsNewestFirstAndFilters) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  std::vector<std::string> ids;
+  for (const char* algorithm : {"gd", "mgd", "fl", "mfl"})
+    ids.push_back(store.create_run(spec(algorithm)).value());
+  ASSERT_TRUE(store.set_status(ids[2], RunStatus::kFailed, "no reason"));
+  const auto found = [&](const RunFilter& filter) {
+    std::vector<std::string> out;
+    const auto listed = store.list(filter).value();
+    for (const RunRow& run : listed) out.push_back(run.id);
+    return out;
+  };
+  using Ids = std::vector<std::string>;
+  EXPECT_EQ(found({}), (Ids{ids[3], ids[2], ids[1], ids[0]}));
+  EXPECT_EQ(found({.limit = 2}), (Ids{ids[3], ids[2]}));
+  EXPECT_EQ(found({.algorithm = "mgd"}), Ids{ids[1]});
+  EXPECT_EQ(found({.status = RunStatus::kFailed}), Ids{ids[2]});
+  EXPECT_EQ(found({.status = RunStatus::kDone}), Ids{});
+  EXPECT_EQ(found({.model = "logistic"}), Ids{});
+  EXPECT_EQ(found({.name = "try", .model = "svm"}).size(), 4U);
+  EXPECT_EQ(store.get(ids[2]).value().message, "no reason");
+}
+
+TEST(Store, FindsWorkThatIsDone) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  const std::string first = store.create_run(spec()).value();
+  EXPECT_FALSE(store.find_done("c0", "d0", "0.1.0").value());
+  ASSERT_TRUE(store.finish(first, RunStatus::kDone, "", summary(), 1));
+  EXPECT_EQ(store.find_done("c0", "d0", "0.1.0").value()->id, first);
+  EXPECT_FALSE(store.find_done("c1", "d0", "0.1.0").value());
+  EXPECT_FALSE(store.find_done("c0", "d1", "0.1.0").value());
+  EXPECT_FALSE(store.find_done("c0", "d0", "0.1.1").value());
+  const std::string second = store.create_run(spec()).value();
+  ASSERT_TRUE(store.finish(second, RunStatus::kInterrupted, "", summary(), 1));
+  EXPECT_EQ(store.find_done("c0", "d0", "0.1.0").value()->id, first);
+}
+
+TEST(Store, FirstRoundAtATarget) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  const std::string id = store.create_run(spec()).value();
+  const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+  const std::vector<double> losses = {nan, inf, 2.0, 1.0, 0.5, 1.5, 0.25, -inf};
+  std::vector<RoundRow> rows;
+  for (std::size_t i = 0; i < losses.size(); ++i) rows.push_back({i, 4 * i, losses[i], i, i, ""});
+  ASSERT_TRUE(store.append(id, rows, {}));
+  const auto at = [&](double target) { return store.first_round_at(id, target).value().value().round; };
+  EXPECT_EQ(at(inf), 1U);
+  EXPECT_EQ(at(1.0), 3U);
+  EXPECT_EQ(at(std::nextafter(1.0, 0.0)), 4U);
+  EXPECT_EQ(at(0.3), 6U);
+  EXPECT_EQ(at(0), 7U);
+  EXPECT_FALSE(store.first_round_at(id, nan).value());
+  EXPECT_EQ(store.first_round_at(id, 1.0).value()->step, 12U);
+}
+
+TEST(Store, KeepsTwoCheckpointsAndPassesOverADamagedOne) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  const std::string id = store.create_run(spec()).value();
+  const std::string other = store.create_run(spec()).value();
+  ASSERT_TRUE(store.append(other, {}, {}, Checkpoint{1, "other"}));
+  for (std::uint64_t r = 1; r <= 4; ++r)
+    ASSERT_TRUE(store.append(id, rounds(r, r), {}, Checkpoint{r, "state " + std::to_string(r)}));
+  EXPECT_EQ(store.latest_checkpoint(id).value()->blob, "state 4");
+  EXPECT_EQ(store.latest_checkpoint(id).value()->damaged, 0U);
+  EXPECT_EQ(Connection(home.store).integer("SELECT count(*) FROM checkpoints"), 3);
+  Connection(home.store).run("UPDATE checkpoints SET blob = x'00' WHERE round = 4");
+  const auto previous = store.latest_checkpoint(id).value();
+  EXPECT_EQ(previous->round, 3U);
+  EXPECT_EQ(previous->blob, "state 3");
+  EXPECT_EQ(previous->damaged, 1U);
+  Connection(home.store).run("UPDATE checkpoints SET blob = x'00' WHERE round = 3");
+  const auto none = store.latest_checkpoint(id);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kRunFailed);
+  EXPECT_THAT(none.error().message, HasSubstr("checksum"));
+  EXPECT_EQ(store.latest_checkpoint(other).value()->blob, "other");
+}
+
+TEST(Store, RewindForgetsWhatCameLater) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  const std::string id = store.create_run(spec()).value();
+  ASSERT_TRUE(store.append(id, rounds(0, 4), records(0, 4), Checkpoint{4, "four"}));
+  ASSERT_TRUE(store.append(id, rounds(5, 8), records(5, 8), Checkpoint{8, "eight"}));
+  // Evaluated inside round 5, when four rounds were done.
+  RecordRow inside = records(4, 4).front();
+  inside.step = 18;
+  ASSERT_TRUE(store.append(id, {}, std::vector{inside}));
+
+  const auto going = store.rewind(id, 4);
+  ASSERT_FALSE(going);
+  EXPECT_EQ(going.error().code, ErrorCode::kRunFailed);
+  EXPECT_THAT(going.error().message, HasSubstr("still computing"));
+
+  ASSERT_TRUE(store.finish(id, RunStatus::kInterrupted, "stopped", summary(), 3));
+  ASSERT_TRUE(store.rewind(id, 4));
+  EXPECT_TRUE(same(store.rounds(id).value(), rounds(0, 4)));
+  EXPECT_TRUE(same(store.records(id).value(), records(0, 4)));
+  EXPECT_EQ(store.latest_checkpoint(id).value()->blob, "four");
+  const RunRow run = store.get(id).value();
+  EXPECT_EQ(run.status, RunStatus::kRunning);
+  EXPECT_EQ(run.message, "");
+  EXPECT_FALSE(run.summary);
+  EXPECT_EQ(run.wall_seconds, 3);
+  EXPECT_TRUE(store.append(id, rounds(5, 8), records(5, 8)));
+
+  ASSERT_TRUE(store.set_status(id, RunStatus::kFailed, ""));
+  ASSERT_TRUE(store.rewind(id, std::nullopt));
+  EXPECT_TRUE(store.rounds(id).value().empty());
+  EXPECT_TRUE(store.records(id).value().empty());
+  EXPECT_FALSE(store.latest_checkpoint(id).value());
+}
+
+TEST(Store, RemovesRunsWithAllTheyHave) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 3; ++i) {
+    ids.push_back(store.create_run(spec()).value());
+    ASSERT_TRUE(store.append(ids.back(), rounds(0, 3), records(0, 3), Checkpoint{3, "three"}));
+  }
+  const std::string before = contents(home.store);
+  EXPECT_THAT(store.remove(ids).error().message, HasSubstr("still computing"));
+  for (int i : {0, 1})
+    ASSERT_TRUE(store.finish(ids[static_cast<std::size_t>(i)], RunStatus::kDone, "", summary(), 1));
+  const std::string finished = contents(home.store);
+  EXPECT_NE(before, finished);
+  EXPECT_FALSE(store.remove(ids));
+  EXPECT_EQ(store.remove(std::vector<std::string>{ids[0], "00000000"}).error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(contents(home.store), finished);
+  ASSERT_TRUE(store.remove(std::vector{ids[0], ids[1]}));
+  EXPECT_EQ(store.list().value().size(), 1U);
+  EXPECT_EQ(store.rounds(ids[2]).value().size(), 4U);
+  Connection direct(home.store);
+  EXPECT_EQ(direct.integer("SELECT count(*) FROM rounds"), 4);
+  EXPECT_EQ(direct.integer("SELECT count(*) FROM records"), 4);
+  EXPECT_EQ(direct.integer("SELECT count(*) FROM checkpoints"), 1);
+}
+
+}  // namespace
+}  // namespace mfl::test

@@ -1,0 +1,143 @@
+#include "mfl/report/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/record/support.h"
+
+namespace mfl::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Bench : Home {
+  Store opened = Store::open(store).value();
+
+  // Ends after `last` rounds at the loss of that round, scaled.
+  std::string add(const std::string& algorithm, std::uint64_t last, double scale = 1,
+                  const std::string& problem = "p0", std::uint64_t other_from = UINT64_MAX) {
+    RunSpec said = spec(algorithm);
+    said.problem = problem;
+    const std::string id = opened.create_run(said).value();
+    auto rows = rounds(0, last);
+    for (RoundRow& row : rows) {
+      row.train_loss *= scale;
+      if (row.round >= other_from) row.digest = digest(row.round + 1000);
+      if (algorithm == "gd") row.bytes_up = row.bytes_down = 0;
+    }
+    RunSummary ended = summary(rows.back().train_loss);
+    ended.digest = rows.back().digest;
+    EXPECT_TRUE(opened.append(id, rows, {}));
+    EXPECT_TRUE(opened.finish(id, RunStatus::kDone, "", ended, 1));
+    return id;
+  }
+};
+
+TEST(Compare, TheTargetIsWhereTheBaselineEnded) {
+  Bench bench;
+  const std::vector<std::string> ids = {bench.add("mfl", 9, 0.5), bench.add("fl", 9), bench.add("gd", 9, 0.5),
+                                        bench.add("mgd", 9, 2.0)};
+  const Comparison found = compare_runs(bench.opened, ids).value();
+  ASSERT_EQ(found.rows.size(), 4U);
+  ASSERT_EQ(found.targets.size(), 1U);
+  EXPECT_EQ(found.targets[0].loss, 1.0 / 10);
+  EXPECT_EQ(found.targets[0].run, ids[1]);
+  // 0.5 / (1 + r) <= 0.1 from round 4 on: step 16, 4 * (100 + 200) bytes.
+  EXPECT_EQ(found.rows[0].run.id, ids[0]);
+  EXPECT_EQ(found.rows[0].steps_to_target, 16U);
+  EXPECT_EQ(found.rows[0].bytes_to_target, 1200U);
+  EXPECT_EQ(found.rows[1].steps_to_target, 36U);
+  EXPECT_EQ(found.rows[2].bytes_to_target, 0U);
+  EXPECT_FALSE(found.rows[3].steps_to_target);
+  EXPECT_FALSE(found.rows[3].bytes_to_target);
+
+  const std::string text = compare_text(found);
+  EXPECT_THAT(text, HasSubstr("steps to target  bytes to target  digest"));
+  EXPECT_THAT(text, HasSubstr("             16           1.2 kB  "));
+  EXPECT_THAT(text, HasSubstr("             16                0  "));
+  EXPECT_THAT(text, HasSubstr("              -                -  "));
+  EXPECT_THAT(text,
+              HasSubstr("target for svm on mnist: train loss 0.1, where fl (run " + ids[1] + ") ended\n"));
+
+  const auto json = compare_json(found);
+  EXPECT_EQ(json["runs"][0]["steps_to_target"], 16);
+  EXPECT_EQ(json["runs"][0]["bytes_to_target"], 1200);
+  EXPECT_EQ(json["runs"][0]["target"], 0.1);
+  EXPECT_TRUE(json["runs"][3]["steps_to_target"].is_null());
+  EXPECT_EQ(json["targets"][0]["baseline_run"], ids[1]);
+}
+
+TEST(Compare, AGivenTargetAndAnotherBaseline) {
+  Bench bench;
+  const std::vector<std::string> ids = {bench.add("mfl", 9), bench.add("fl", 3)};
+  const Comparison given = compare_runs(bench.opened, ids, {.target = 0.2}).value();
+  EXPECT_EQ(given.rows[0].steps_to_target, 16U);
+  EXPECT_FALSE(given.rows[1].steps_to_target);
+  EXPECT_THAT(compare_text(given), HasSubstr("target for svm on mnist: train loss 0.2\n"));
+  EXPECT_TRUE(compare_json(given)["targets"][0]["baseline_run"].is_null());
+  const Comparison other = compare_runs(bench.opened, ids, {.baseline = "mfl"}).value();
+  EXPECT_EQ(other.targets.at(0).run, ids[0]);
+  EXPECT_FALSE(other.rows[1].steps_to_target);
+}
+
+TEST(Compare, GroupsByModelAndProblem) {
+  Bench bench;
+  const std::vector<std::string> ids = {bench.add("fl", 9), bench.add("mfl", 9, 1, "p1"),
+                                        bench.add("fl", 4, 1, "p1"), bench.add("mfl", 9, 1, "p2")};
+  const Comparison found = compare_runs(bench.opened, ids).value();
+  ASSERT_EQ(found.targets.size(), 2U);
+  EXPECT_EQ(found.rows[1].target, 0.2);
+  EXPECT_EQ(found.rows[1].steps_to_target, 16U);
+  EXPECT_FALSE(found.rows[3].target);
+  EXPECT_TRUE(found.partings.empty());
+}
+
+TEST(Compare, ABaselineThatDivergedOrGoesOnSetsNoTarget) {
+  Bench bench;
+  const std::string diverged = bench.opened.create_run(spec("fl")).value();
+  ASSERT_TRUE(bench.opened.finish(diverged, RunStatus::kDiverged, "", summary(std::nan("")), 1));
+  const std::string going = bench.opened.create_run(spec("fl")).value();
+  const std::vector<std::string> ids = {diverged, going, bench.add("mfl", 9)};
+  const Comparison found = compare_runs(bench.opened, ids).value();
+  EXPECT_TRUE(found.targets.empty());
+  EXPECT_FALSE(found.rows[2].steps_to_target);
+  const std::string text = compare_text(found);
+  EXPECT_THAT(text, HasSubstr("running"));
+  EXPECT_THAT(text, HasSubstr("nan"));
+}
+
+TEST(Compare, SaysWhereTwoRunsPart) {
+  Bench bench;
+  const std::string first = bench.add("mfl", 250);
+  const std::string twin = bench.add("mfl", 250);
+  const std::string other = bench.add("mfl", 250, 1, "p0", 17);
+  const std::string shorter = bench.add("mfl", 30);
+  const std::string fl = bench.add("fl", 250);
+  const std::vector<std::string> ids = {first, twin, other, shorter, fl};
+  const Comparison found = compare_runs(bench.opened, ids).value();
+  ASSERT_EQ(found.partings.size(), 3U);
+  EXPECT_EQ(parting_text(found.partings[0]), "identical for all 250 rounds");
+  EXPECT_EQ(parting_text(found.partings[1]), "part at round 17");
+  EXPECT_EQ(parting_text(found.partings[2]), "identical for all 30 common rounds");
+  EXPECT_THAT(compare_text(found), HasSubstr(first + " and " + other + ": part at round 17\n"));
+  const auto json = compare_json(found);
+  EXPECT_TRUE(json["partings"][0]["parted_at_round"].is_null());
+  EXPECT_EQ(json["partings"][1]["parted_at_round"], 17);
+  EXPECT_EQ(json["partings"][2]["same_length"], false);
+}
+
+TEST(Compare, TakesPrefixesAndRefusesUnknownRuns) {
+  Bench bench;
+  const std::string id = bench.add("fl", 3);
+  EXPECT_EQ(
+      compare_runs(bench.opened, std::vector{id.substr(0, 5), std::string("latest")}).value().rows[1].run.id,
+      id);
+  EXPECT_EQ(compare_runs(bench.opened, std::vector<std::string>{"zz"}).error().code, ErrorCode::kBadConfig);
+  EXPECT_TRUE(compare_runs(bench.opened, {}).value().rows.empty());
+}
+
+}  // namespace
+}  // namespace mfl::test
