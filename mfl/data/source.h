@@ -1,9 +1,11 @@
 // From a data spec to a training and a test set.
 //
 //   mnist                   the cache folder, filled by fetch_mnist()
-//   idx:DIR                 *train-images*, *train-labels* and, if there, *t10k-images*, *t10k-labels*; plain
-//   or .gz csv:FILE                see csv.h libsvm:FILE             see libsvm.h npy:DIR x.npy, y.npy and,
-//   if there, x_test.npy, y_test.npy synthetic[:ROWSxCOLS]   see synthetic.h; 10000x784 if not said
+//   idx:DIR                 *train-images*, *train-labels* and, if there, *t10k-images*, *t10k-labels*; plain or .gz
+//   csv:FILE                see csv.h
+//   libsvm:FILE             see libsvm.h
+//   npy:DIR                 x.npy, y.npy and, if there, x_test.npy, y_test.npy
+//   synthetic[:ROWSxCOLS]   see synthetic.h; 10000x784 if not said
 #pragma once
 
 #include <cstddef>
@@ -42,8 +44,8 @@ struct DataOptions {
 
 struct TrainTest {
   Dataset train;
-  std::optional<Dataset>
-      test;  // as many columns as train, and rows that train does not hold unless test_source says so
+  // As many columns as train, and rows that train does not hold unless test_source says so.
+  std::optional<Dataset> test;
 };
 
 // Reads what the options name. kBadConfig for a bad spec or option, kBadData for files and for more samples

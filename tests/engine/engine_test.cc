@@ -118,7 +118,7 @@ TEST(Engine, TestMetricsCoverAllBlocks) {
   ASSERT_TRUE(metrics);
   EXPECT_EQ(metrics->loss, whole.loss);
   EXPECT_EQ(metrics->accuracy, static_cast<double>(whole.correct) / 1000);
-  EXPECT_GT(metrics->accuracy, 0.6);
+  EXPECT_GT(metrics->accuracy, 0.5);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <thread>
 #include <vector>
 
 namespace mfl {
@@ -11,7 +13,7 @@ namespace {
 TEST(Workers, EveryIndexOnceAndNoWorkerTwiceAtATime) {
   for (const unsigned threads : {0U, 1U, 2U, 3U, 8U}) {
     const auto workers = thread_workers(threads);
-    if (threads != 0) EXPECT_EQ(workers->count(), threads);
+    EXPECT_EQ(workers->count(), threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency()));
     for (const std::size_t n : {0, 1, 2, 1000}) {
       std::vector<std::atomic<int>> calls(n);
       std::vector<std::atomic<int>> busy(workers->count());
