@@ -1,12 +1,16 @@
 # mfl_library(NAME SOURCES ... [LINKS ...] [PRIVATE_LINKS ...]): the static library mfl_NAME, alias mfl::NAME.
+# Its headers are those of the folder it is made in. It is installed, and is part of mfl::mfl.
 function(mfl_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  list(FILTER headers EXCLUDE REGEX "-inl\\.h$") # parts of a source
   add_library(mfl_${name} STATIC ${ARG_SOURCES})
   add_library(mfl::${name} ALIAS mfl_${name})
   set_target_properties(mfl_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
-  target_include_directories(mfl_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                                                $<INSTALL_INTERFACE:include>)
-  target_link_libraries(mfl_${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS} mfl_build_flags)
+  target_compile_features(mfl_${name} PUBLIC cxx_std_20)
+  target_sources(mfl_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
+  target_link_libraries(mfl_${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS} $<BUILD_INTERFACE:mfl_build_flags>)
+  set_property(GLOBAL APPEND PROPERTY MFL_LIBRARIES mfl_${name})
 endfunction()
 
 # How mfl itself is compiled. Nothing here reaches a consumer.
@@ -15,6 +19,9 @@ target_compile_features(mfl_build_flags INTERFACE cxx_std_20)
 # The numerics contract: a multiply and an add are fused where the source says fma and nowhere else.
 target_compile_options(mfl_build_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                                  -Wnon-virtual-dtor -Wold-style-cast)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(mfl_build_flags INTERFACE -Wno-restrict) # wrong for "text" + std::string, GCC bug 105651
+endif()
 if(MFL_WARNINGS_AS_ERRORS)
   target_compile_options(mfl_build_flags INTERFACE -Werror)
 endif()
@@ -23,3 +30,13 @@ if(MFL_SANITIZE)
                                                    -fno-sanitize-recover=all)
   target_link_options(mfl_build_flags INTERFACE -fsanitize=${MFL_SANITIZE})
 endif()
+
+# mfl_calls_tbb(SOURCE...): the sources that call oneTBB. Debian's libtbb is not built for ThreadSanitizer, which
+# therefore cannot see that a task starts after its spawn and ends before the call returns. In a thread sanitizer
+# build these sources are compiled without it, with MFL_TSAN defined, and state that order themselves
+# (__tsan_release and __tsan_acquire); all code that they call stays checked.
+function(mfl_calls_tbb)
+  if(MFL_SANITIZE MATCHES thread)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread COMPILE_DEFINITIONS MFL_TSAN)
+  endif()
+endfunction()

@@ -1,0 +1,90 @@
+#include "mfl/cli/commands.h"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "mfl/base/files.h"
+#include "mfl/base/kernels/kernels.h"
+#include "mfl/base/version.h"
+
+namespace mfl::cli {
+
+CLI::App& Commands::add(CLI::App& parent, const std::string& name, const std::string& help,
+                        const std::string& example, Action action) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  command->add_flag("--json", json, "One JSON object on stdout");
+  command->footer("Example:\n" + example);
+  actions[command] = std::move(action);
+  return *command;
+}
+
+void add_store_flag(CLI::App& command, std::string& path) {
+  path = default_store_path().string();
+  command.add_option("--store", path, "The run store; also set by MFL_STORE")
+      ->type_name("PATH")
+      ->capture_default_str();
+}
+
+Result<Store> open_store(const std::string& path, bool read_only) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    return fail(ErrorCode::kBadConfig, fmt::format("there is no run store at {}", path),
+                "mfl run makes it, --store or MFL_STORE names another");
+  return Store::open(path, StoreOptions{.read_only = read_only});
+}
+
+namespace {
+
+std::string version_text() {
+  std::string kernels;
+  for (const KernelSet& set : kernel_sets()) kernels += fmt::format(" {}", set.name);
+  return fmt::format("mfl {}\nkernels:{} (in use: {})", version(), kernels, default_kernel_set().name);
+}
+
+}  // namespace
+
+Result<void> check_kernel_choice() {
+  const char* name = std::getenv("MFL_KERNEL");
+  if (name == nullptr || find_kernel_set(name) != nullptr) return {};
+  std::vector<std::string_view> names;
+  for (const KernelSet& set : kernel_sets()) names.push_back(set.name);
+  return fail(ErrorCode::kBadConfig, fmt::format("MFL_KERNEL={}: this machine has no such kernels", name),
+              fmt::format("unset it, or use one of: {}", fmt::join(names, ", ")));
+}
+
+void setup_all(CLI::App& mfl, Commands& commands) {
+  mfl.description("Momentum federated learning: trains models across machines that keep their own data.");
+  mfl.set_version_flag("--version", version_text());
+  mfl.require_subcommand(0, 1);
+  mfl.footer(
+      "Example:\n"
+      "  mfl run --data synthetic --nodes 4 --algorithm mfl --gamma 0.5 --steps 200\n"
+      "  mfl runs show latest\n"
+      "Exit codes: 0 done, 1 run failed, 2 bad arguments or configuration, 3 bad data, 4 network, 5 bug in "
+      "mfl.");
+  setup_run(mfl, commands);
+
+  CLI::App* data = mfl.add_subcommand("data", "Get, look at and split data");
+  data->require_subcommand(0, 1);
+  data->footer("Example:\n  mfl data fetch mnist\n  mfl data info mnist");
+  setup_data_fetch(*data, commands);
+  setup_data_info(*data, commands);
+  setup_data_split(*data, commands);
+
+  CLI::App* runs = mfl.add_subcommand("runs", "Recorded runs: list, show, compare, export, delete");
+  runs->require_subcommand(0, 1);
+  runs->footer("Example:\n  mfl runs list\n  mfl runs show latest");
+  setup_runs_list(*runs, commands);
+  setup_runs_show(*runs, commands);
+  setup_runs_compare(*runs, commands);
+  setup_runs_export(*runs, commands);
+  setup_runs_delete(*runs, commands);
+}
+
+}  // namespace mfl::cli

@@ -1,0 +1,48 @@
+// The subcommands. Each lives in a file of its own: an options struct, a setup function and what it runs.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "mfl/cli/reply.h"
+#include "mfl/record/store.h"
+
+namespace mfl::cli {
+
+// What to do for the subcommand that was named.
+struct Commands {
+  using Action = std::function<Result<Reply>()>;
+
+  bool json = false;
+  std::map<const CLI::App*, Action> actions;
+
+  // A subcommand with --json and a worked example under its help.
+  CLI::App& add(CLI::App& parent, const std::string& name, const std::string& help,
+                const std::string& example, Action action);
+};
+
+// The store that is there already, for reading. One that is not there is an error that says how to make it.
+Result<Store> open_store(const std::string& path, bool read_only = true);
+
+// --store on a subcommand that uses the run store; the default is in `path` already.
+void add_store_flag(CLI::App& command, std::string& path);
+
+void setup_run(CLI::App& mfl, Commands& commands);
+void setup_data_fetch(CLI::App& data, Commands& commands);
+void setup_data_info(CLI::App& data, Commands& commands);
+void setup_data_split(CLI::App& data, Commands& commands);
+void setup_runs_list(CLI::App& runs, Commands& commands);
+void setup_runs_show(CLI::App& runs, Commands& commands);
+void setup_runs_compare(CLI::App& runs, Commands& commands);
+void setup_runs_export(CLI::App& runs, Commands& commands);
+void setup_runs_delete(CLI::App& runs, Commands& commands);
+
+// MFL_KERNEL, if set, names kernels that this machine has.
+Result<void> check_kernel_choice();
+
+// Everything below `mfl`.
+void setup_all(CLI::App& mfl, Commands& commands);
+
+}  // namespace mfl::cli

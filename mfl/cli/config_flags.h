@@ -1,0 +1,42 @@
+// The keys of Config as flags, and --set.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mfl/base/result.h"
+#include "mfl/experiment/config.h"
+#include "mfl/experiment/config_keys.h"
+
+namespace mfl::cli {
+
+// Must stay where it is after add(): the parser writes into it.
+class ConfigFlags {
+ public:
+  ConfigFlags() = default;
+  ConfigFlags(const ConfigFlags&) = delete;
+  ConfigFlags& operator=(const ConfigFlags&) = delete;
+
+  // A flag for each key that `wanted` says yes to, grouped by table.
+  void add(CLI::App& command, bool (*wanted)(const Key&));
+  // --set table.key=value, any number of times.
+  void add_set(CLI::App& command);
+
+  // After parsing: --set first, then the flags, over what `config` holds.
+  Result<void> apply(Config& config) const;
+
+  // Those that were given: "--gamma", "--set".
+  std::vector<std::string> given() const;
+
+ private:
+  struct Flag {
+    const Key* key;
+    CLI::Option* option;
+  };
+  std::vector<Flag> flags_;
+  CLI::Option* set_ = nullptr;
+};
+
+}  // namespace mfl::cli

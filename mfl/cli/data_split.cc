@@ -1,0 +1,57 @@
+#include <fmt/core.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "mfl/cli/commands.h"
+#include "mfl/cli/config_flags.h"
+#include "mfl/data/source.h"
+#include "mfl/experiment/config_partition.h"
+#include "mfl/partition/split.h"
+
+namespace mfl::cli {
+namespace {
+
+struct Arguments {
+  std::string spec, out;
+  ConfigFlags flags;
+};
+
+Result<Reply> split_command(const Arguments& args) {
+  Config config;
+  MFL_CHECK(set_key(config, "data.source", args.spec, "SPEC"));
+  MFL_CHECK(args.flags.apply(config));
+  MFL_CHECK(validate(config));
+  MFL_TRY(const TrainTest data, load(data_options(config)));
+  MFL_TRY(const Partition partition, make_partition(config.federation, data.train, config.run.seed));
+  MFL_CHECK(split_to_folders(data.train, partition, args.out));
+  Reply reply;
+  reply.text = fmt::format("wrote {} nodes to {}\n", partition.nodes(), args.out);
+  reply.data = {{"folder", args.out}, {"nodes", Json::array()}};
+  for (std::size_t i = 0; i < partition.nodes(); ++i)
+    reply.data["nodes"].push_back(
+        {{"folder", fmt::format("node-{:04}", i)}, {"samples", partition.node(i).size()}});
+  return reply;
+}
+
+}  // namespace
+
+void setup_data_split(CLI::App& data, Commands& commands) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& command =
+      commands.add(data, "split", "Write the training samples of each node to a folder of its own",
+                   "  mfl data split mnist --nodes 4 --partition iid --seed 1 --out shards",
+                   [args] { return split_command(*args); });
+  command.add_option("SPEC", args->spec, "mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR")
+      ->required();
+  command.add_option("--out", args->out, "The folder to make; must not hold anything")
+      ->type_name("DIR")
+      ->required();
+  args->flags.add(command, [](const Key& key) {
+    return (key.table == "data" && key.key != "source" && key.key != "task") || key.table == "federation" ||
+           key.key == "seed";
+  });
+}
+
+}  // namespace mfl::cli

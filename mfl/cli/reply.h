@@ -1,0 +1,36 @@
+// What a subcommand answers, and how it reaches people and programs.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mfl/base/result.h"
+
+namespace mfl::cli {
+
+using Json = nlohmann::ordered_json;
+
+struct Reply {
+  Json data = Json::object();    // for programs
+  std::string text;              // for people; whole lines
+  std::optional<Error> failure;  // it did its work and the work failed: shown beside data or text
+};
+
+// One line, numbers with 17 significant digits, numbers that are not finite as null.
+std::string dump(const Json& json);
+
+// Absent is null.
+template <class T>
+Json optional_json(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+// Prints one object on stdout (json), or the text on stdout and one line on stderr for an error.
+// Gives the exit code of the process.
+int print_reply(const Reply& reply, bool json);
+int print_error(const Error& error, bool json);
+
+}  // namespace mfl::cli

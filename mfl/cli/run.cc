@@ -1,0 +1,164 @@
+#include <fmt/core.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mfl/cli/commands.h"
+#include "mfl/cli/config_flags.h"
+#include "mfl/cli/interrupt.h"
+#include "mfl/cli/progress.h"
+#include "mfl/cli/text.h"
+#include "mfl/experiment/config.h"
+#include "mfl/experiment/runner.h"
+#include "mfl/report/table.h"
+
+namespace mfl::cli {
+namespace {
+
+struct Arguments {
+  std::string file, resume, store, weights_out;
+  bool reuse = false, quiet = false;
+  ConfigFlags flags;
+};
+
+Json config_json(const Config& config) {
+  Json out = Json::object();
+  for (const Key& key : config_keys()) {
+    const std::string text = key.get(config);
+    // A TOML number is a JSON number, a TOML basic string a JSON string.
+    out[std::string(key.table)][std::string(key.key)] = Json::parse(text);
+  }
+  return out;
+}
+
+Json outcome_json(const RunOutcome& run) {
+  return {{"run_id", run.run_id},
+          {"status", run.status},
+          {"message", run.message},
+          {"reused", run.reused},
+          {"config", config_json(run.config)},
+          {"final",
+           {{"step", run.final.step},
+            {"train_loss", run.final.train_loss},
+            {"test_loss", optional_json(run.final.test_loss)},
+            {"test_accuracy", optional_json(run.final.test_accuracy)}}},
+          {"best", {{"step", run.best_step}, {"train_loss", run.best_train_loss}}},
+          {"rounds", run.rounds},
+          {"bytes_up", run.bytes_up},
+          {"bytes_down", run.bytes_down},
+          {"load_seconds", run.load_seconds},
+          {"wall_seconds", run.wall_seconds},
+          {"digest", run.digest}};
+}
+
+std::string setting_text(const Config& config) {
+  const AlgorithmConfig& algorithm = config.algorithm;
+  std::string out = fmt::format("{} on {}, {}, eta {}", config.model.name, config.data.source, algorithm.name,
+                                algorithm.eta);
+  if (algorithm.name == "mgd" || algorithm.name == "mfl") out += fmt::format(", gamma {}", algorithm.gamma);
+  if (algorithm.name == "fl" || algorithm.name == "mfl")
+    out += fmt::format(", tau {}, {} nodes ({})", algorithm.tau, config.federation.nodes,
+                       config.federation.partition);
+  return out;
+}
+
+std::string outcome_text(const RunOutcome& run) {
+  return facts_text({
+      {"run", fmt::format("{} ({}{})", run.run_id, run.status, run.reused ? ", recorded before" : "")},
+      {"setting", setting_text(run.config)},
+      {"step", fmt::format("{} of {}, {} rounds", run.final.step, run.config.run.steps, run.rounds)},
+      {"train loss", loss_text(run.final.train_loss)},
+      {"test loss", loss_text(run.final.test_loss)},
+      {"test accuracy", percent_text(run.final.test_accuracy)},
+      {"best", run.best_step == 0
+                   ? ""
+                   : fmt::format("train loss {} at step {}", loss_text(run.best_train_loss), run.best_step)},
+      {"traffic", fmt::format("{} up, {} down", bytes_text(run.bytes_up), bytes_text(run.bytes_down))},
+      {"time", fmt::format("{:.2f} s loading, {:.2f} s training", run.load_seconds, run.wall_seconds)},
+      {"digest", run.digest},
+  });
+}
+
+Reply outcome_reply(const RunOutcome& run) {
+  Reply reply{outcome_json(run), outcome_text(run), std::nullopt};
+  if (run.status == "interrupted")
+    reply.failure = Error{ErrorCode::kRunFailed,
+                          fmt::format("run {} was interrupted at step {}", run.run_id, run.final.step),
+                          fmt::format("go on with: mfl run --resume {}", run.run_id), nullptr};
+  else if (run.status != "done")
+    reply.failure = Error{ErrorCode::kRunFailed,
+                          fmt::format("run {} {}{}", run.run_id, run.status,
+                                      run.message.empty() ? "" : fmt::format(": {}", run.message)),
+                          run.status == "diverged" ? "lower eta or gamma" : "", nullptr};
+  return reply;
+}
+
+// A resumed run has a configuration; only where it is computed may change.
+Result<void> check_resume(const Arguments& args) {
+  std::vector<std::string> extra;
+  if (!args.file.empty()) extra.push_back(args.file);
+  if (args.reuse) extra.emplace_back("--reuse");
+  for (const std::string& flag : args.flags.given())
+    if (flag != "--engine" && flag != "--threads") extra.push_back(flag);
+  if (extra.empty()) return {};
+  return fail(ErrorCode::kBadConfig, "--resume goes on with the run's own configuration",
+              fmt::format("leave out {}", extra.front()));
+}
+
+// Defaults < file < --set < flags.
+Result<Config> assemble(const Arguments& args) {
+  if (!args.resume.empty()) MFL_CHECK(check_resume(args));
+  Config config;
+  if (!args.file.empty()) {
+    MFL_TRY(config, read_config(args.file));
+  }
+  MFL_CHECK(args.flags.apply(config));
+  MFL_CHECK(validate(config));
+  return config;
+}
+
+Result<Reply> run_command(const Arguments& args, bool json) {
+  MFL_TRY(const Config config, assemble(args));
+  const auto natural = ProgressMeter::natural_style();
+  const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
+  const RunOptions options{args.store, args.resume, args.reuse, args.weights_out};
+  const std::atomic<bool>& stop = watch_interrupts();
+  Result<RunOutcome> outcome = fail(ErrorCode::kInternal, "");
+  {
+    ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
+    outcome =
+        run_experiment(config, options, {[&](const Progress& progress) { meter.show(progress); }, &stop});
+  }
+  if (!outcome) return tl::unexpected<Error>(std::move(outcome).error());
+  return outcome_reply(*outcome);
+}
+
+}  // namespace
+
+void setup_run(CLI::App& mfl, Commands& commands) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& command = commands.add(
+      mfl, "run", "Train one model with one algorithm and record it",
+      "  mfl run experiments/quickstart.toml --gamma 0.9\n"
+      "  mfl run --data mnist --train 5000 --test 5000 --model svm --algorithm mfl --tau 4 --json\n"
+      "Later words win: defaults, then FILE, then --set, then the other flags.\n"
+      "Ctrl-C stops at the end of a round; mfl run --resume ID goes on.",
+      [args, &commands] { return run_command(*args, commands.json); });
+  command.add_option("FILE", args->file,
+                     "Experiment file (TOML); its data paths are relative to where you are");
+  args->flags.add(command, [](const Key&) { return true; });
+  args->flags.add_set(command);
+  command
+      .add_option("--resume", args->resume, "Go on with a stopped run (--engine and --threads may change)")
+      ->type_name("ID");
+  command.add_flag("--reuse", args->reuse,
+                   "Show the recorded run of this very setting, data and mfl, if there is one");
+  add_store_flag(command, args->store);
+  command.add_option("--weights-out", args->weights_out, "Write the final weights")->type_name("FILE.npy");
+  command.add_flag("--quiet", args->quiet, "No progress on stderr");
+}
+
+}  // namespace mfl::cli

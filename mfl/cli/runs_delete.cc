@@ -1,0 +1,42 @@
+#include <fmt/core.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "mfl/cli/commands.h"
+
+namespace mfl::cli {
+namespace {
+
+struct Arguments {
+  std::string store;
+  std::vector<std::string> ids;
+};
+
+Result<Reply> delete_command(const Arguments& args) {
+  MFL_TRY(Store store, open_store(args.store, false));
+  std::vector<std::string> ids;
+  for (const std::string& id : args.ids) {
+    MFL_TRY(const RunRow run, store.get(id));
+    if (std::ranges::find(ids, run.id) == ids.end()) ids.push_back(run.id);
+  }
+  MFL_CHECK(store.remove(ids));
+  Reply reply;
+  reply.data["deleted"] = ids;
+  for (const std::string& id : ids) reply.text += fmt::format("deleted {}\n", id);
+  return reply;
+}
+
+}  // namespace
+
+void setup_runs_delete(CLI::App& runs, Commands& commands) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& command = commands.add(runs, "delete", "Forget runs: all of those named, or none",
+                                   "  mfl runs delete 3f2a 91bc", [args] { return delete_command(*args); });
+  command.add_option("ID", args->ids, "Runs, beginnings of their ids, or latest")->required();
+  add_store_flag(command, args->store);
+}
+
+}  // namespace mfl::cli

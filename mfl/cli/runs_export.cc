@@ -1,0 +1,60 @@
+#include <fmt/core.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "mfl/base/files.h"
+#include "mfl/cli/commands.h"
+#include "mfl/record/export.h"
+
+namespace mfl::cli {
+namespace {
+
+struct Arguments {
+  std::string store, format = "csv", out;
+  std::vector<std::string> ids;
+  bool rounds = false;
+};
+
+Result<Reply> export_command(const Arguments& args, bool json) {
+  if (args.format != "csv" && args.format != "json")
+    return fail(ErrorCode::kBadConfig, fmt::format("--format {}: must be csv or json", args.format));
+  MFL_TRY(const Store store, open_store(args.store));
+  std::vector<RunExport> runs;
+  for (const std::string& id : args.ids) {
+    MFL_TRY(runs.emplace_back(), load_run(store, id, args.rounds));
+  }
+  Reply reply;
+  const std::string text = args.format == "json" ? export_json_text(runs)
+                           : args.rounds         ? rounds_csv(runs)
+                                                 : records_csv(runs);
+  if (!args.out.empty()) {
+    MFL_CHECK(write_file(args.out, text));
+    reply.text = fmt::format("wrote {}\n", args.out);
+    reply.data = {{"file", args.out}, {"format", args.format}, {"bytes", text.size()}};
+  } else if (json) {
+    reply.data["runs"] = Json::array();
+    for (const RunExport& run : runs) reply.data["runs"].push_back(Json(export_json(run)));
+  } else {
+    reply.text = text;
+  }
+  return reply;
+}
+
+}  // namespace
+
+void setup_runs_export(CLI::App& runs, Commands& commands) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& command = commands.add(runs, "export", "What was recorded, as CSV or JSON",
+                                   "  mfl runs export latest --format csv --out curve.csv",
+                                   [args, &commands] { return export_command(*args, commands.json); });
+  command.add_option("ID", args->ids, "Runs, beginnings of their ids, or latest")->required();
+  command.add_option("--format", args->format, "csv or json")->type_name("FORMAT")->capture_default_str();
+  command.add_flag("--rounds", args->rounds, "Every round instead of the records (JSON: as well as)");
+  command.add_option("--out", args->out, "Write to a file instead of stdout")->type_name("FILE");
+  add_store_flag(command, args->store);
+}
+
+}  // namespace mfl::cli

@@ -1,0 +1,32 @@
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "mfl/cli/commands.h"
+#include "mfl/record/export.h"
+#include "mfl/report/runs.h"
+
+namespace mfl::cli {
+namespace {
+
+struct Arguments {
+  std::string store, id;
+};
+
+Result<Reply> show_command(const Arguments& args) {
+  MFL_TRY(const Store store, open_store(args.store));
+  MFL_TRY(const RunExport run, load_run(store, args.id, false));
+  return Reply{show_json(run), run_text(run), {}};
+}
+
+}  // namespace
+
+void setup_runs_show(CLI::App& runs, Commands& commands) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& command = commands.add(runs, "show", "Everything about one run", "  mfl runs show latest",
+                                   [args] { return show_command(*args); });
+  command.add_option("ID", args->id, "A run, the beginning of its id, or latest")->required();
+  add_store_flag(command, args->store);
+}
+
+}  // namespace mfl::cli

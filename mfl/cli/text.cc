@@ -1,0 +1,25 @@
+#include "mfl/cli/text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace mfl::cli {
+
+std::string facts_text(const Facts& facts) {
+  std::size_t width = 0;
+  for (const auto& [name, value] : facts) width = std::max(width, name.size());
+  std::string out;
+  for (const auto& [name, value] : facts)
+    if (!value.empty()) out += fmt::format("{:<{}}  {}\n", name, width, value);
+  return out;
+}
+
+std::string percent_text(const std::optional<double>& share) {
+  return share ? fmt::format("{:.2f} %", 100 * *share) : "";
+}
+
+std::string loss_text(const std::optional<double>& loss) { return loss ? fmt::format("{:.10g}", *loss) : ""; }
+
+}  // namespace mfl::cli

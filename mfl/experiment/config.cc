@@ -1,0 +1,120 @@
+#include "mfl/experiment/config.h"
+
+#include <fmt/core.h>
+
+#include <vector>
+
+#include "mfl/base/digest.h"
+#include "mfl/base/nearest.h"
+#include "mfl/experiment/config_keys.h"
+
+namespace mfl {
+namespace {
+
+// A flag's view of a TOML value: strings without quotes and escapes.
+std::string plain(std::string_view toml) {
+  if (!toml.starts_with('"')) return std::string(toml);
+  std::string out;
+  toml = toml.substr(1, toml.size() - 2);
+  for (std::size_t i = 0; i < toml.size(); ++i) {
+    if (toml[i] == '\\' && toml[i + 1] == 'u') {
+      out += static_cast<char>(std::stoi(std::string(toml.substr(i + 2, 4)), nullptr, 16));
+      i += 5;
+    } else {
+      if (toml[i] == '\\') ++i;
+      out += toml[i];
+    }
+  }
+  return out;
+}
+
+std::string canonical_text(const Config& config, bool only_result) {
+  std::string out;
+  std::string_view table;
+  for (const Key& key : config_keys()) {
+    if (only_result && !key.affects_result) continue;
+    if (key.table != table) out += fmt::format("{}[{}]\n", table.empty() ? "" : "\n", key.table);
+    table = key.table;
+    out += fmt::format("{} = {}\n", key.key, key.get(config));
+  }
+  return out;
+}
+
+tl::unexpected<Error> at(std::string_view where, const Error& error) {
+  return fail(error.code, fmt::format("{}: {}", where, error.message), error.hint);
+}
+
+}  // namespace
+
+double effective_lambda(const ModelConfig& model) {
+  if (model.lambda) return *model.lambda;
+  return model.name == "svm" || model.name == "squared-svm" ? 0.3 : 0.0;
+}
+
+Task effective_task(const DataConfig& data) { return data.task.value_or(default_task(data.source)); }
+
+DataOptions data_options(const Config& config) {
+  const DataConfig& data = config.data;
+  return {.source = data.source,
+          .test_source = data.test_source,
+          .train = data.train,
+          .test = data.test,
+          .take = data.take,
+          .scale = data.scale,
+          .label = data.label,
+          .header = data.header,
+          .seed = config.run.seed};
+}
+
+Result<void> set_key(Config& config, std::string_view table_dot_key, std::string_view text,
+                     std::string_view where) {
+  const std::string fallback = fmt::format("{} = {}", table_dot_key, text);
+  if (where.empty()) where = fallback;
+  const std::size_t dot = table_dot_key.find('.');
+  if (dot == std::string_view::npos) {
+    std::vector<std::string_view> keys;
+    for (const Key& key : config_keys()) keys.push_back(key.key);
+    const std::string near = nearest(table_dot_key, keys);
+    std::string advice;
+    for (const Key& key : config_keys())
+      if (advice.empty() && key.key == near)
+        advice = fmt::format("; did you mean \"{}.{}\"?", key.table, key.key);
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{}: \"{}\" is not table.key{}", where, table_dot_key, advice));
+  }
+  const auto key = find_key(table_dot_key.substr(0, dot), table_dot_key.substr(dot + 1));
+  if (!key) return at(where, key.error());
+  Config changed = config;
+  if (const auto set = (*key)->set(changed, text); !set) return at(where, set.error());
+  config = std::move(changed);
+  return {};
+}
+
+Result<void> validate(const Config& config) {
+  Config copy = config;
+  for (const Key& key : config_keys()) {
+    const std::string text = plain(key.get(config));
+    if (const auto set = key.set(copy, text); !set)
+      return at(fmt::format("{} = {} in [{}]", key.key, text, key.table), set.error());
+  }
+  // gd and mgd have all samples in one place.
+  const bool federated = config.algorithm.name != "gd" && config.algorithm.name != "mgd";
+  if (federated && config.data.train && *config.data.train < config.federation.nodes)
+    return fail(
+        ErrorCode::kBadConfig,
+        fmt::format("{} nodes cannot share {} training samples", config.federation.nodes, *config.data.train),
+        "lower nodes or raise train");
+  return {};
+}
+
+std::string to_toml(const Config& config) { return canonical_text(config, false); }
+
+std::string config_digest(const Config& config) {
+  Config canonical = config;
+  canonical.data.task = effective_task(config.data);
+  canonical.model.lambda = effective_lambda(config.model);
+  if (canonical.algorithm.name == "fedavg") canonical.algorithm.name = "fl";
+  return sha256_hex(canonical_text(canonical, true));
+}
+
+}  // namespace mfl

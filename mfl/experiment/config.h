@@ -1,0 +1,113 @@
+// An experiment as values. One table of keys (config_keys.h) drives the TOML file, the flags, --set, the help,
+// the canonical text and the digest, so they cannot disagree.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mfl/base/result.h"
+#include "mfl/base/vectors.h"
+#include "mfl/data/source.h"
+#include "mfl/data/task.h"
+
+namespace mfl {
+
+// Relative paths in `source`, `test_source` and in a partition file are relative to the working directory of the
+// process, not to the experiment file.
+struct DataConfig {
+  std::string source = "mnist";  // a data spec: mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE, npy:DIR
+  std::string test_source;       // a second spec for the test samples; empty: the source's own
+  std::optional<std::uint64_t> train;   // samples; empty: all there are
+  std::optional<std::uint64_t> test;    // samples; empty: all there are; 0: no test set
+  Take take = Take::kFirst;             // which samples when not all are taken
+  std::optional<Task> task;             // empty: the source's own (default_task)
+  std::optional<double> scale;          // > 0; empty: the source's own (1/255 for bytes)
+  std::string label = "last";           // CSV label column: its name, its zero-based number, or last
+  CsvHeader header = CsvHeader::kAuto;  // whether a CSV file starts with column names
+
+  bool operator==(const DataConfig&) const = default;
+};
+
+struct FederationConfig {
+  std::uint64_t nodes = 4;        // >= 1
+  std::string partition = "iid";  // iid, contiguous, label-sorted, file:PATH
+
+  bool operator==(const FederationConfig&) const = default;
+};
+
+struct ModelConfig {
+  std::string name = "svm";      // svm, squared-svm, linear, logistic
+  std::optional<double> lambda;  // >= 0; empty: see effective_lambda
+
+  bool operator==(const ModelConfig&) const = default;
+};
+
+struct AlgorithmConfig {
+  std::string name = "mfl";  // gd, mgd, fl, mfl
+  double eta = 0.002;        // step size, > 0
+  double gamma = 0.5;        // momentum, in [0, 1)
+  std::uint64_t tau = 4;     // local steps between aggregations, >= 1
+
+  bool operator==(const AlgorithmConfig&) const = default;
+};
+
+struct RunConfig {
+  std::string name;            // a label for people
+  std::uint64_t steps = 1000;  // T, local steps, >= 1
+  std::uint64_t seed = 1;
+  Precision precision = Precision::kF32;
+  std::string engine = "threads";      // threads, serial
+  std::uint64_t threads = 0;           // 0: one a core
+  std::uint64_t record_every = 0;      // steps between recorded metrics; 0: about a hundred records a run
+  std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
+
+  bool operator==(const RunConfig&) const = default;
+};
+
+struct Config {
+  DataConfig data;
+  FederationConfig federation;
+  ModelConfig model;
+  AlgorithmConfig algorithm;
+  RunConfig run;
+
+  bool operator==(const Config&) const = default;
+};
+
+// lambda as given; else 0.3 for svm and squared-svm, 0 for the others.
+double effective_lambda(const ModelConfig& model);
+
+// The task as given, else the source's own.
+Task effective_task(const DataConfig& data);
+
+// What load() takes.
+DataOptions data_options(const Config& config);
+
+// Reads an experiment file over the defaults. Errors are kBadConfig and start with FILE:LINE.
+Result<Config> read_config(const std::filesystem::path& path);
+
+// The same from text; `file` is the name that errors carry.
+Result<Config> parse_config(std::string_view text, std::string_view file);
+
+// Sets one key, `table_dot_key` such as "algorithm.gamma", from text as a flag has it (no quotes). Errors are
+// kBadConfig and start with `where` ("--gamma 1.5"), or with the key and text when it is empty.
+// `config` is as it was when it fails.
+Result<void> set_key(Config& config, std::string_view table_dot_key, std::string_view text,
+                     std::string_view where = {});
+
+// Every value in its range, and the values fit each other. Reading and setting check ranges already; this is
+// for a whole Config, however it was made.
+Result<void> validate(const Config& config);
+
+// Canonical text: every key, in fixed order, numbers in the shortest form that reads back to the same bits.
+// For a valid config, parse_config(to_toml(c)) == c.
+std::string to_toml(const Config& config);
+
+// SHA-256 (hex) of the canonical text of the keys that shape the trajectory: not the name, the engine, the threads,
+// nor how often is recorded. lambda and task count by their effective values.
+std::string config_digest(const Config& config);
+
+}  // namespace mfl

@@ -1,0 +1,178 @@
+#include "mfl/experiment/config_keys.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "mfl/experiment/config_values.h"
+
+namespace mfl {
+namespace {
+
+constexpr std::string_view kModels[] = {"svm", "squared-svm", "linear", "logistic"};
+constexpr std::string_view kAlgorithms[] = {"gd", "mgd", "fl", "mfl", "fedavg"};
+constexpr std::string_view kEngines[] = {"threads", "serial"};
+constexpr std::string_view kPartitions[] = {"iid", "contiguous", "label-sorted", "file:PATH"};
+
+using AnyTask = std::optional<Task>;
+constexpr Choice<Take> kTakes[] = {{"first", Take::kFirst}, {"random", Take::kRandom}};
+constexpr Choice<AnyTask> kTasks[] = {
+    {"auto", std::nullopt}, {"even-odd", Task::kEvenOdd}, {"raw", Task::kRaw}};
+constexpr Choice<CsvHeader> kHeaders[] = {
+    {"auto", CsvHeader::kAuto}, {"yes", CsvHeader::kYes}, {"no", CsvHeader::kNo}};
+constexpr Choice<Precision> kPrecisions[] = {{"f32", Precision::kF32}, {"f64", Precision::kF64}};
+
+constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
+constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
+constexpr NumberRange kMomentum{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
+
+Result<void> set_algorithm(std::string& to, std::string_view text) {
+  return set_name(to, text == "fedavg" ? "fl" : text, kAlgorithms);
+}
+
+Result<void> set_partition(std::string& to, std::string_view text) {
+  constexpr std::string_view kFile = "file:";
+  if (text.starts_with(kFile) && text.size() > kFile.size()) return set_text(to, text, false);
+  return set_name(to, text, std::span(kPartitions).first(3)).or_else([&](const Error&) {
+    return Result<void>(not_one_of(text, kPartitions));
+  });
+}
+
+using Text = std::string_view;
+constexpr bool kResult = true;  // shapes the trajectory
+constexpr bool kNoResult = false;
+
+constexpr Key kKeys[] = {
+    {"data", "source", "--data", "SPEC", "data: mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR",
+     KeyKind::kText, "", kResult, [](Config& c, Text t) { return set_text(c.data.source, t, false); },
+     [](const Config& c) { return toml_text(c.data.source); }},
+    {"data", "test_source", "--test-source", "SPEC", "data for testing, where it stands apart",
+     KeyKind::kText, "", kResult, [](Config& c, Text t) { return set_text(c.data.test_source, t, true); },
+     [](const Config& c) { return toml_text(c.data.test_source); }},
+    {"data", "train", "--train", "N", "training samples, or all", KeyKind::kInteger, "all", kResult,
+     [](Config& c, Text t) { return set_integer(c.data.train, t, 1, "all"); },
+     [](const Config& c) { return toml_integer(c.data.train, "all"); }},
+    {"data", "test", "--test", "N", "test samples, or all; 0 for none", KeyKind::kInteger, "all", kResult,
+     [](Config& c, Text t) { return set_integer(c.data.test, t, 0, "all"); },
+     [](const Config& c) { return toml_integer(c.data.test, "all"); }},
+    {"data", "take", "--take", "HOW", "which samples: first or random", KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_choice<Take>(c.data.take, t, kTakes); },
+     [](const Config& c) { return toml_choice<Take>(c.data.take, kTakes); }},
+    {"data", "task", "--task", "TASK",
+     "labels to train on: even-odd, raw, or auto (even-odd for mnist, idx, synthetic)", KeyKind::kText, "",
+     kResult, [](Config& c, Text t) { return set_choice<AnyTask>(c.data.task, t, kTasks); },
+     [](const Config& c) { return toml_choice<AnyTask>(c.data.task, kTasks); }},
+    {"data", "scale", "--scale", "X", "factor on every feature, or auto (1/255 for bytes)", KeyKind::kNumber,
+     "auto", kResult, [](Config& c, Text t) { return set_number(c.data.scale, t, kPositive, "auto"); },
+     [](const Config& c) { return toml_number(c.data.scale, "auto"); }},
+    {"data", "label", "--label", "COLUMN", "CSV label column: name, zero-based number, or last",
+     KeyKind::kTextOrInteger, "", kResult, [](Config& c, Text t) { return set_text(c.data.label, t, false); },
+     [](const Config& c) { return toml_text(c.data.label); }},
+    {"data", "header", "--header", "WHEN", "whether a CSV file starts with column names: auto, yes or no",
+     KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_choice<CsvHeader>(c.data.header, t, kHeaders); },
+     [](const Config& c) { return toml_choice<CsvHeader>(c.data.header, kHeaders); }},
+
+    {"federation", "nodes", "--nodes", "N", "nodes that hold the training samples", KeyKind::kInteger, "",
+     kResult, [](Config& c, Text t) { return set_integer(c.federation.nodes, t, 1); },
+     [](const Config& c) { return toml_integer(c.federation.nodes, ""); }},
+    {"federation", "partition", "--partition", "HOW",
+     "who holds what: iid, contiguous, label-sorted or file:PATH", KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_partition(c.federation.partition, t); },
+     [](const Config& c) { return toml_text(c.federation.partition); }},
+
+    {"model", "name", "--model", "NAME", "svm, squared-svm, linear or logistic", KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_name(c.model.name, t, kModels); },
+     [](const Config& c) { return toml_text(c.model.name); }},
+    {"model", "lambda", "--lambda", "X", "weight of the regulariser, or auto (0.3 for the svms, else 0)",
+     KeyKind::kNumber, "auto", kResult,
+     [](Config& c, Text t) { return set_number(c.model.lambda, t, kNotNegative, "auto"); },
+     [](const Config& c) { return toml_number(c.model.lambda, "auto"); }},
+
+    {"algorithm", "name", "--algorithm", "NAME", "gd, mgd, fl (or fedavg) or mfl", KeyKind::kText, "",
+     kResult, [](Config& c, Text t) { return set_algorithm(c.algorithm.name, t); },
+     [](const Config& c) { return toml_text(c.algorithm.name); }},
+    {"algorithm", "eta", "--eta", "X", "step size, > 0", KeyKind::kNumber, "", kResult,
+     [](Config& c, Text t) { return set_number(c.algorithm.eta, t, kPositive); },
+     [](const Config& c) { return toml_number(c.algorithm.eta); }},
+    {"algorithm", "gamma", "--gamma", "X", "momentum, in [0, 1)", KeyKind::kNumber, "", kResult,
+     [](Config& c, Text t) { return set_number(c.algorithm.gamma, t, kMomentum); },
+     [](const Config& c) { return toml_number(c.algorithm.gamma); }},
+    {"algorithm", "tau", "--tau", "N", "local steps between two aggregations", KeyKind::kInteger, "", kResult,
+     [](Config& c, Text t) { return set_integer(c.algorithm.tau, t, 1); },
+     [](const Config& c) { return toml_integer(c.algorithm.tau, ""); }},
+
+    {"run", "name", "--name", "TEXT", "a label of your own", KeyKind::kText, "", kNoResult,
+     [](Config& c, Text t) { return set_text(c.run.name, t, true); },
+     [](const Config& c) { return toml_text(c.run.name); }},
+    {"run", "steps", "--steps", "N", "local steps in all, T", KeyKind::kInteger, "", kResult,
+     [](Config& c, Text t) { return set_integer(c.run.steps, t, 1); },
+     [](const Config& c) { return toml_integer(c.run.steps, ""); }},
+    {"run", "seed", "--seed", "N", "seed of all that is random", KeyKind::kInteger, "", kResult,
+     [](Config& c, Text t) { return set_integer(c.run.seed, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.seed, ""); }},
+    {"run", "precision", "--precision", "P", "f32 or f64", KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_choice<Precision>(c.run.precision, t, kPrecisions); },
+     [](const Config& c) { return toml_choice<Precision>(c.run.precision, kPrecisions); }},
+    {"run", "engine", "--engine", "NAME", "where nodes run: threads or serial", KeyKind::kText, "", kNoResult,
+     [](Config& c, Text t) { return set_name(c.run.engine, t, kEngines); },
+     [](const Config& c) { return toml_text(c.run.engine); }},
+    {"run", "threads", "--threads", "N", "threads, 0 for one a core", KeyKind::kInteger, "", kNoResult,
+     [](Config& c, Text t) { return set_integer(c.run.threads, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.threads, ""); }},
+    {"run", "record_every", "--record-every", "N",
+     "steps between records, 0 for about a hundred records a run", KeyKind::kInteger, "", kNoResult,
+     [](Config& c, Text t) { return set_integer(c.run.record_every, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.record_every, ""); }},
+    {"run", "checkpoint_every", "--checkpoint-every", "N",
+     "rounds between checkpoints, 0 for only when stopped", KeyKind::kInteger, "", kNoResult,
+     [](Config& c, Text t) { return set_integer(c.run.checkpoint_every, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.checkpoint_every, ""); }},
+};
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
+  const std::string near = nearest(word, candidates);
+  return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
+}
+
+// Where `key` stands, for one that was written into the wrong table.
+std::string_view table_of(std::string_view key) {
+  const auto* found = std::ranges::find(kKeys, key, &Key::key);
+  return found == std::ranges::end(kKeys) ? std::string_view{} : found->table;
+}
+
+}  // namespace
+
+std::span<const Key> config_keys() { return kKeys; }
+
+std::string default_text(const Key& key) {
+  const std::string toml = key.get(Config{});
+  return toml.starts_with('"') ? toml.substr(1, toml.size() - 2) : toml;
+}
+
+Result<const Key*> find_key(std::string_view table, std::string_view key) {
+  std::vector<std::string_view> tables, keys;
+  for (const Key& candidate : kKeys) {
+    if (tables.empty() || tables.back() != candidate.table) tables.push_back(candidate.table);
+    if (candidate.table != table) continue;
+    if (candidate.key == key) return &candidate;
+    keys.push_back(candidate.key);
+  }
+  if (keys.empty())
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("unknown table [{}]{}", table, did_you_mean(table, tables)));
+  std::string advice;
+  if (const std::string_view right = table_of(key); !right.empty())
+    advice = fmt::format("; it belongs in [{}]", right);
+  else
+    advice = did_you_mean(key, keys);
+  if (advice.empty()) {
+    advice = "; known:";
+    for (const std::string_view known : keys) advice += fmt::format(" {}", known);
+  }
+  return fail(ErrorCode::kBadConfig, fmt::format("unknown key \"{}\" in [{}]{}", key, table, advice));
+}
+
+}  // namespace mfl

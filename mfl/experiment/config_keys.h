@@ -1,0 +1,46 @@
+// The one table of keys behind Config.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "mfl/base/result.h"
+#include "mfl/experiment/config.h"
+
+namespace mfl {
+
+// What a TOML value of a key may be.
+enum class KeyKind {
+  kText,           // a string
+  kInteger,        // an integer, or the key's word
+  kNumber,         // an integer or a floating-point number, or the key's word
+  kTextOrInteger,  // a string or an integer
+};
+
+struct Key {
+  std::string_view table;        // "algorithm"
+  std::string_view key;          // "gamma"
+  std::string_view flag;         // "--gamma"
+  std::string_view placeholder;  // "X", for the help
+  std::string_view help;         // one line, with what is allowed
+  KeyKind kind;
+  std::string_view word;  // the one word a number key also takes: "all", "auto" or none
+  bool affects_result;    // whether it is part of config_digest
+
+  // From text without quotes. The error is the reason alone ("must be in [0, 1)"): the caller knows where.
+  Result<void> (*set)(Config&, std::string_view text);
+  // As a TOML value.
+  std::string (*get)(const Config&);
+};
+
+// In canonical order, keys of a table together.
+std::span<const Key> config_keys();
+
+// What a default Config has, as --help shows it: without quotes; empty for an empty string.
+std::string default_text(const Key& key);
+
+// The key "table.key"; the error names the nearest one.
+Result<const Key*> find_key(std::string_view table, std::string_view key);
+
+}  // namespace mfl

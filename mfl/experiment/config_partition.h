@@ -1,0 +1,17 @@
+// From [federation] to who holds what.
+#pragma once
+
+#include <cstdint>
+
+#include "mfl/base/result.h"
+#include "mfl/data/dataset.h"
+#include "mfl/experiment/config.h"
+#include "mfl/partition/partition.h"
+
+namespace mfl {
+
+// A partition file that names another number of nodes than `federation` is kBadConfig.
+Result<Partition> make_partition(const FederationConfig& federation, const Dataset& train,
+                                 std::uint64_t seed);
+
+}  // namespace mfl

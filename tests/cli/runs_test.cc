@@ -1,0 +1,113 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "process.h"
+
+namespace mfl::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class Runs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fl_ = train("fl");
+    mfl_ = train("mfl");
+  }
+  std::string train(const std::string& algorithm) const {
+    return ok_data(box_.run({"run", "--data", "synthetic:120x16", "--steps", "12", "--algorithm", algorithm,
+                             "--name", "mine", "--json"}))["run_id"];
+  }
+  Sandbox box_;
+  std::string fl_, mfl_;
+};
+
+TEST_F(Runs, ListShowsNewestFirstAndFilters) {
+  const auto runs = ok_data(box_.run({"runs", "list", "--json"}))["runs"];
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0]["run_id"], mfl_);
+  EXPECT_EQ(runs[1]["run_id"], fl_);
+  const Outcome people = box_.run({"runs", "list"});
+  EXPECT_EQ(people.code, 0);
+  EXPECT_THAT(people.out, HasSubstr(fl_));
+  EXPECT_THAT(people.out, HasSubstr(mfl_));
+  const struct {
+    std::vector<std::string> flags;
+    std::size_t count;
+  } table[] = {
+      {{"--algorithm", "fl"}, 1}, {{"--status", "done"}, 2}, {{"--status", "failed"}, 0},
+      {{"--limit", "1"}, 1},      {{"--name", "mine"}, 2},   {{"--model", "linear"}, 0},
+  };
+  for (const auto& row : table) {
+    std::vector<std::string> args{"runs", "list", "--json"};
+    args.insert(args.end(), row.flags.begin(), row.flags.end());
+    EXPECT_EQ(ok_data(box_.run(args))["runs"].size(), row.count) << row.flags[0];
+  }
+}
+
+TEST_F(Runs, ShowTakesAnIdItsBeginningOrLatest) {
+  for (const std::string& id : {mfl_, mfl_.substr(0, 7), std::string("latest")}) {
+    const auto data = ok_data(box_.run({"runs", "show", id, "--json"}));
+    EXPECT_EQ(data["run"]["run_id"], mfl_);
+    EXPECT_FALSE(data["records"].empty());
+  }
+  const Outcome people = box_.run({"runs", "show", "latest"});
+  EXPECT_EQ(people.code, 0);
+  EXPECT_THAT(people.out, HasSubstr("gamma = 0.5"));
+}
+
+TEST_F(Runs, CompareMeasuresAgainstTheBaseline) {
+  const auto rows = ok_data(box_.run({"runs", "compare", fl_, mfl_, "--json"}))["runs"];
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["run_id"], fl_);
+  EXPECT_EQ(rows[1]["run_id"], mfl_);
+  EXPECT_EQ(rows[1]["target"], rows[0]["final"]["train_loss"]);
+  EXPECT_EQ(rows[0]["steps_to_target"], 12);
+  EXPECT_LE(rows[1]["steps_to_target"], 12) << "momentum is not slower";
+  const Outcome people = box_.run({"runs", "compare", fl_, mfl_, "--target", "0.3", "--baseline", "fl"});
+  EXPECT_EQ(people.code, 0);
+  EXPECT_THAT(people.out, HasSubstr(mfl_));
+}
+
+TEST_F(Runs, ExportWritesCsvAndJson) {
+  const Outcome csv = box_.run({"runs", "export", mfl_});
+  EXPECT_EQ(csv.code, 0);
+  EXPECT_GT(std::ranges::count(csv.out, '\n'), 1);
+  EXPECT_THAT(csv.out, HasSubstr(mfl_));
+  const Outcome rounds = box_.run({"runs", "export", mfl_, "--rounds"});
+  EXPECT_EQ(std::ranges::count(rounds.out, '\n'), 1 + 4) << "a header, the initial state and three rounds\n"
+                                                         << rounds.out;
+  const Outcome json = box_.run({"runs", "export", mfl_, fl_, "--format", "json"});
+  const auto parsed = nlohmann::json::parse(json.out, nullptr, false);
+  ASSERT_TRUE(parsed.is_object());
+  EXPECT_EQ(parsed["schema_version"], 1);
+  EXPECT_EQ(parsed["runs"].size(), 2U);
+  EXPECT_EQ(ok_data(box_.run({"runs", "export", mfl_, "--json", "--rounds"}))["runs"][0]["rounds"].size(),
+            4U);
+  const auto written = ok_data(box_.run({"runs", "export", mfl_, "--out", "curve.csv", "--json"}));
+  EXPECT_EQ(written["file"], "curve.csv");
+  EXPECT_EQ(box_.read("curve.csv"), csv.out);
+}
+
+TEST_F(Runs, DeleteForgetsAllThatAreNamed) {
+  EXPECT_EQ(ok_data(box_.run({"runs", "delete", fl_, fl_, "--json"}))["deleted"], nlohmann::json({fl_}));
+  EXPECT_EQ(ok_data(box_.run({"runs", "list", "--json"}))["runs"].size(), 1U);
+  const Outcome people = box_.run({"runs", "delete", "latest"});
+  EXPECT_EQ(people.code, 0);
+  EXPECT_EQ(people.out, "deleted " + mfl_ + "\n");
+  const Outcome empty = box_.run({"runs", "list"});
+  EXPECT_EQ(empty.code, 0);
+  EXPECT_THAT(empty.out, StartsWith("no runs in "));
+}
+
+TEST(RunsList, WithoutAStoreIsEmptyAndMakesNone) {
+  const Sandbox box;
+  EXPECT_TRUE(ok_data(box.run({"runs", "list", "--json"}))["runs"].empty());
+  EXPECT_TRUE(box.files().empty());
+}
+
+}  // namespace
+}  // namespace mfl::test

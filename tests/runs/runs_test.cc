@@ -1,0 +1,212 @@
+// Runs from configuration to store: what is recorded, and that stopping and resuming changes nothing.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <csignal>
+
+#include "mfl/base/files.h"
+#include "mfl/data/npy.h"
+#include "mfl/experiment/runner.h"
+#include "mfl/record/store.h"
+
+namespace mfl {
+namespace {
+
+class Runs : public ::testing::Test {
+ protected:
+  void SetUp() override { folder_.emplace(*TempFolder::make()); }
+
+  static Config small() {
+    Config config;
+    config.data.source = "synthetic:400x60";
+    config.data.train = 300;
+    config.data.test = 100;
+    config.algorithm.eta = 0.05;
+    config.algorithm.tau = 3;
+    config.run.steps = 100;
+    config.run.record_every = 10;
+    config.run.threads = 2;
+    return config;
+  }
+
+  std::filesystem::path store_path() const { return folder_->path() / "runs.db"; }
+  RunOptions options() const { return {store_path(), {}, false, {}}; }
+  Store store() const { return *Store::open(store_path()); }
+
+  // Stops at the end of the given round.
+  RunOutcome run_until(const Config& config, const RunOptions& how, std::uint64_t round) {
+    std::atomic<bool> stop = false;
+    const RunHooks hooks{[&](const Progress& progress) { stop = progress.round >= round; }, &stop};
+    const auto outcome = run_experiment(config, how, hooks);
+    EXPECT_TRUE(outcome) << outcome.error().text();
+    return *outcome;
+  }
+
+  std::optional<TempFolder> folder_;
+};
+
+TEST_F(Runs, EveryRoundIsRecordedWithItsLossAndDigest) {
+  const auto outcome = run_experiment(small(), options(), {});
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->status, "done");
+  const auto rounds = *store().rounds(outcome->run_id);
+  ASSERT_EQ(rounds.size(), 35U);  // 33 rounds of 3, one of 1, and the start
+  EXPECT_EQ(rounds.front().step, 0U);
+  EXPECT_EQ(rounds.back().step, 100U);
+  EXPECT_EQ(rounds.back().train_loss, outcome->final.train_loss);
+  EXPECT_EQ(rounds[1].bytes_up, 4U * 2 * 60 * 4);
+  EXPECT_EQ(rounds.back().bytes_up, 34 * rounds[1].bytes_up);
+  for (std::size_t i = 1; i < rounds.size(); ++i) EXPECT_NE(rounds[i].digest, rounds[i - 1].digest);
+
+  const auto records = *store().records(outcome->run_id);
+  std::vector<std::uint64_t> steps;
+  for (const auto& record : records) steps.push_back(record.step);
+  EXPECT_EQ(steps, (std::vector<std::uint64_t>{0, 12, 21, 30, 42, 51, 60, 72, 81, 90, 100}));
+  EXPECT_EQ(records.back().test_accuracy, outcome->final.test_accuracy);
+  EXPECT_EQ(records.back().test_loss, outcome->final.test_loss);
+}
+
+TEST_F(Runs, AStoppedRunResumesToTheSameDigestAndRecords) {
+  for (const char* algorithm : {"mfl", "fl", "mgd"})
+    for (const Precision precision : {Precision::kF32, Precision::kF64}) {
+      Config config = small();
+      config.algorithm.name = algorithm;
+      config.run.precision = precision;
+      const auto whole = run_experiment(config, options(), {});
+      const RunOutcome stopped = run_until(config, options(), 11);
+      EXPECT_EQ(stopped.status, "interrupted");
+      EXPECT_EQ(stopped.rounds, 11U);
+      RunOptions resume = options();
+      resume.resume_id = stopped.run_id;
+      EXPECT_EQ(run_until({}, resume, 20).status, "interrupted");
+      const auto done = run_experiment({}, resume, {});
+      ASSERT_TRUE(done) << done.error().text();
+      EXPECT_EQ(done->status, "done");
+      EXPECT_EQ(done->run_id, stopped.run_id);
+      EXPECT_EQ(done->digest, whole->digest);
+      EXPECT_EQ(done->best_step, whole->best_step);
+      EXPECT_EQ(done->best_train_loss, whole->best_train_loss);
+      const auto a = *store().rounds(whole->run_id), b = *store().rounds(done->run_id);
+      ASSERT_EQ(a.size(), b.size());
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        EXPECT_EQ(a[i].digest, b[i].digest);
+        EXPECT_EQ(a[i].train_loss, b[i].train_loss);
+      }
+    }
+}
+
+TEST_F(Runs, AKilledRunResumesFromItsLastCheckpoint) {
+  for (const std::uint64_t checkpoint_every : {0, 4}) {
+    Config config = small();
+    config.run.engine = "serial";
+    config.run.checkpoint_every = checkpoint_every;
+    const pid_t child = fork();
+    if (child == 0) {
+      const RunHooks hooks{[](const Progress& progress) {
+                             if (progress.round == 18) raise(SIGKILL);
+                           },
+                           nullptr};
+      (void)run_experiment(config, options(), hooks);
+      _exit(1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    const RunRow killed = *store().get("latest");
+    EXPECT_EQ(killed.status, RunStatus::kRunning);
+    EXPECT_EQ(store().latest_checkpoint(killed.id)->has_value(), checkpoint_every != 0);
+    RunOptions resume = options();
+    resume.resume_id = killed.id;
+    const auto done = run_experiment(config, resume, {});
+    ASSERT_TRUE(done) << done.error().text();
+    const auto whole = run_experiment(config, options(), {});
+    EXPECT_EQ(done->digest, whole->digest);
+    EXPECT_EQ(done->best_train_loss, whole->best_train_loss);
+    EXPECT_EQ(store().rounds(done->run_id)->size(), 35U);
+  }
+}
+
+TEST_F(Runs, ADoneRunIsNotResumedAndAnEqualOneIsReused) {
+  const auto first = run_experiment(small(), options(), {});
+  RunOptions resume = options();
+  resume.resume_id = first->run_id;
+  const auto refused = run_experiment({}, resume, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kBadConfig);
+
+  RunOptions reuse = options();
+  reuse.reuse = true;
+  Config other_engine = small();
+  other_engine.run.engine = "serial";
+  const auto again = run_experiment(other_engine, reuse, {});
+  EXPECT_TRUE(again->reused);
+  EXPECT_EQ(again->run_id, first->run_id);
+  Config other_seed = small();
+  other_seed.run.seed = 2;
+  EXPECT_FALSE(run_experiment(other_seed, reuse, {})->reused);
+}
+
+TEST_F(Runs, ADivergingRunStopsAndSaysSo) {
+  Config config = small();
+  config.model.name = "linear";
+  config.algorithm.eta = 1e6;
+  const auto outcome = run_experiment(config, options(), {});
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->status, "diverged");
+  EXPECT_NE(outcome->message.find("node 0"), std::string::npos);
+  EXPECT_LT(outcome->final.step, 100U);
+  const RunRow row = *store().get(outcome->run_id);
+  EXPECT_EQ(row.status, RunStatus::kDiverged);
+  const auto rounds = *store().rounds(outcome->run_id);
+  EXPECT_EQ(rounds.size(), outcome->rounds + 1);
+  EXPECT_TRUE(std::isfinite(rounds.front().train_loss));
+}
+
+TEST_F(Runs, ChangedDataIsNotResumed) {
+  const auto csv = folder_->path() / "data.csv";
+  ASSERT_TRUE(write_file(csv, "1,2,1\n2,1,-1\n3,5,1\n0,1,-1\n"));
+  Config config = small();
+  config.data = {};
+  config.data.source = "csv:" + csv.string();
+  config.federation.nodes = 2;
+  const RunOutcome stopped = run_until(config, options(), 5);
+  ASSERT_TRUE(write_file(csv, "1,2,1\n2,1,-1\n3,5,1\n0,7,-1\n"));
+  RunOptions resume = options();
+  resume.resume_id = stopped.run_id;
+  const auto refused = run_experiment({}, resume, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kBadData);
+  EXPECT_EQ(store().get(stopped.run_id)->status, RunStatus::kInterrupted);
+}
+
+TEST_F(Runs, WeightsAreWrittenInThePrecisionOfTheRun) {
+  RunOptions how = options();
+  how.weights_out = folder_->path() / "w.npy";
+  ASSERT_TRUE(run_experiment(small(), how, {}));
+  const std::string bytes = *read_file(how.weights_out);
+  EXPECT_EQ(bytes.substr(1, 5), "NUMPY");
+  EXPECT_NE(bytes.find("'<f4'"), std::string::npos);
+  EXPECT_EQ(bytes.size(), 128 + 60 * 4U);
+}
+
+TEST_F(Runs, RegressionTargetsHaveNoAccuracy) {
+  const auto csv = folder_->path() / "data.csv";
+  ASSERT_TRUE(write_file(csv, "1,2,0.5\n2,1,3\n3,5,1\n0,1,-7\n"));
+  Config config = small();
+  config.data = {};
+  config.data.source = "csv:" + csv.string();
+  config.data.test = 1;
+  config.federation.nodes = 2;
+  config.model.name = "linear";
+  config.algorithm.eta = 0.001;
+  const auto outcome = run_experiment(config, options(), {});
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_TRUE(outcome->final.test_loss);
+  EXPECT_FALSE(outcome->final.test_accuracy);
+}
+
+}  // namespace
+}  // namespace mfl
