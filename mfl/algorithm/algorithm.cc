@@ -9,7 +9,9 @@ namespace mfl {
 Algorithm make_gd(double eta) { return {"gd", GradientDescent{eta}, 1, true}; }
 Algorithm make_mgd(double eta, double gamma) { return {"mgd", Momentum{eta, gamma}, 1, true}; }
 Algorithm make_fl(double eta, std::uint64_t tau) { return {"fl", GradientDescent{eta}, tau, false}; }
-Algorithm make_mfl(double eta, double gamma, std::uint64_t tau) { return {"mfl", Momentum{eta, gamma}, tau, false}; }
+Algorithm make_mfl(double eta, double gamma, std::uint64_t tau) {
+  return {"mfl", Momentum{eta, gamma}, tau, false};
+}
 
 template <class T>
 State<T> initial_state(const Algorithm& algorithm, std::size_t columns) {
@@ -34,7 +36,8 @@ void note_loss(State<T>& state, double train_loss) {
 template <class T>
 void apply(State<T>& state, Aggregate<T>& aggregate, std::uint64_t steps) {
   assert(aggregate.vectors.size() == state.vectors.size());
-  for (std::size_t v = 0; v < state.vectors.size(); ++v) std::swap(state.vectors[v].values, aggregate.vectors[v]);
+  for (std::size_t v = 0; v < state.vectors.size(); ++v)
+    std::swap(state.vectors[v].values, aggregate.vectors[v]);
   state.round += 1;
   state.step += steps;
 }
@@ -45,10 +48,10 @@ std::uint64_t round_bytes(const Algorithm& algorithm, const State<T>& state, std
   return std::uint64_t{nodes} * state.vectors.size() * state.w().size() * sizeof(T);
 }
 
-#define MFL_INSTANTIATE(T)                                          \
-  template State<T> initial_state(const Algorithm&, std::size_t);   \
-  template void note_loss(State<T>&, double);                       \
-  template void apply(State<T>&, Aggregate<T>&, std::uint64_t);     \
+#define MFL_INSTANTIATE(T)                                        \
+  template State<T> initial_state(const Algorithm&, std::size_t); \
+  template void note_loss(State<T>&, double);                     \
+  template void apply(State<T>&, Aggregate<T>&, std::uint64_t);   \
   template std::uint64_t round_bytes(const Algorithm&, const State<T>&, std::size_t);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

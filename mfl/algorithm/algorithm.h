@@ -19,10 +19,10 @@ struct Algorithm {
   bool centralised = false;  // all data in one place: one node and nothing sent
 };
 
-Algorithm make_gd(double eta);                                         // GradientDescent, centralised
-Algorithm make_mgd(double eta, double gamma);                          // Momentum, centralised
-Algorithm make_fl(double eta, std::uint64_t tau);                      // GradientDescent, w averaged
-Algorithm make_mfl(double eta, double gamma, std::uint64_t tau);       // Momentum, w and d averaged (Algorithm 1)
+Algorithm make_gd(double eta);                                    // GradientDescent, centralised
+Algorithm make_mgd(double eta, double gamma);                     // Momentum, centralised
+Algorithm make_fl(double eta, std::uint64_t tau);                 // GradientDescent, w averaged
+Algorithm make_mfl(double eta, double gamma, std::uint64_t tau);  // Momentum, w and d averaged (Algorithm 1)
 
 // Round 0, step 0, all vectors zero.
 template <class T>

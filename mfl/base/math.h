@@ -4,8 +4,8 @@
 
 namespace mfl {
 
-double portable_exp(double x);        // 0 below -745, infinity above 709.75
-double portable_log(double x);        // x > 0 and finite
+double portable_exp(double x);         // 0 below -745, infinity above 709.75
+double portable_log(double x);         // x > 0 and finite
 double portable_log1p_unit(double u);  // log(1 + u) for 0 <= u <= 1
 
 }  // namespace mfl

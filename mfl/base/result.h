@@ -12,11 +12,11 @@ namespace mfl {
 
 // What kind of failure it is. The value is the exit code of the process.
 enum class ErrorCode : int {
-  kRunFailed = 1,   // the run itself: diverged, interrupted, store not writable
-  kBadConfig = 2,   // arguments, experiment files
-  kBadData = 3,     // contents of data files
-  kNetwork = 4,     // peer or download
-  kInternal = 5,    // a bug in mfl
+  kRunFailed = 1,  // the run itself: diverged, interrupted, store not writable
+  kBadConfig = 2,  // arguments, experiment files
+  kBadData = 3,    // contents of data files
+  kNetwork = 4,    // peer or download
+  kInternal = 5,   // a bug in mfl
 };
 
 // Name as it stands in JSON: "run_failed", "bad_config", ...
@@ -48,15 +48,15 @@ tl::unexpected<Error> fail_because(Error cause, std::string message);
 #define MFL_TRY(declaration, expression) \
   MFL_TRY_IMPL_(MFL_CONCAT_(mfl_try_, __LINE__), declaration, expression)
 // MFL_CHECK(write(path));   returns the error, if any.
-#define MFL_CHECK(expression)                                             \
-  do {                                                                    \
-    if (auto mfl_checked = (expression); !mfl_checked)                    \
+#define MFL_CHECK(expression)                                                \
+  do {                                                                       \
+    if (auto mfl_checked = (expression); !mfl_checked)                       \
       return ::tl::unexpected<::mfl::Error>(std::move(mfl_checked).error()); \
   } while (false)
 
 #define MFL_CONCAT_(a, b) MFL_CONCAT_2_(a, b)
 #define MFL_CONCAT_2_(a, b) a##b
-#define MFL_TRY_IMPL_(name, declaration, expression)                              \
-  auto name = (expression);                                                       \
-  if (!name) return ::tl::unexpected<::mfl::Error>(std::move(name).error());      \
+#define MFL_TRY_IMPL_(name, declaration, expression)                         \
+  auto name = (expression);                                                  \
+  if (!name) return ::tl::unexpected<::mfl::Error>(std::move(name).error()); \
   declaration = *std::move(name)

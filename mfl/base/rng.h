@@ -22,9 +22,9 @@ class Stream {
   Stream(std::uint64_t seed, Purpose purpose, std::uint64_t round = 0, std::uint64_t node = 0);
 
   std::uint64_t next();
-  double uniform();                             // [0, 1), 53 random bits
-  std::uint64_t below(std::uint64_t bound);     // [0, bound) without bias; bound > 0
-  double normal();                              // mean 0, variance 1
+  double uniform();                          // [0, 1), 53 random bits
+  std::uint64_t below(std::uint64_t bound);  // [0, bound) without bias; bound > 0
+  double normal();                           // mean 0, variance 1
 
  private:
   std::uint64_t seed_, purpose_, round_, node_;

@@ -16,9 +16,9 @@ struct AlignedAllocator {
   template <class U>
   AlignedAllocator(const AlignedAllocator<U>&) {}  // NOLINT(google-explicit-constructor)
   T* allocate(std::size_t n) {
-    return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{kVectorAlignment}));
+    return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{kVectorAlignment}));
   }
-  void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{kVectorAlignment}); }
+  void deallocate(T* p, std::size_t) { ::operator delete (p, std::align_val_t{kVectorAlignment}); }
   friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
 };
 

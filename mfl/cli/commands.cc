@@ -69,6 +69,7 @@ void setup_all(CLI::App& mfl, Commands& commands) {
       "Exit codes: 0 done, 1 run failed, 2 bad arguments or configuration, 3 bad data, 4 network, 5 bug in "
       "mfl.");
   setup_run(mfl, commands);
+  setup_sweep(mfl, commands);
 
   CLI::App* data = mfl.add_subcommand("data", "Get, look at and split data");
   data->require_subcommand(0, 1);

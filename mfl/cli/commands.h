@@ -30,6 +30,7 @@ Result<Store> open_store(const std::string& path, bool read_only = true);
 void add_store_flag(CLI::App& command, std::string& path);
 
 void setup_run(CLI::App& mfl, Commands& commands);
+void setup_sweep(CLI::App& mfl, Commands& commands);
 void setup_data_fetch(CLI::App& data, Commands& commands);
 void setup_data_info(CLI::App& data, Commands& commands);
 void setup_data_split(CLI::App& data, Commands& commands);

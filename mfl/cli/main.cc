@@ -19,7 +19,8 @@ bool asks_for_json(int argc, const char* const* argv) {
 }
 
 int run(int argc, const char* const* argv) {
-  if (const auto chosen = check_kernel_choice(); !chosen) return print_error(chosen.error(), asks_for_json(argc, argv));
+  if (const auto chosen = check_kernel_choice(); !chosen)
+    return print_error(chosen.error(), asks_for_json(argc, argv));
   CLI::App mfl("", "mfl");
   Commands commands;
   setup_all(mfl, commands);

@@ -1,23 +1,28 @@
 // An engine decides where the nodes' work runs, and nothing else: every engine gives the bits of the serial one.
+//
+// It runs one or several settings over the same data at once, each pass over a node's rows serving all of them. What a
+// setting gets does not depend on the others.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "mfl/algorithm/algorithm.h"
 #include "mfl/engine/workers.h"
 #include "mfl/model/objective.h"
+#include "mfl/solve/node.h"
 
 namespace mfl {
 
-// The learning problem: who holds what, and what is minimised.
+// Who holds what, and the loss that is minimised.
 template <class T>
 struct Federation {
-  Objective objective;
+  Loss loss;
   Samples<T> train;
   std::vector<Shard> nodes;  // disjoint parts of train
   std::optional<Samples<T>> test;
@@ -34,27 +39,41 @@ struct TestMetrics {
   double accuracy = 0;
 };
 
+// One setting's part in a stretch of steps.
+template <class T>
+struct Stretch {
+  std::size_t setting = 0;
+  const State<T>* state = nullptr;
+  bool starts =
+      true;          // a round starts here: nodes take up the state's vectors; else they go on with their own
+  bool ends = true;  // a round ends here: the nodes' vectors are averaged; else nodes keep them
+  Aggregate<T>* out =
+      nullptr;  // loss_before is written when the round starts, vectors when it ends; memory is reused
+  std::optional<NotFinite>
+      failure;  // written; out.vectors are then of no use, loss_before is NaN if it was the loss
+};
+
 // Not thread-safe: one call at a time.
 template <class T>
 class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Every node takes `steps` steps from the state's vectors; the weighted means and F at the state's w go into
-  // `out`, whose memory is used again. A value that is not finite is returned; out.loss_before is then
-  // F at the state's w all the same, NaN when that is not finite, and out.vectors are of no use.
-  virtual std::optional<NotFinite> run_round(const State<T>& state, std::uint64_t steps, Aggregate<T>& out) = 0;
+  // Every node takes `steps` steps with each of the settings.
+  virtual void run(std::span<Stretch<T>> stretches, std::uint64_t steps) = 0;
 
-  // F(w) = sum |D_i| F_i(w) / |D|, the bits that run_round gives for the same w. Not finite when a node's is not.
-  virtual double train_loss(const Vector<T>& w) = 0;
+  // F(w) = sum |D_i| F_i(w) / |D|, the bits that run gives for the same w. NaN when a node's is not finite.
+  virtual double train_loss(std::size_t setting, const Vector<T>& w) = 0;
 
   // On the test set; nothing when there is none.
-  virtual std::optional<TestMetrics> test(const Vector<T>& w) = 0;
+  virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) = 0;
 };
 
-// On this machine, over the given workers. The federation outlives the engine.
+// On this machine, over the given workers: over nodes, or over row blocks inside a node when nodes are too few to
+// keep the workers busy. The federation outlives the engine. Memory: O(workers x settings x model), and O(nodes x model)
+// for settings whose rounds do not end together with the others'.
 template <class T>
-std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, const Algorithm& algorithm,
+std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                         std::unique_ptr<Workers> workers);
 
 }  // namespace mfl

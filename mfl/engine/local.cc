@@ -7,65 +7,89 @@
 
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/engine/engine.h"
-#include "mfl/solve/node.h"
 
 namespace mfl {
 namespace {
 
-// What one worker needs to run any number of nodes: memory that does not grow with their number.
-template <class T>
-struct Worker {
-  Worker(std::size_t columns, std::size_t vectors)
-      : memory(columns, vectors), sums(vectors, ExactMean(columns)), loss(1) {}
+// What the nodes of a round add up to, for one setting.
+struct Sums {
+  Sums(std::size_t columns, std::size_t vector_count) : vectors(vector_count, ExactMean(columns)), loss(1) {}
 
   void clear() {
-    for (ExactMean& sum : sums) sum.clear();
+    for (ExactMean& sum : vectors) sum.clear();
     loss.clear();
-    losses = 0;
     failure.reset();
   }
   void fail(std::size_t node, std::string what) {
     if (!failure || node < failure->node) failure = NotFinite{node, std::move(what)};
   }
+  void merge(const Sums& other) {
+    for (std::size_t v = 0; v < vectors.size(); ++v) vectors[v].merge(other.vectors[v]);
+    loss.merge(other.loss);
+    if (other.failure) fail(other.failure->node, other.failure->what);
+  }
+
+  std::vector<ExactMean> vectors;
+  ExactMean loss;
+  std::optional<NotFinite> failure;
+};
+
+// What one worker needs to run any number of nodes: memory that does not grow with their number.
+template <class T>
+struct Worker {
+  Worker(std::size_t columns, std::span<const Setting> settings, std::size_t wave)
+      : memory(columns, settings, wave), losses(settings.size()) {
+    for (const Setting& setting : settings) sums.emplace_back(columns, vector_names(setting.rule).size());
+  }
 
   NodeMemory<T> memory;
-  std::vector<ExactMean> sums;  // one a vector
-  ExactMean loss;
-  std::size_t losses = 0;  // that were finite
-  std::optional<NotFinite> failure;
+  std::vector<double> losses;
+  std::vector<Sums> sums;  // one a setting
 };
 
 template <class T>
 class LocalEngine final : public Engine<T> {
  public:
-  LocalEngine(const Federation<T>& federation, const Algorithm& algorithm, std::unique_ptr<Workers> workers)
-      : federation_(federation), algorithm_(algorithm), workers_(std::move(workers)) {
-    const std::size_t vectors = vector_names(algorithm.rule).size();
-    for (unsigned i = 0; i < workers_->count(); ++i) states_.emplace_back(federation.train.columns(), vectors);
+  LocalEngine(const Federation<T>& federation, std::vector<Setting> settings,
+              std::unique_ptr<Workers> workers)
+      : federation_(federation),
+        settings_(std::move(settings)),
+        workers_(std::move(workers)),
+        run_blocks_([this](std::size_t n, const std::function<void(std::size_t)>& work) {
+          workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
+        }),
+        kept_(settings_.size()) {
+    constexpr std::size_t kBlocksAWorker = 4;  // enough to even out, few enough to stay O(workers x model)
+    const std::size_t count = workers_->count();
+    over_blocks_ = count > 1 && uneven(federation.nodes.size(), count);
+    for (std::size_t i = 0; i < (over_blocks_ ? 1 : count); ++i)
+      states_.emplace_back(federation.train.columns(), settings_, over_blocks_ ? kBlocksAWorker * count : 1);
   }
 
-  std::optional<NotFinite> run_round(const State<T>& state, std::uint64_t steps, Aggregate<T>& out) override {
-    for (Worker<T>& worker : states_) worker.clear();
-    workers_->for_each(federation_.nodes.size(), [&](unsigned index, std::size_t node) {
-      run_node(states_[index], state, node, steps);
-    });
-    Worker<T>& total = states_.front();
-    for (std::size_t i = 1; i < states_.size(); ++i) merge(total, states_[i]);
-    out.loss_before = std::numeric_limits<double>::quiet_NaN();
-    if (total.losses == federation_.nodes.size()) total.loss.mean(std::span(&out.loss_before, 1));
-    if (total.failure) return total.failure;
-    out.vectors.resize(state.vectors.size());
-    for (std::size_t v = 0; v < state.vectors.size(); ++v) {
-      out.vectors[v].resize(state.vectors[v].values.size());
-      total.sums[v].mean(std::span<T>(out.vectors[v]));
+  void run(std::span<Stretch<T>> stretches, std::uint64_t steps) override {
+    chosen_.clear();
+    for (const Stretch<T>& stretch : stretches) {
+      chosen_.push_back(stretch.setting);
+      if (stretch.starts)
+        for (Worker<T>& worker : states_) worker.sums[stretch.setting].clear();
+      if (!stretch.ends) make_place(stretch.setting, stretch.state->vectors.size());
     }
-    return std::nullopt;
+    const auto run_one = [&](unsigned worker, std::size_t node) {
+      run_node(states_[worker], stretches, node, steps);
+    };
+    if (over_blocks_) {
+      for (std::size_t node = 0; node < federation_.nodes.size(); ++node) run_one(0, node);
+    } else {
+      workers_->for_each(federation_.nodes.size(), run_one);
+    }
+    workers_->for_each(stretches.size(), [&](unsigned, std::size_t i) { conclude(stretches[i]); });
   }
 
-  double train_loss(const Vector<T>& w) override {
+  double train_loss(std::size_t setting, const Vector<T>& w) override {
+    const Objective objective = {federation_.loss, settings_[setting].lambda};
     std::vector<double> losses(federation_.nodes.size());
     workers_->for_each(losses.size(), [&](unsigned, std::size_t node) {
-      losses[node] = evaluate(federation_.objective, federation_.train, federation_.nodes[node], w).loss;
+      losses[node] = evaluate(objective, federation_.train, federation_.nodes[node], w).loss;
     });
     ExactMean mean(1);
     for (std::size_t node = 0; node < losses.size(); ++node)
@@ -76,59 +100,120 @@ class LocalEngine final : public Engine<T> {
     return out;
   }
 
-  std::optional<TestMetrics> test(const Vector<T>& w) override {
+  std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) override {
     if (!federation_.test) return std::nullopt;
+    const Objective objective = {federation_.loss, settings_[setting].lambda};
     const Samples<T>& samples = *federation_.test;
     const std::size_t n = samples.size();
     std::vector<Evaluation> blocks((n + kRowBlock - 1) / kRowBlock);
     workers_->for_each(blocks.size(), [&](unsigned, std::size_t b) {
       const Shard block = {b * kRowBlock, std::min(kRowBlock, n - b * kRowBlock)};
-      blocks[b] = evaluate_block(federation_.objective, samples, block, w);
+      blocks[b] = evaluate_block(objective, samples, block, w);
     });
-    const Evaluation all = combine_blocks<T>(federation_.objective, samples, blocks, n, w);
+    const Evaluation all = combine_blocks<T>(objective, samples, blocks, n, w);
     return TestMetrics{all.loss, static_cast<double>(all.correct) / static_cast<double>(n)};
   }
 
  private:
-  void run_node(Worker<T>& worker, const State<T>& state, std::size_t node, std::uint64_t steps) {
-    const Shard shard = federation_.nodes[node];
-    for (std::size_t v = 0; v < state.vectors.size(); ++v)
-      std::copy(state.vectors[v].values.begin(), state.vectors[v].values.end(), worker.memory.vectors[v].begin());
-    const double loss =
-        train_node(algorithm_.rule, federation_.objective, federation_.train, shard, steps, worker.memory);
-    if (worker.loss.add(std::span<const double>(&loss, 1), shard.count))
-      worker.fail(node, "the loss");
-    else
-      ++worker.losses;
-    for (std::size_t v = 0; v < state.vectors.size(); ++v)
-      if (const auto bad = worker.sums[v].add(std::span<const T>(worker.memory.vectors[v]), shard.count))
-        worker.fail(node, fmt::format("{}[{}]", state.vectors[v].name, *bad));
+  // Too few nodes to give every worker as many as the others.
+  static bool uneven(std::size_t nodes, std::size_t workers) {
+    constexpr std::size_t kManyEach = 4;
+    return nodes < kManyEach * workers && nodes % workers != 0;
   }
 
-  static void merge(Worker<T>& into, const Worker<T>& from) {
-    for (std::size_t v = 0; v < into.sums.size(); ++v) into.sums[v].merge(from.sums[v]);
-    into.loss.merge(from.loss);
-    into.losses += from.losses;
-    if (from.failure) into.fail(from.failure->node, from.failure->what);
+  void make_place(std::size_t setting, std::size_t vector_count) {
+    auto& kept = kept_[setting];
+    if (kept.empty())
+      kept.assign(federation_.nodes.size() * vector_count, Vector<T>(federation_.train.columns()));
+  }
+
+  void run_node(Worker<T>& worker, std::span<Stretch<T>> stretches, std::size_t node, std::uint64_t steps) {
+    const Shard shard = federation_.nodes[node];
+    for (const Stretch<T>& stretch : stretches)
+      take_up(worker.memory.vectors(stretch.setting), stretch, node);
+    train_node<T>(settings_, chosen_, federation_.loss, federation_.train, shard, steps, worker.memory,
+                  worker.losses, over_blocks_ ? &run_blocks_ : nullptr);
+    for (std::size_t i = 0; i < stretches.size(); ++i) {
+      const Stretch<T>& stretch = stretches[i];
+      Sums& sums = worker.sums[stretch.setting];
+      if (stretch.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), shard.count))
+        sums.fail(node, "the loss");
+      put_down(worker.memory.vectors(stretch.setting), stretch, node, shard.count, sums);
+    }
+  }
+
+  void take_up(std::vector<Vector<T>>& vectors, const Stretch<T>& stretch, std::size_t node) {
+    for (std::size_t v = 0; v < vectors.size(); ++v) {
+      if (stretch.starts) {
+        const Vector<T>& from = stretch.state->vectors[v].values;
+        std::copy(from.begin(), from.end(), vectors[v].begin());
+      } else {
+        vectors[v].swap(kept_[stretch.setting][node * vectors.size() + v]);
+      }
+    }
+  }
+
+  void put_down(std::vector<Vector<T>>& vectors, const Stretch<T>& stretch, std::size_t node,
+                std::size_t weight, Sums& sums) {
+    for (std::size_t v = 0; v < vectors.size(); ++v) {
+      if (!stretch.ends) {
+        vectors[v].swap(kept_[stretch.setting][node * vectors.size() + v]);
+      } else if (const auto bad = sums.vectors[v].add(std::span<const T>(vectors[v]), weight)) {
+        sums.fail(node, fmt::format("{}[{}]", stretch.state->vectors[v].name, *bad));
+      }
+    }
+  }
+
+  // Merges what the workers have; the first one's sums are the total.
+  void conclude(Stretch<T>& stretch) {
+    Sums& total = states_.front().sums[stretch.setting];
+    if (!stretch.starts && !stretch.ends) return;
+    for (std::size_t i = 1; i < states_.size(); ++i) {
+      total.merge(states_[i].sums[stretch.setting]);
+      states_[i].sums[stretch.setting].clear();
+    }
+    if (stretch.starts) {
+      stretch.out->loss_before = std::numeric_limits<double>::quiet_NaN();
+      if (total.loss.total_weight() == total_weight())
+        total.loss.mean(std::span(&stretch.out->loss_before, 1));
+    }
+    stretch.failure = total.failure;
+    if (!stretch.ends || total.failure) return;
+    stretch.out->vectors.resize(total.vectors.size());
+    for (std::size_t v = 0; v < total.vectors.size(); ++v) {
+      stretch.out->vectors[v].resize(federation_.train.columns());
+      total.vectors[v].mean(std::span<T>(stretch.out->vectors[v]));
+    }
+  }
+
+  std::uint64_t total_weight() const {
+    std::uint64_t sum = 0;
+    for (const Shard& shard : federation_.nodes) sum += shard.count;
+    return sum;
   }
 
   const Federation<T>& federation_;
-  Algorithm algorithm_;
+  std::vector<Setting> settings_;
   std::unique_ptr<Workers> workers_;
+  ForEach run_blocks_;
+  bool over_blocks_ = false;
   std::vector<Worker<T>> states_;
+  std::vector<std::vector<Vector<T>>>
+      kept_;  // by setting: the vectors of nodes between stretches of one round
+  std::vector<std::size_t> chosen_;
 };
 
 }  // namespace
 
 template <class T>
-std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, const Algorithm& algorithm,
+std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                         std::unique_ptr<Workers> workers) {
-  return std::make_unique<LocalEngine<T>>(federation, algorithm, std::move(workers));
+  return std::make_unique<LocalEngine<T>>(federation, std::move(settings), std::move(workers));
 }
 
-template std::unique_ptr<Engine<float>> local_engine(const Federation<float>&, const Algorithm&,
+template std::unique_ptr<Engine<float>> local_engine(const Federation<float>&, std::vector<Setting>,
                                                      std::unique_ptr<Workers>);
-template std::unique_ptr<Engine<double>> local_engine(const Federation<double>&, const Algorithm&,
+template std::unique_ptr<Engine<double>> local_engine(const Federation<double>&, std::vector<Setting>,
                                                       std::unique_ptr<Workers>);
 
 }  // namespace mfl

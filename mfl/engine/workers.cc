@@ -48,14 +48,15 @@ class ThreadWorkers final : public Workers {
   void for_each(std::size_t n, const std::function<void(unsigned, std::size_t)>& work) override {
     begun_.leave();
     arena_.execute([&] {
-      tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n, 1), [&](const tbb::blocked_range<std::size_t>& range) {
-        const auto worker = static_cast<unsigned>(tbb::this_task_arena::current_thread_index());
-        begun_.enter();
-        slots_[worker].enter();
-        for (std::size_t i = range.begin(); i != range.end(); ++i) work(worker, i);
-        slots_[worker].leave();
-        ended_.leave();
-      });
+      tbb::parallel_for(
+          tbb::blocked_range<std::size_t>(0, n, 1), [&](const tbb::blocked_range<std::size_t>& range) {
+            const auto worker = static_cast<unsigned>(tbb::this_task_arena::current_thread_index());
+            begun_.enter();
+            slots_[worker].enter();
+            for (std::size_t i = range.begin(); i != range.end(); ++i) work(worker, i);
+            slots_[worker].leave();
+            ended_.leave();
+          });
     });
     ended_.enter();
   }

@@ -16,6 +16,7 @@
 #include "mfl/experiment/config.h"
 #include "mfl/experiment/config_keys.h"
 #include "mfl/experiment/config_values.h"
+#include "mfl/experiment/sweep.h"
 
 namespace mfl {
 namespace {
@@ -63,18 +64,15 @@ std::string shown(const toml::node& node) {
   return node.is_table() ? "{...}" : node.is_array() ? "[...]" : "...";
 }
 
-// Walks the whole file and keeps the error of the earliest line.
+// Walks the whole file and keeps the error of the earliest line. Arrays become axes where they are allowed.
 class Reader {
  public:
-  explicit Reader(std::string_view file) : file_(file) {}
+  Reader(std::string_view file, bool arrays) : file_(file), arrays_(arrays) {}
 
-  Result<Config> read(const toml::table& root) {
+  Result<Sweep> read(const toml::table& root) {
     for (const auto& [name, node] : root) read_table(name, node);
     if (error_) return tl::unexpected<Error>(*error_);
-    if (const auto valid = validate(config_); !valid)
-      return fail(valid.error().code, fmt::format("{}: {}", file_, valid.error().message),
-                  valid.error().hint);
-    return std::move(config_);
+    return Sweep{std::move(config_), std::move(axes_)};
   }
 
  private:
@@ -103,15 +101,35 @@ class Reader {
       note(name.source(), key.error().message);
       return;
     }
-    const std::string where = fmt::format("{} = {} in [{}]", name.str(), shown(node), table);
-    const auto text = flag_text(**key, node);
+    const toml::array* array = arrays_ ? node.as_array() : nullptr;
+    if (array == nullptr) {
+      set_value(config_, **key, name, node);
+      return;
+    }
+    if (array->empty()) note(name.source(), fmt::format("{} in [{}]: the array is empty", name.str(), table));
+    SweepAxis axis{*key, {}};
+    for (const toml::node& element : *array) {
+      Config ignored;
+      if (auto text = set_value(ignored, **key, name, element)) axis.values.push_back(*std::move(text));
+    }
+    axes_.push_back(std::move(axis));
+  }
+
+  // The value as text, once it is in the config; nothing after an error.
+  std::optional<std::string> set_value(Config& config, const Key& key, const toml::key& name,
+                                       const toml::node& node) {
+    const std::string where = fmt::format("{} = {} in [{}]", name.str(), shown(node), key.table);
+    auto text = flag_text(key, node);
     if (!text) {
       const std::string found =
-          node.is_string() && !(*key)->word.empty() ? "" : fmt::format(", not {}", type_name(node));
-      note(name.source(), fmt::format("{}: must be {}{}", where, expected_type(**key), found));
-    } else if (const auto set = (*key)->set(config_, *text); !set) {
+          node.is_string() && !key.word.empty() ? "" : fmt::format(", not {}", type_name(node));
+      const std::string hint = node.is_array() && !arrays_ ? "; arrays are for mfl sweep" : "";
+      note(name.source(), fmt::format("{}: must be {}{}{}", where, expected_type(key), found, hint));
+    } else if (const auto set = key.set(config, *text); !set) {
       note(name.source(), fmt::format("{}: {}", where, set.error().message));
+      return std::nullopt;
     }
+    return text;
   }
 
   void note(const toml::source_region& source, std::string_view message) {
@@ -121,27 +139,48 @@ class Reader {
   }
 
   std::string_view file_;
+  bool arrays_;
   Config config_;
+  std::vector<SweepAxis> axes_;
   std::uint32_t line_ = 0;
   std::optional<Error> error_;
 };
 
-}  // namespace
-
-Result<Config> parse_config(std::string_view text, std::string_view file) {
+Result<Sweep> parse(std::string_view text, std::string_view file, bool arrays) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
     return fail(ErrorCode::kBadConfig,
                 fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
   }
-  return Reader(file).read(parsed.table());
+  return Reader(file, arrays).read(parsed.table());
+}
+
+Result<std::string> experiment_text(const std::filesystem::path& path) {
+  auto text = read_file(path);
+  if (!text) return fail(ErrorCode::kBadConfig, text.error().message, "give the path of an experiment file");
+  return *std::move(text);
+}
+
+}  // namespace
+
+Result<Config> parse_config(std::string_view text, std::string_view file) {
+  MFL_TRY(Sweep read, parse(text, file, false));
+  if (const auto valid = validate(read.base); !valid)
+    return fail(valid.error().code, fmt::format("{}: {}", file, valid.error().message), valid.error().hint);
+  return std::move(read.base);
 }
 
 Result<Config> read_config(const std::filesystem::path& path) {
-  auto text = read_file(path);
-  if (!text) return fail(ErrorCode::kBadConfig, text.error().message, "give the path of an experiment file");
-  return parse_config(*text, path.string());
+  MFL_TRY(const std::string text, experiment_text(path));
+  return parse_config(text, path.string());
+}
+
+Result<Sweep> parse_sweep(std::string_view text, std::string_view file) { return parse(text, file, true); }
+
+Result<Sweep> read_sweep(const std::filesystem::path& path) {
+  MFL_TRY(const std::string text, experiment_text(path));
+  return parse_sweep(text, path.string());
 }
 
 }  // namespace mfl

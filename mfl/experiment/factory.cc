@@ -22,14 +22,15 @@ constexpr std::array<ModelType, 4> kModels = {{
 }};
 
 const ModelType& model_type(std::string_view name) {
-  const auto* found = std::find_if(kModels.begin(), kModels.end(), [&](const ModelType& m) { return m.name == name; });
+  const auto* found =
+      std::find_if(kModels.begin(), kModels.end(), [&](const ModelType& m) { return m.name == name; });
   assert(found != kModels.end());
   return *found;
 }
 
 }  // namespace
 
-Objective make_objective(const ModelConfig& model) { return {model_type(model.name).loss, effective_lambda(model)}; }
+Loss make_loss(const ModelConfig& model) { return model_type(model.name).loss; }
 
 TargetKind target_kind(const ModelConfig& model) { return model_type(model.name).targets; }
 
@@ -39,6 +40,10 @@ Algorithm make_algorithm(const AlgorithmConfig& algorithm) {
   if (algorithm.name == "fl") return make_fl(algorithm.eta, algorithm.tau);
   assert(algorithm.name == "mfl");
   return make_mfl(algorithm.eta, algorithm.gamma, algorithm.tau);
+}
+
+Setting setting_of(const Config& config, const Algorithm& algorithm) {
+  return {algorithm.rule, effective_lambda(config.model)};
 }
 
 std::unique_ptr<Workers> make_workers(const RunConfig& run) {

@@ -8,12 +8,14 @@
 #include "mfl/engine/workers.h"
 #include "mfl/experiment/config.h"
 #include "mfl/model/objective.h"
+#include "mfl/solve/node.h"
 
 namespace mfl {
 
-Objective make_objective(const ModelConfig& model);
+Loss make_loss(const ModelConfig& model);
 TargetKind target_kind(const ModelConfig& model);
 Algorithm make_algorithm(const AlgorithmConfig& algorithm);
+Setting setting_of(const Config& config, const Algorithm& algorithm);
 std::unique_ptr<Workers> make_workers(const RunConfig& run);
 
 }  // namespace mfl

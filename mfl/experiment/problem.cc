@@ -48,7 +48,9 @@ std::string digest_of_partition(const Partition& partition) {
   return digest.finish_hex();
 }
 
-std::string digest_of_function(const Config& config, const std::string& train_digest) {
+}  // namespace
+
+std::string function_digest(const Config& config, const std::string& train_digest) {
   return Sha256{}
       .update(train_digest)
       .update(config.model.name)
@@ -56,8 +58,6 @@ std::string digest_of_function(const Config& config, const std::string& train_di
       .update(task_name(effective_task(config.data)))
       .finish_hex();
 }
-
-}  // namespace
 
 template <class T>
 Result<Problem<T>> load_problem(const Config& config) {
@@ -72,11 +72,11 @@ Result<Problem<T>> load_problem(const Config& config) {
   if (loaded.test) {
     MFL_TRY(test, make_samples<T>(config, *std::move(loaded.test)));
   }
-  Problem<T> problem{{make_objective(config.model), std::move(train), shards_of(partition), std::move(test)},
-                     false, {}, {}, 0};
+  Problem<T> problem{
+      {make_loss(config.model), std::move(train), shards_of(partition), std::move(test)}, false, {}, {}, 0};
   problem.has_accuracy = two_classes(config, problem.federation.train);
   problem.data_digest = sha256_hex(train_digest + test_digest + digest_of_partition(partition));
-  problem.digest = digest_of_function(config, train_digest);
+  problem.train_digest = train_digest;
   problem.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return problem;
 }

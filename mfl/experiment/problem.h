@@ -15,9 +15,12 @@ struct Problem {
   Federation<T> federation;
   bool has_accuracy = false;  // the targets are two classes
   std::string data_digest;    // of training and test data and of who holds what
-  std::string digest;         // of the function that is minimised: equal for runs that can be compared
+  std::string train_digest;   // of the training data alone
   double load_seconds = 0;
 };
+
+// Of the function that a configuration minimises on that training data: equal for runs that can be compared.
+std::string function_digest(const Config& config, const std::string& train_digest);
 
 // A centralised algorithm gets one node that holds everything, whatever [federation] says.
 template <class T>

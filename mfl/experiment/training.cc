@@ -17,18 +17,22 @@ Cadence make_cadence(const RunConfig& run) {
 }
 
 template <class T>
-Training<T>::Training(const Algorithm& algorithm, Engine<T>& engine, std::size_t nodes, bool has_accuracy,
-                      Cadence cadence, Journal& journal, State<T> state, bool recorded, double wall_seconds)
-    : algorithm_(algorithm),
+Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
+                      std::size_t nodes, bool has_accuracy, Cadence cadence, Store& store, Start<T> start)
+    : setting_(setting),
+      algorithm_(algorithm),
+      steps_(steps),
       engine_(engine),
       nodes_(nodes),
       has_accuracy_(has_accuracy),
       cadence_(cadence),
-      journal_(journal),
-      state_(std::move(state)),
-      closed_(recorded),
+      journal_(store, std::move(start.id)),
+      state_(std::move(start.state)),
+      closed_(start.recorded),
       previous_step_(state_.step),
-      wall_before_(wall_seconds) {}
+      wall_before_(start.wall_seconds) {
+  start_round();
+}
 
 template <class T>
 double Training<T>::seconds() const {
@@ -38,6 +42,42 @@ double Training<T>::seconds() const {
 template <class T>
 std::uint64_t Training<T>::bytes() const {
   return state_.round * round_bytes(algorithm_, state_, nodes_);
+}
+
+template <class T>
+void Training<T>::start_round() {
+  round_steps_ = next_round_steps(algorithm_, state_.step, steps_);
+  taken_ = 0;
+}
+
+template <class T>
+Stretch<T> Training<T>::stretch(std::uint64_t steps) {
+  return {setting_, &state_, taken_ == 0, taken_ + steps == round_steps_, &aggregate_, std::nullopt};
+}
+
+template <class T>
+Result<void> Training<T>::took(std::uint64_t steps, const Stretch<T>& stretch) {
+  if (stretch.failure)
+    return end(
+        RunStatus::kDiverged,
+        fmt::format("node {}: {} is not finite in round {} (steps {} to {})", stretch.failure->node,
+                    stretch.failure->what, state_.round + 1, state_.step + 1, state_.step + round_steps_),
+        aggregate_.loss_before);
+  if (stretch.starts) MFL_CHECK(close_round(aggregate_.loss_before));
+  taken_ += steps;
+  if (!stretch.ends) return {};
+  previous_step_ = state_.step;
+  apply(state_, aggregate_, round_steps_);
+  closed_ = false;
+  start_round();
+  if (cadence_.checkpoint_every != 0 && state_.round % cadence_.checkpoint_every == 0)
+    MFL_CHECK(checkpoint());
+  if (state_.step < steps_) return {};
+  const double train_loss = engine_.train_loss(setting_, state_.w());
+  if (!std::isfinite(train_loss))
+    return end(RunStatus::kDiverged, fmt::format("the loss is not finite after step {}", state_.step),
+               train_loss);
+  return end(RunStatus::kDone, "", train_loss);
 }
 
 // The loss of the state's own w is known: its row can be written.
@@ -50,7 +90,7 @@ Result<void> Training<T>::close_round(double train_loss, bool force_record) {
   journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes(), bytes(), digest});
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
   if (passed || force_record || state_.step == 0) {
-    const auto test = std::isfinite(train_loss) ? engine_.test(state_.w()) : std::nullopt;
+    const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt;
     RecordRow record{state_.step, state_.round, train_loss, {}, {}, bytes(), bytes(), 0, digest};
     if (test) record.test_loss = test->loss;
     if (test && has_accuracy_) record.test_accuracy = test->accuracy;
@@ -62,58 +102,73 @@ Result<void> Training<T>::close_round(double train_loss, bool force_record) {
 
 template <class T>
 Result<void> Training<T>::checkpoint() {
-  MFL_CHECK(close_round(engine_.train_loss(state_.w())));
+  MFL_CHECK(close_round(engine_.train_loss(setting_, state_.w())));
   return journal_.flush(Checkpoint{state_.round, encode_state(state_), 0});
 }
 
 template <class T>
-Result<Ending> Training<T>::end(RunStatus status, std::string message, double train_loss) {
-  MFL_CHECK(close_round(train_loss, true));
-  Ending ending{status, std::move(message), {}, 0};
-  ending.summary.final = {state_.step, train_loss, {}, {}};
-  if (const auto test = std::isfinite(train_loss) ? engine_.test(state_.w()) : std::nullopt) {
-    ending.summary.final.test_loss = test->loss;
-    if (has_accuracy_) ending.summary.final.test_accuracy = test->accuracy;
-  }
-  ending.summary.best = {state_.best.step, state_.best.train_loss};
-  ending.summary.rounds = state_.round;
-  ending.summary.bytes_up = ending.summary.bytes_down = bytes();
-  ending.summary.digest = weights_digest(state_);
-  ending.wall_seconds = seconds();
-  const bool stopped = status == RunStatus::kInterrupted;
-  MFL_CHECK(journal_.flush(stopped ? std::optional(Checkpoint{state_.round, encode_state(state_), 0}) : std::nullopt));
-  MFL_CHECK(journal_.store().finish(journal_.id(), status, ending.message, ending.summary, ending.wall_seconds));
-  return ending;
+Result<void> Training<T>::stop() {
+  return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps_),
+             engine_.train_loss(setting_, state_.w()));
 }
 
 template <class T>
-Result<Ending> Training<T>::run(std::uint64_t steps, const RunHooks& hooks) {
-  start_ = std::chrono::steady_clock::now();
-  Aggregate<T> aggregate;
-  while (state_.step < steps) {
-    if (hooks.stop != nullptr && hooks.stop->load(std::memory_order_relaxed))
-      return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps),
-                 engine_.train_loss(state_.w()));
-    const std::uint64_t round_steps = next_round_steps(algorithm_, state_.step, steps);
-    if (const auto bad = engine_.run_round(state_, round_steps, aggregate))
-      return end(RunStatus::kDiverged,
-                 fmt::format("node {}: {} is not finite in round {} (steps {} to {})", bad->node, bad->what,
-                             state_.round + 1, state_.step + 1, state_.step + round_steps),
-                 aggregate.loss_before);
-    MFL_CHECK(close_round(aggregate.loss_before));
-    previous_step_ = state_.step;
-    apply(state_, aggregate, round_steps);
-    closed_ = false;
-    if (cadence_.checkpoint_every != 0 && state_.round % cadence_.checkpoint_every == 0) MFL_CHECK(checkpoint());
-    if (hooks.progress) hooks.progress({state_.step, steps, state_.round, aggregate.loss_before, seconds()});
+Result<void> Training<T>::end(RunStatus status, std::string message, double train_loss) {
+  over_ = true;
+  MFL_CHECK(close_round(train_loss, true));
+  RunSummary summary;
+  summary.final = {state_.step, train_loss, {}, {}};
+  if (const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt) {
+    summary.final.test_loss = test->loss;
+    if (has_accuracy_) summary.final.test_accuracy = test->accuracy;
   }
-  const double train_loss = engine_.train_loss(state_.w());
-  if (!std::isfinite(train_loss))
-    return end(RunStatus::kDiverged, fmt::format("the loss is not finite after step {}", state_.step), train_loss);
-  return end(RunStatus::kDone, "", train_loss);
+  summary.best = {state_.best.step, state_.best.train_loss};
+  summary.rounds = state_.round;
+  summary.bytes_up = summary.bytes_down = bytes();
+  summary.digest = weights_digest(state_);
+  const double wall_seconds = seconds();
+  const bool stopped = status == RunStatus::kInterrupted;
+  MFL_CHECK(journal_.flush(stopped ? std::optional(Checkpoint{state_.round, encode_state(state_), 0})
+                                   : std::nullopt));
+  return journal_.store().finish(journal_.id(), status, message, summary, wall_seconds);
+}
+
+template <class T>
+Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings, const RunHooks& hooks) {
+  const auto started = std::chrono::steady_clock::now();
+  const auto total = [&](auto count) {
+    std::uint64_t sum = 0;
+    for (const Training<T>& training : trainings) sum += count(training);
+    return sum;
+  };
+  const std::uint64_t all_steps = total([](const auto& t) { return t.steps(); });
+  std::vector<Training<T>*> going;
+  std::vector<Stretch<T>> stretches;
+  for (;;) {
+    going.clear();
+    for (Training<T>& training : trainings)
+      if (!training.over()) going.push_back(&training);
+    if (going.empty()) return {};
+    if (hooks.stop != nullptr && hooks.stop->load(std::memory_order_relaxed)) {
+      for (Training<T>* training : going) MFL_CHECK(training->stop());
+      return {};
+    }
+    const std::uint64_t steps =
+        (*std::ranges::min_element(going, {}, &Training<T>::steps_left_in_round))->steps_left_in_round();
+    stretches.clear();
+    for (Training<T>* training : going) stretches.push_back(training->stretch(steps));
+    engine.run(stretches, steps);
+    for (std::size_t i = 0; i < going.size(); ++i) MFL_CHECK(going[i]->took(steps, stretches[i]));
+    if (hooks.progress)
+      hooks.progress({total([](const auto& t) { return t.step(); }), all_steps, going.front()->state().round,
+                      going.front()->last_loss(),
+                      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count()});
+  }
 }
 
 template class Training<float>;
 template class Training<double>;
+template Result<void> train_together(Engine<float>&, std::span<Training<float>>, const RunHooks&);
+template Result<void> train_together(Engine<double>&, std::span<Training<double>>, const RunHooks&);
 
 }  // namespace mfl

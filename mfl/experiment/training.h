@@ -1,10 +1,12 @@
-// The loop over rounds: what the engine computes becomes State, rows and, at last, a summary.
+// Runs under way: what an engine computes becomes State, rows in the store and, at last, a summary.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "mfl/base/result.h"
 #include "mfl/engine/engine.h"
@@ -22,43 +24,67 @@ struct Cadence {
 // The cadence of a configuration, with about a hundred records where it leaves the choice open.
 Cadence make_cadence(const RunConfig& run);
 
-struct Ending {
-  RunStatus status = RunStatus::kDone;
-  std::string message;
-  RunSummary summary;
-  double wall_seconds = 0;
+// Where a run starts: at its beginning, or at a checkpoint of a stopped run.
+template <class T>
+struct Start {
+  std::string id;
+  State<T> state;
+  bool recorded = false;    // the state's own row is in the store
+  double wall_seconds = 0;  // spent before
 };
 
 template <class T>
 class Training {
  public:
-  // From `state`, which has been recorded if `recorded` (a resumed run), with `wall_seconds` spent before.
-  Training(const Algorithm& algorithm, Engine<T>& engine, std::size_t nodes, bool has_accuracy, Cadence cadence,
-           Journal& journal, State<T> state, bool recorded, double wall_seconds);
+  // `setting` is the engine's number for it; `nodes` counts for the bytes that travel.
+  Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
+           std::size_t nodes, bool has_accuracy, Cadence cadence, Store& store, Start<T> start);
 
-  // To step `steps`, or until it diverges or hooks.stop says so. All rows are in the store when it returns.
-  Result<Ending> run(std::uint64_t steps, const RunHooks& hooks);
-
+  bool over() const { return over_; }
   const State<T>& state() const { return state_; }
+  std::uint64_t step() const { return state_.step + taken_; }
+  std::uint64_t steps() const { return steps_; }
+  double last_loss() const { return aggregate_.loss_before; }
+
+  // Steps to the end of the round under way.
+  std::uint64_t steps_left_in_round() const { return round_steps_ - taken_; }
+
+  // The next `steps` steps, and taking note of them once the engine has run them.
+  Stretch<T> stretch(std::uint64_t steps);
+  Result<void> took(std::uint64_t steps, const Stretch<T>& stretch);
+
+  // Ends the run where its last round ended, to be resumed.
+  Result<void> stop();
 
  private:
   double seconds() const;
   std::uint64_t bytes() const;  // in one direction so far
+  void start_round();
   Result<void> close_round(double train_loss, bool force_record = false);
   Result<void> checkpoint();
-  Result<Ending> end(RunStatus status, std::string message, double train_loss);
+  Result<void> end(RunStatus status, std::string message, double train_loss);
 
+  std::size_t setting_;
   Algorithm algorithm_;
+  std::uint64_t steps_;
   Engine<T>& engine_;
   std::size_t nodes_;
   bool has_accuracy_;
   Cadence cadence_;
-  Journal& journal_;
+  Journal journal_;
   State<T> state_;
-  bool closed_;               // the state's own row is written
-  std::uint64_t previous_step_ = 0;  // of the round before
+  bool closed_;                  // the state's own row is written
+  std::uint64_t previous_step_;  // of the round before
   double wall_before_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Aggregate<T> aggregate_;
+  std::uint64_t round_steps_ = 0;  // of the round under way
+  std::uint64_t taken_ = 0;        // of those
+  bool over_ = false;
 };
+
+// Runs all trainings to their ends, each stretch of steps for all of them at once. hooks.stop stops them all.
+template <class T>
+Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings, const RunHooks& hooks);
 
 }  // namespace mfl

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -42,13 +43,52 @@ class Samples {
  private:
   Dataset data_;
   std::vector<T> targets_;
+  std::vector<std::uint64_t> chunks_;  // as RowBlock::chunks; empty where few chunks are zero
   const Kernels<T>* kernels_;
 };
 
-// Returns F_i(w) and writes its gradient. `block` is scratch; both have columns() numbers. Nothing is allocated.
+// Runs work(i) once for every i < n, in any order or at once, and returns when all are done.
+using ForEach = std::function<void(std::size_t n, const std::function<void(std::size_t)>& work)>;
+
+// Memory for the gradients of row blocks, used again in every pass: `wave` blocks may be under way at once.
 template <class T>
-double loss_and_gradient(const Objective& objective, const Samples<T>& samples, Shard shard, const Vector<T>& w,
-                         Vector<T>& gradient, Vector<T>& block);
+class BlockMemory {
+ public:
+  BlockMemory(std::size_t columns, std::size_t settings, std::size_t wave)
+      : settings_(settings),
+        losses_(settings * wave),
+        gradients_(settings * wave, Vector<T>(columns)),
+        packed_(settings > 1 ? packed_size(columns, settings) : 0) {}
+
+  std::size_t wave() const { return losses_.size() / settings_; }
+  double* losses(std::size_t slot) { return losses_.data() + slot * settings_; }
+  Vector<T>& gradient(std::size_t slot, std::size_t setting) {
+    return gradients_[slot * settings_ + setting];
+  }
+  T* packed_weights() { return packed_.data(); }
+
+ private:
+  std::size_t settings_;
+  std::vector<double> losses_;
+  std::vector<Vector<T>> gradients_;
+  Vector<T> packed_;
+};
+
+// One model that is being trained, of several that share each pass over the data.
+template <class T>
+struct Item {
+  const T* w;   // columns() numbers
+  T* gradient;  // written
+  double lambda;
+  double loss = 0;  // F_i(w), written
+};
+
+// One pass over the shard for all items, 1 <= items.size() <= kMaxBatch: F_i(w) and its gradient for each. What an item
+// gets depends neither on the others nor on `run`, which may spread the row blocks over threads and is null for one
+// after the other. Nothing is allocated.
+template <class T>
+void loss_and_gradient(Loss loss, const Samples<T>& samples, Shard shard, std::span<Item<T>> items,
+                       BlockMemory<T>& memory, const ForEach* run = nullptr);
 
 struct Evaluation {
   double loss = 0;          // F_i(w), the same bits as loss_and_gradient gives
@@ -61,10 +101,11 @@ Evaluation evaluate(const Objective& objective, const Samples<T>& samples, Shard
 // The parts that evaluate adds up, for callers that spread blocks of kRowBlock rows over workers.
 // Sums over one block: loss without the regulariser, not yet divided by n.
 template <class T>
-Evaluation evaluate_block(const Objective& objective, const Samples<T>& samples, Shard block, const Vector<T>& w);
+Evaluation evaluate_block(const Objective& objective, const Samples<T>& samples, Shard block,
+                          const Vector<T>& w);
 // Adds the blocks of a shard of n samples in their order.
 template <class T>
-Evaluation combine_blocks(const Objective& objective, const Samples<T>& samples, std::span<const Evaluation> blocks,
-                          std::size_t n, const Vector<T>& w);
+Evaluation combine_blocks(const Objective& objective, const Samples<T>& samples,
+                          std::span<const Evaluation> blocks, std::size_t n, const Vector<T>& w);
 
 }  // namespace mfl

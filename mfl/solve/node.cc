@@ -1,27 +1,49 @@
 #include "mfl/solve/node.h"
 
+#include <algorithm>
+#include <array>
+
 namespace mfl {
 
 template <class T>
-double train_node(const Rule& rule, const Objective& objective, const Samples<T>& samples, Shard shard,
-                  std::uint64_t steps, NodeMemory<T>& memory) {
-  return std::visit(
-      [&](const auto& r) {
-        double loss_at_start = 0;
-        for (std::uint64_t s = 0; s < steps; ++s) {
-          const double loss = loss_and_gradient(objective, samples, shard, memory.vectors[0], memory.gradient,
-                                                memory.block);
-          if (s == 0) loss_at_start = loss;
-          r.step(samples.kernels(), memory.gradient, std::span(memory.vectors));
-        }
-        return loss_at_start;
-      },
-      rule);
+NodeMemory<T>::NodeMemory(std::size_t columns, std::span<const Setting> settings, std::size_t wave)
+    : gradients_(settings.size(), Vector<T>(columns)),
+      blocks_(columns, std::min(settings.size(), kMaxBatch), wave) {
+  for (const Setting& setting : settings)
+    vectors_.emplace_back(vector_names(setting.rule).size(), Vector<T>(columns));
 }
 
-template double train_node(const Rule&, const Objective&, const Samples<float>&, Shard, std::uint64_t,
-                           NodeMemory<float>&);
-template double train_node(const Rule&, const Objective&, const Samples<double>&, Shard, std::uint64_t,
-                           NodeMemory<double>&);
+template <class T>
+void train_node(std::span<const Setting> settings, std::span<const std::size_t> chosen, Loss loss,
+                const Samples<T>& samples, Shard shard, std::uint64_t steps, NodeMemory<T>& memory,
+                std::span<double> losses, const ForEach* run) {
+  std::array<Item<T>, kMaxBatch> items;
+  for (std::uint64_t step = 0; step < steps; ++step)
+    for (std::size_t first = 0; first < chosen.size(); first += kMaxBatch) {
+      const std::size_t count = std::min(kMaxBatch, chosen.size() - first);
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t s = chosen[first + i];
+        items[i] = {memory.vectors(s)[0].data(), memory.gradient(s).data(), settings[s].lambda, 0};
+      }
+      loss_and_gradient(loss, samples, shard, std::span(items.data(), count), memory.blocks(), run);
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t s = chosen[first + i];
+        if (step == 0) losses[first + i] = items[i].loss;
+        std::visit(
+            [&](const auto& rule) {
+              rule.step(samples.kernels(), memory.gradient(s), std::span(memory.vectors(s)));
+            },
+            settings[s].rule);
+      }
+    }
+}
+
+#define MFL_INSTANTIATE(T)                                                                                  \
+  template class NodeMemory<T>;                                                                             \
+  template void train_node(std::span<const Setting>, std::span<const std::size_t>, Loss, const Samples<T>&, \
+                           Shard, std::uint64_t, NodeMemory<T>&, std::span<double>, const ForEach*);
+MFL_INSTANTIATE(float)
+MFL_INSTANTIATE(double)
+#undef MFL_INSTANTIATE
 
 }  // namespace mfl

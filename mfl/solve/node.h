@@ -1,7 +1,8 @@
-// What a node does in one round.
+// What a node does between two aggregations.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "mfl/base/vectors.h"
@@ -10,21 +11,36 @@
 
 namespace mfl {
 
-// A worker's memory, used again for every node it runs.
-template <class T>
-struct NodeMemory {
-  NodeMemory(std::size_t columns, std::size_t vector_count)
-      : vectors(vector_count, Vector<T>(columns)), gradient(columns), block(columns) {}
-
-  std::vector<Vector<T>> vectors;  // in the rule's order; the caller fills them with what was broadcast
-  Vector<T> gradient;
-  Vector<T> block;
+// One setting of a group that shares the data, the loss and each pass over them.
+struct Setting {
+  Rule rule;
+  double lambda = 0;
 };
 
-// Takes `steps` >= 1 steps of the rule on the shard, from and into memory.vectors. Returns F_i at the broadcast w,
-// which comes with the first gradient at no extra pass over the data.
+// A worker's memory, used again for every node it runs.
 template <class T>
-double train_node(const Rule& rule, const Objective& objective, const Samples<T>& samples, Shard shard,
-                  std::uint64_t steps, NodeMemory<T>& memory);
+class NodeMemory {
+ public:
+  // `wave` row blocks may be under way at once.
+  NodeMemory(std::size_t columns, std::span<const Setting> settings, std::size_t wave);
+
+  // The vectors of a setting in its rule's order. The caller fills them with what the node starts from.
+  std::vector<Vector<T>>& vectors(std::size_t setting) { return vectors_[setting]; }
+  Vector<T>& gradient(std::size_t setting) { return gradients_[setting]; }
+  BlockMemory<T>& blocks() { return blocks_; }
+
+ private:
+  std::vector<std::vector<Vector<T>>> vectors_;
+  std::vector<Vector<T>> gradients_;
+  BlockMemory<T> blocks_;
+};
+
+// Takes `steps` >= 1 steps with each of the `chosen` settings on the shard, from and into their vectors in `memory`.
+// losses[i] becomes F_i at the w that setting chosen[i] started from, which comes with the first gradient at no extra
+// pass over the data. `run` as for loss_and_gradient.
+template <class T>
+void train_node(std::span<const Setting> settings, std::span<const std::size_t> chosen, Loss loss,
+                const Samples<T>& samples, Shard shard, std::uint64_t steps, NodeMemory<T>& memory,
+                std::span<double> losses, const ForEach* run = nullptr);
 
 }  // namespace mfl

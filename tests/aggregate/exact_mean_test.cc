@@ -36,12 +36,14 @@ template <class T>
 rc::Gen<T> any_finite() {
   constexpr int kFraction = std::numeric_limits<T>::digits - 1;
   constexpr auto kExponents = static_cast<Bits<T>>(2 * std::numeric_limits<T>::max_exponent - 1);
-  return rc::gen::map(rc::gen::tuple(below<Bits<T>>(2), below<Bits<T>>(kExponents), below<Bits<T>>(Bits<T>{1} << kFraction)),
-                      [](const auto& parts) {
-                        const auto& [sign, exponent, fraction] = parts;
-                        return std::bit_cast<T>(static_cast<Bits<T>>(sign << (8 * sizeof(T) - 1) |
-                                                                     exponent << kFraction | fraction)) + T{0};
-                      });
+  return rc::gen::map(
+      rc::gen::tuple(below<Bits<T>>(2), below<Bits<T>>(kExponents), below<Bits<T>>(Bits<T>{1} << kFraction)),
+      [](const auto& parts) {
+        const auto& [sign, exponent, fraction] = parts;
+        return std::bit_cast<T>(
+                   static_cast<Bits<T>>(sign << (8 * sizeof(T) - 1) | exponent << kFraction | fraction)) +
+               T{0};
+      });
 }
 
 template <class T>
@@ -52,9 +54,10 @@ struct Term {
 
 template <class T>
 rc::Gen<std::vector<Term<T>>> any_terms() {
-  return rc::gen::nonEmpty(rc::gen::container<std::vector<Term<T>>>(
-      rc::gen::build<Term<T>>(rc::gen::set(&Term<T>::x, any_finite<T>()),
-                              rc::gen::set(&Term<T>::weight, rc::gen::map(below<std::uint64_t>(1 << 20), [](std::uint64_t n) { return n + 1; })))));
+  return rc::gen::nonEmpty(rc::gen::container<std::vector<Term<T>>>(rc::gen::build<Term<T>>(
+      rc::gen::set(&Term<T>::x, any_finite<T>()),
+      rc::gen::set(&Term<T>::weight,
+                   rc::gen::map(below<std::uint64_t>(1 << 20), [](std::uint64_t n) { return n + 1; })))));
 }
 
 template <class T>
@@ -163,9 +166,11 @@ TEST(ExactMean, TiesGoToEven) {
 }
 
 TEST(ExactMean, EveryMagnitudeCounts) {
-  constexpr double kMax = std::numeric_limits<double>::max(), kTiny = std::numeric_limits<double>::denorm_min();
-  EXPECT_EQ(mean_of<double>({{kMax, 3}, {-kMax, 3}, {kTiny, 2}, {kTiny, 1}}), 0.0);  // 3 tiny / 9 rounds to zero
-  EXPECT_EQ(mean_of<double>({{kMax, 3}, {-kMax, 3}, {kTiny * 9, 2}}), 2 * kTiny);     // 18 tiny / 8 = 2.25 tiny
+  constexpr double kMax = std::numeric_limits<double>::max(),
+                   kTiny = std::numeric_limits<double>::denorm_min();
+  EXPECT_EQ(mean_of<double>({{kMax, 3}, {-kMax, 3}, {kTiny, 2}, {kTiny, 1}}),
+            0.0);  // 3 tiny / 9 rounds to zero
+  EXPECT_EQ(mean_of<double>({{kMax, 3}, {-kMax, 3}, {kTiny * 9, 2}}), 2 * kTiny);  // 18 tiny / 8 = 2.25 tiny
   EXPECT_EQ(mean_of<double>({{kMax, 3}, {kMax, 4}}), kMax);
   EXPECT_EQ(mean_of<double>({{1e308, 1}, {-1e308, 1}, {1e-300, 2}}), 5e-301);
   EXPECT_EQ(mean_of<float>({{1e38F, 1}, {-1e38F, 1}, {1e-30F, 2}}), 5e-31F);

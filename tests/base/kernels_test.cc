@@ -57,15 +57,21 @@ LossAndSlope reference_loss(Loss loss, double z, double y) {
 // Rows with zeros, in the three forms that hold the same numbers.
 template <class T>
 struct TestRows {
-  TestRows(std::size_t row_count, std::size_t column_count, std::uint64_t seed) : rows(row_count), columns(column_count) {
+  TestRows(std::size_t row_count, std::size_t column_count, std::uint64_t seed)
+      : rows(row_count), columns(column_count) {
     Stream stream(seed, Purpose::kSynthetic);
     starts.push_back(0);
+    chunks.resize(rows * chunk_words(columns));
     for (std::size_t r = 0; r < rows; ++r) {
+      bool empty = false;
       for (std::size_t j = 0; j < columns; ++j) {
-        const auto byte = static_cast<std::uint8_t>(stream.below(3) == 0 ? stream.below(256) : 0);
+        if (j % kChunk == 0) empty = stream.below(2) == 0;
+        const auto byte = static_cast<std::uint8_t>(!empty && stream.below(3) == 0 ? stream.below(256) : 0);
         bytes.push_back(byte);
         values.push_back(byte);
         if (byte == 0) continue;
+        if (const std::size_t c = j / kChunk; c < columns / kChunk)
+          chunks[r * chunk_words(columns) + c / 64] |= std::uint64_t{1} << (c % 64);
         positions.push_back(static_cast<std::uint32_t>(j));
         entries.push_back(byte);
       }
@@ -75,9 +81,16 @@ struct TestRows {
     for (std::size_t j = 0; j < columns; ++j) w.push_back(static_cast<T>(stream.normal() * 0.02));
   }
 
-  RowBlock<T> block(RowKind kind) const {
-    return {kind, rows, columns, static_cast<T>(1.0 / 255), bytes.data(),
-            kind == RowKind::kSparse ? entries.data() : values.data(), starts.data(), positions.data()};
+  RowBlock<T> block(RowKind kind, bool with_chunks = false) const {
+    return {kind,
+            rows,
+            columns,
+            static_cast<T>(1.0 / 255),
+            bytes.data(),
+            kind == RowKind::kSparse ? entries.data() : values.data(),
+            with_chunks ? chunks.data() : nullptr,
+            starts.data(),
+            positions.data()};
   }
   std::vector<T> row(std::size_t r) const {
     const auto at = static_cast<std::ptrdiff_t>(r * columns);
@@ -87,7 +100,7 @@ struct TestRows {
   std::size_t rows, columns;
   std::vector<std::uint8_t> bytes;
   std::vector<T> values, entries, y, w;
-  std::vector<std::uint64_t> starts;
+  std::vector<std::uint64_t> starts, chunks;
   std::vector<std::uint32_t> positions;
 };
 
@@ -96,8 +109,8 @@ class KernelsOf : public ::testing::Test {};
 using Precisions = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelsOf, Precisions);
 
-constexpr std::pair<std::size_t, std::size_t> kShapes[] = {{1, 1},  {1, 784}, {7, 16},  {8, 15},  {9, 17},
-                                                           {16, 3}, {23, 64}, {64, 100}, {256, 33}};
+constexpr std::pair<std::size_t, std::size_t> kShapes[] = {
+    {1, 1}, {1, 784}, {7, 16}, {8, 15}, {9, 17}, {16, 3}, {23, 64}, {64, 100}, {256, 33}, {9, 1100}};
 constexpr Loss kLosses[] = {Loss::kHinge, Loss::kSquaredHinge, Loss::kSquared, Loss::kLogistic};
 constexpr RowKind kKinds[] = {RowKind::kBytes, RowKind::kDense, RowKind::kSparse};
 
@@ -108,7 +121,7 @@ TYPED_TEST(KernelsOf, LossAndGradientKeepTheContract) {
     for (const Loss loss : kLosses) {
       double expected_loss = 0;
       std::vector<double> expected_margins;
-      std::vector<T> expected_gradient(columns, T{0}), block_losses;
+      std::vector<T> expected_gradient(columns, T{0});
       double tile = 0;
       for (std::size_t r = 0; r < rows; ++r) {
         expected_margins.push_back(reference_margin(data.row(r), static_cast<T>(1.0 / 255), data.w));
@@ -121,20 +134,35 @@ TYPED_TEST(KernelsOf, LossAndGradientKeepTheContract) {
         for (std::size_t j = 0; j < columns; ++j)
           expected_gradient[j] = std::fma(static_cast<T>(value.slope), data.row(r)[j], expected_gradient[j]);
       }
-      for (const KernelSet& set : kernel_sets()) {
-        for (const RowKind kind : kKinds) {
-          SCOPED_TRACE(std::string(set.name) + " rows " + std::to_string(rows) + " columns " + std::to_string(columns));
-          std::vector<double> z(rows);
-          set.of<T>().margins(data.block(kind), data.w.data(), z.data());
-          ASSERT_EQ(z, expected_margins);
-          std::vector<T> gradient(columns, T{0});
-          const double got =
-              set.of<T>().loss_and_gradient(data.block(kind), loss, data.y.data(), data.w.data(), gradient.data());
-          ASSERT_EQ(std::bit_cast<std::uint64_t>(got), std::bit_cast<std::uint64_t>(expected_loss));
-          ASSERT_EQ(gradient, expected_gradient);
-          ASSERT_EQ(set.of<T>().losses(loss, rows, z.data(), data.y.data(), nullptr), expected_loss);
-        }
-      }
+      for (const KernelSet& set : kernel_sets())
+        for (const RowKind kind : kKinds)
+          for (const bool with_chunks : {false, true}) {
+            SCOPED_TRACE(std::string(set.name) + " rows " + std::to_string(rows) + " columns " +
+                         std::to_string(columns) + " loss " + std::to_string(static_cast<int>(loss)));
+            const RowBlock<T> block = data.block(kind, with_chunks);
+            std::vector<double> z(rows);
+            set.of<T>().margins(block, data.w.data(), z.data());
+            ASSERT_EQ(z, expected_margins);
+            ASSERT_EQ(set.of<T>().losses(loss, rows, z.data(), data.y.data(), nullptr), expected_loss);
+            // The same weights beside others, at every place of a batch.
+            for (const std::size_t settings : {1, 2, 3, 4, 5, 16}) {
+              const std::vector<T> other(columns, static_cast<T>(0.01));
+              std::vector<std::vector<T>> gradients(settings, std::vector<T>(columns, T{0}));
+              std::vector<const T*> w(settings, other.data());
+              std::vector<T*> g;
+              for (auto& gradient : gradients) g.push_back(gradient.data());
+              const std::size_t place = (rows + columns) % settings;
+              w[place] = data.w.data();
+              std::vector<double> sums(settings, -1);
+              std::vector<T> packed(packed_size(columns, settings));
+              set.of<T>().pack(columns, settings, w.data(), packed.data());
+              set.of<T>().loss_and_gradient(block, loss, data.y.data(), settings,
+                                            settings == 1 ? w[0] : packed.data(), g.data(), sums.data());
+              ASSERT_EQ(std::bit_cast<std::uint64_t>(sums[place]),
+                        std::bit_cast<std::uint64_t>(expected_loss));
+              ASSERT_EQ(gradients[place], expected_gradient);
+            }
+          }
     }
   }
 }
@@ -170,7 +198,8 @@ TYPED_TEST(KernelsOf, VectorStepsKeepTheContract) {
 TYPED_TEST(KernelsOf, ExtremeMarginsAreTheSameEverywhere) {
   using T = TypeParam;
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  const std::vector<double> z = {0, -0.0, 1, -1, 36, -36, 709, -709, 746, -746, 1e300, -1e300, kInf, -kInf, 5e-324, 1e-17};
+  const std::vector<double> z = {0,   -0.0, 1,     -1,     36,   -36,   709,    -709,
+                                 746, -746, 1e300, -1e300, kInf, -kInf, 5e-324, 1e-17};
   for (const T y : {T{0}, T{1}, T{-1}}) {
     const std::vector<T> targets(z.size(), y);
     for (const Loss loss : kLosses)

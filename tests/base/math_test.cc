@@ -11,8 +11,10 @@ namespace {
 double relative_error(double got, double expected) { return std::abs(got - expected) / std::abs(expected); }
 
 TEST(PortableMath, ExpAgreesWithTheLibrary) {
-  for (double x = -700; x < 700; x += 0.37) EXPECT_LT(relative_error(portable_exp(x), std::exp(x)), 6e-16) << x;
-  for (double x = -1e-3; x < 1e-3; x += 1.7e-6) EXPECT_LT(relative_error(portable_exp(x), std::exp(x)), 6e-16) << x;
+  for (double x = -700; x < 700; x += 0.37)
+    EXPECT_LT(relative_error(portable_exp(x), std::exp(x)), 6e-16) << x;
+  for (double x = -1e-3; x < 1e-3; x += 1.7e-6)
+    EXPECT_LT(relative_error(portable_exp(x), std::exp(x)), 6e-16) << x;
 }
 
 TEST(PortableMath, ExpAtItsEnds) {
@@ -26,7 +28,8 @@ TEST(PortableMath, ExpAtItsEnds) {
 }
 
 TEST(PortableMath, LogAgreesWithTheLibrary) {
-  for (double x = 1e-300; x < 1e300; x *= 1.9) EXPECT_LT(relative_error(portable_log(x), std::log(x)), 6e-16) << x;
+  for (double x = 1e-300; x < 1e300; x *= 1.9)
+    EXPECT_LT(relative_error(portable_log(x), std::log(x)), 6e-16) << x;
   for (double x = 0.5; x < 2; x += 0.00037)
     EXPECT_NEAR(portable_log(x), std::log(x), 3e-16 * std::max(1.0, std::abs(std::log(x)))) << x;
   EXPECT_EQ(portable_log(1), 0);
@@ -34,7 +37,8 @@ TEST(PortableMath, LogAgreesWithTheLibrary) {
 }
 
 TEST(PortableMath, Log1pAgreesWithTheLibrary) {
-  for (double u = 1; u > 1e-300; u *= 0.83) EXPECT_LT(relative_error(portable_log1p_unit(u), std::log1p(u)), 6e-16) << u;
+  for (double u = 1; u > 1e-300; u *= 0.83)
+    EXPECT_LT(relative_error(portable_log1p_unit(u), std::log1p(u)), 6e-16) << u;
   EXPECT_EQ(portable_log1p_unit(0), 0);
 }
 

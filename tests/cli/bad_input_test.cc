@@ -242,7 +242,7 @@ std::vector<Row> command_rows() {
       {"unknown command", {}, {"rnu"}, 2, {"unknown command \"rnu\"; did you mean run?"}},
       {"unknown subcommand", {}, {"runs", "lst"}, 2, {"unknown command \"lst\"; did you mean list?"}},
       {"unexpected argument", {}, {"runs", "list", "extra"}, 2, {"extra"}},
-      {"no command", {}, {}, 2, {"a command is missing: run, data, runs"}},
+      {"no command", {}, {}, 2, {"a command is missing: run, sweep, data, runs"}},
       {"no subcommand", {}, {"data"}, 2, {"a command is missing: fetch, info, split"}},
       {"control characters", {}, {"run", "--eta", "\x1b[31mred\n"}, 2, {"--eta"}},
   };
@@ -347,8 +347,9 @@ TEST(BadStore, FullDisk) {
 TEST(BadRun, WeightsThatCannotBeWrittenAreFoundBeforeTraining) {
   const Sandbox box;
   for (const char* path : {"no/such/folder/w.npy", "."})
-    expect_error(box.run({"run", "--data", "synthetic:40x8", "--steps", "8", "--weights-out", path, "--quiet"}), 2,
-                 {"--weights-out", path});
+    expect_error(
+        box.run({"run", "--data", "synthetic:40x8", "--steps", "8", "--weights-out", path, "--quiet"}), 2,
+        {"--weights-out", path});
   EXPECT_EQ(ok_data(box.run({"runs", "list", "--json"}))["runs"].size(), 0U);
 }
 

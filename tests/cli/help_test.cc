@@ -9,8 +9,19 @@ namespace {
 using ::testing::HasSubstr;
 
 const std::vector<std::vector<std::string>> kCommands = {
-    {},       {"run"},          {"data"},         {"data", "fetch"},   {"data", "info"},   {"data", "split"},
-    {"runs"}, {"runs", "list"}, {"runs", "show"}, {"runs", "compare"}, {"runs", "export"}, {"runs", "delete"},
+    {},
+    {"run"},
+    {"sweep"},
+    {"data"},
+    {"data", "fetch"},
+    {"data", "info"},
+    {"data", "split"},
+    {"runs"},
+    {"runs", "list"},
+    {"runs", "show"},
+    {"runs", "compare"},
+    {"runs", "export"},
+    {"runs", "delete"},
 };
 
 TEST(Help, EveryCommandHasOneWithAWorkedExample) {
@@ -26,7 +37,8 @@ TEST(Help, EveryCommandHasOneWithAWorkedExample) {
     EXPECT_EQ(outcome.err, "");
     EXPECT_THAT(outcome.out, HasSubstr("Usage: " + path));
     EXPECT_THAT(outcome.out, HasSubstr("Example:\n  " + path));
-    const bool groups = command.empty() || (command.size() == 1 && command[0] != "run");
+    const bool groups = command.empty() || command == std::vector<std::string>{"data"} ||
+                        command == std::vector<std::string>{"runs"};
     EXPECT_EQ(outcome.out.find("--json") == std::string::npos, groups);
   }
   EXPECT_TRUE(box.files().empty()) << "help leaves no files";
@@ -72,7 +84,9 @@ TEST(Help, RunShowsEveryFlagOfTheIssueWithItsDefault) {
 TEST(Help, Version) {
   const Outcome outcome = Sandbox().run({"--version"});
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.out, ::testing::MatchesRegex("mfl [0-9]+\\.[0-9]+\\.[0-9]+\nkernels:.* portable \\(in use: [a-z0-9]+\\)\n"));
+  EXPECT_THAT(
+      outcome.out,
+      ::testing::MatchesRegex("mfl [0-9]+\\.[0-9]+\\.[0-9]+\nkernels:.* portable \\(in use: [a-z0-9]+\\)\n"));
 }
 
 TEST(Help, KernelsAreChosenByName) {

@@ -12,7 +12,9 @@ namespace mfl {
 namespace {
 
 using testing::kModels;
+using testing::make_engine;
 using testing::make_federation;
+using testing::run_round;
 using testing::train;
 
 template <class T>
@@ -26,9 +28,9 @@ TYPED_TEST(EnginesOf, ThreadsGiveTheBitsOfTheSerialEngine) {
     for (const std::size_t nodes : {1, 2, 5, 40}) {
       const auto federation = make_federation<TypeParam>(model, data, *iid(1500, nodes, 3));
       const Algorithm algorithm = make_mfl(0.01, 0.8, 4);
-      const auto expected = train(federation, algorithm, 30);
+      const auto expected = train(model, federation, algorithm, 30);
       for (const unsigned threads : {1, 2, 3, 8}) {
-        const auto got = train(federation, algorithm, 30, thread_workers(threads));
+        const auto got = train(model, federation, algorithm, 30, thread_workers(threads));
         EXPECT_EQ(state_digest(got), state_digest(expected)) << model.name << ' ' << nodes << ' ' << threads;
         EXPECT_EQ(got.best.train_loss, expected.best.train_loss);
       }
@@ -38,11 +40,12 @@ TYPED_TEST(EnginesOf, ThreadsGiveTheBitsOfTheSerialEngine) {
 TYPED_TEST(EnginesOf, KernelSetsGiveTheSameBits) {
   const Dataset data = *make_synthetic(600, 90, 2);
   for (const auto& model : kModels) {
-    const auto expected = train(make_federation<TypeParam>(model, data, *contiguous(600, 3), kernel_sets().back()),
-                                make_mfl(0.01, 0.8, 4), 30);
+    const auto expected =
+        train(model, make_federation<TypeParam>(model, data, *contiguous(600, 3), kernel_sets().back()),
+              make_mfl(0.01, 0.8, 4), 30);
     for (const KernelSet& set : kernel_sets()) {
-      const auto got =
-          train(make_federation<TypeParam>(model, data, *contiguous(600, 3), set), make_mfl(0.01, 0.8, 4), 30);
+      const auto got = train(model, make_federation<TypeParam>(model, data, *contiguous(600, 3), set),
+                             make_mfl(0.01, 0.8, 4), 30);
       EXPECT_EQ(state_digest(got), state_digest(expected)) << model.name << ' ' << set.name;
       EXPECT_EQ(got.best.train_loss, expected.best.train_loss) << model.name << ' ' << set.name;
     }
@@ -50,12 +53,13 @@ TYPED_TEST(EnginesOf, KernelSetsGiveTheSameBits) {
 }
 
 TYPED_TEST(EnginesOf, TheOrderOfNodesDoesNotMatter) {
-  auto federation = make_federation<TypeParam>(kModels[3], *make_synthetic(700, 80, 3), *iid(700, 9, 1));
-  const auto expected = train(federation, make_mfl(0.01, 0.8, 4), 30);
+  const auto& model = kModels[3];
+  auto federation = make_federation<TypeParam>(model, *make_synthetic(700, 80, 3), *iid(700, 9, 1));
+  const auto expected = train(model, federation, make_mfl(0.01, 0.8, 4), 30);
   std::reverse(federation.nodes.begin(), federation.nodes.end());
-  EXPECT_EQ(state_digest(train(federation, make_mfl(0.01, 0.8, 4), 30)), state_digest(expected));
+  EXPECT_EQ(state_digest(train(model, federation, make_mfl(0.01, 0.8, 4), 30)), state_digest(expected));
   std::rotate(federation.nodes.begin(), federation.nodes.begin() + 4, federation.nodes.end());
-  EXPECT_EQ(state_digest(train(federation, make_mfl(0.01, 0.8, 4), 30)), state_digest(expected));
+  EXPECT_EQ(state_digest(train(model, federation, make_mfl(0.01, 0.8, 4), 30)), state_digest(expected));
 }
 
 TYPED_TEST(EnginesOf, BytesFloatsAndSparseRowsGiveTheSameBits) {
@@ -75,7 +79,8 @@ TYPED_TEST(EnginesOf, BytesFloatsAndSparseRowsGiveTheSameBits) {
   sparse.features = rows;
   for (const auto& model : kModels) {
     const auto run = [&](const Dataset& data) {
-      return state_digest(train(make_federation<TypeParam>(model, data, *contiguous(400, 3)), make_mfl(0.01, 0.8, 4), 30));
+      return state_digest(train(model, make_federation<TypeParam>(model, data, *contiguous(400, 3)),
+                                make_mfl(0.01, 0.8, 4), 30));
     };
     EXPECT_EQ(run(dense), run(bytes)) << model.name;
     EXPECT_EQ(run(sparse), run(bytes)) << model.name;
@@ -83,23 +88,26 @@ TYPED_TEST(EnginesOf, BytesFloatsAndSparseRowsGiveTheSameBits) {
 }
 
 TEST(Engine, TrainLossIsTheWeightedMeanOverNodesOfUnequalSize) {
-  const auto federation = make_federation<double>(kModels[3], *make_synthetic(10, 20, 5), *contiguous(10, 3));
-  const auto state = train(federation, make_fl(0.1, 2), 4);
-  const auto engine = local_engine(federation, make_fl(0.1, 2), serial_workers());
+  const auto& model = kModels[3];
+  const auto federation = make_federation<double>(model, *make_synthetic(10, 20, 5), *contiguous(10, 3));
+  const auto state = train(model, federation, make_fl(0.1, 2), 4);
+  const auto engine = make_engine(model, federation, make_fl(0.1, 2), serial_workers());
   double sum = 0;
   for (const Shard shard : federation.nodes)
-    sum += static_cast<double>(shard.count) * evaluate(federation.objective, federation.train, shard, state.w()).loss;
-  EXPECT_DOUBLE_EQ(engine->train_loss(state.w()), sum / 10);
+    sum +=
+        static_cast<double>(shard.count) * evaluate(model.objective, federation.train, shard, state.w()).loss;
+  EXPECT_DOUBLE_EQ(engine->train_loss(0, state.w()), sum / 10);
 }
 
 TEST(Engine, TheFirstNodeThatIsNotFiniteIsNamed) {
-  const auto federation = make_federation<float>(kModels[2], *make_synthetic(600, 50, 6), *contiguous(600, 5));
+  const auto& model = kModels[2];
+  const auto federation = make_federation<float>(model, *make_synthetic(600, 50, 6), *contiguous(600, 5));
   for (const unsigned threads : {1, 4}) {
     const Algorithm algorithm = make_mfl(1e30, 0.5, 3);
-    const auto engine = local_engine(federation, algorithm, thread_workers(threads));
+    const auto engine = make_engine(model, federation, algorithm, thread_workers(threads));
     State<float> state = initial_state<float>(algorithm, 50);
     Aggregate<float> aggregate;
-    const auto bad = engine->run_round(state, 3, aggregate);
+    const auto bad = run_round(*engine, state, 3, aggregate);
     ASSERT_TRUE(bad);
     EXPECT_EQ(bad->node, 0U);
     EXPECT_EQ(bad->what.substr(0, 2), "w[");
@@ -109,12 +117,13 @@ TEST(Engine, TheFirstNodeThatIsNotFiniteIsNamed) {
 
 TEST(Engine, TestMetricsCoverAllBlocks) {
   const Dataset data = *make_synthetic(1000, 60, 7);
-  auto federation = make_federation<double>(kModels[0], data, *contiguous(1000, 2));
-  const auto state = train(federation, make_fl(0.05, 2), 40);
+  const auto& model = kModels[0];
+  auto federation = make_federation<double>(model, data, *contiguous(1000, 2));
+  const auto state = train(model, federation, make_fl(0.05, 2), 40);
   federation.test.emplace(data, make_targets(data, Task::kEvenOdd, TargetKind::kSigned).value());
-  const auto engine = local_engine(federation, make_fl(0.05, 2), thread_workers(3));
-  const auto metrics = engine->test(state.w());
-  const auto whole = evaluate(federation.objective, *federation.test, {0, 1000}, state.w());
+  const auto engine = make_engine(model, federation, make_fl(0.05, 2), thread_workers(3));
+  const auto metrics = engine->test(0, state.w());
+  const auto whole = evaluate(model.objective, *federation.test, {0, 1000}, state.w());
   ASSERT_TRUE(metrics);
   EXPECT_EQ(metrics->loss, whole.loss);
   EXPECT_EQ(metrics->accuracy, static_cast<double>(whole.correct) / 1000);

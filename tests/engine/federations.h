@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,23 +35,39 @@ Federation<T> make_federation(const ModelCase& model, const Dataset& data, const
   std::vector<Shard> nodes;
   for (std::size_t i = 0; i < partition.nodes(); ++i)
     nodes.push_back({partition.starts[i], partition.starts[i + 1] - partition.starts[i]});
-  return {model.objective, Samples<T>(ordered, targets, kernels), nodes, std::nullopt};
+  return {model.objective.loss, Samples<T>(ordered, targets, kernels), nodes, std::nullopt};
+}
+
+// One round of `steps` steps with the engine's only setting.
+template <class T>
+std::optional<NotFinite> run_round(Engine<T>& engine, const State<T>& state, std::uint64_t steps,
+                                   Aggregate<T>& out) {
+  Stretch<T> stretch{0, &state, true, true, &out, std::nullopt};
+  engine.run(std::span(&stretch, 1), steps);
+  return stretch.failure;
+}
+
+template <class T>
+std::unique_ptr<Engine<T>> make_engine(const ModelCase& model, const Federation<T>& federation,
+                                       const Algorithm& algorithm,
+                                       std::unique_ptr<Workers> workers = serial_workers()) {
+  return local_engine<T>(federation, {Setting{algorithm.rule, model.objective.lambda}}, std::move(workers));
 }
 
 // The state after `steps` steps; a value that is not finite fails the test.
 template <class T>
-State<T> train(const Federation<T>& federation, const Algorithm& algorithm, std::uint64_t steps,
-               std::unique_ptr<Workers> workers = serial_workers()) {
-  const auto engine = local_engine(federation, algorithm, std::move(workers));
+State<T> train(const ModelCase& model, const Federation<T>& federation, const Algorithm& algorithm,
+               std::uint64_t steps, std::unique_ptr<Workers> workers = serial_workers()) {
+  const auto engine = make_engine(model, federation, algorithm, std::move(workers));
   State<T> state = initial_state<T>(algorithm, federation.train.columns());
   Aggregate<T> aggregate;
   while (state.step < steps) {
     const std::uint64_t round = next_round_steps(algorithm, state.step, steps);
-    if (const auto bad = engine->run_round(state, round, aggregate)) ADD_FAILURE() << bad->what;
+    if (const auto bad = run_round(*engine, state, round, aggregate)) ADD_FAILURE() << bad->what;
     note_loss(state, aggregate.loss_before);
     apply(state, aggregate, round);
   }
-  note_loss(state, engine->train_loss(state.w()));
+  note_loss(state, engine->train_loss(0, state.w()));
   return state;
 }
 

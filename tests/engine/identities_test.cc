@@ -9,7 +9,9 @@ namespace mfl {
 namespace {
 
 using testing::kModels;
+using testing::make_engine;
 using testing::make_federation;
+using testing::run_round;
 using testing::train;
 
 constexpr double kEta = 0.01;
@@ -33,8 +35,8 @@ TYPED_TEST(IdentitiesOf, WithoutMomentumMflIsFl) {
   const Dataset data = *make_synthetic(900, 100, 1);
   for (const auto& model : kModels) {
     const auto federation = make_federation<TypeParam>(model, data, *iid(900, 4, 1));
-    EXPECT_EQ(weights_digest(train(federation, make_mfl(kEta, 0, 4), 50)),
-              weights_digest(train(federation, make_fl(kEta, 4), 50)))
+    EXPECT_EQ(weights_digest(train(model, federation, make_mfl(kEta, 0, 4), 50)),
+              weights_digest(train(model, federation, make_fl(kEta, 4), 50)))
         << model.name;
   }
 }
@@ -43,11 +45,12 @@ TYPED_TEST(IdentitiesOf, OneNodeIsCentralised) {
   const Dataset data = *make_synthetic(900, 100, 2);
   for (const auto& model : kModels) {
     const auto federation = make_federation<TypeParam>(model, data, *iid(900, 1, 1));
-    const auto mgd = train(federation, make_mgd(kEta, 0.7), 50);
-    const auto mfl = train(federation, make_mfl(kEta, 0.7, 4), 50);
+    const auto mgd = train(model, federation, make_mgd(kEta, 0.7), 50);
+    const auto mfl = train(model, federation, make_mfl(kEta, 0.7, 4), 50);
     EXPECT_EQ(weights_digest(mfl), weights_digest(mgd)) << model.name;
     EXPECT_EQ(mfl.vectors[1].values, mgd.vectors[1].values) << model.name;
-    EXPECT_EQ(weights_digest(train(federation, make_fl(kEta, 7), 50)), weights_digest(train(federation, make_gd(kEta), 50)))
+    EXPECT_EQ(weights_digest(train(model, federation, make_fl(kEta, 7), 50)),
+              weights_digest(train(model, federation, make_gd(kEta), 50)))
         << model.name;
   }
 }
@@ -58,7 +61,8 @@ TEST(Identities, AveragingEveryStepIsCentralised) {
     const auto one = make_federation<double>(model, data, *contiguous(900, 1));
     for (const std::size_t nodes : {2, 4, 7}) {
       const auto many = make_federation<double>(model, data, *contiguous(900, nodes));
-      EXPECT_LT(largest_relative_gap(train(many, make_mfl(kEta, 0.5, 1), 100).w(), train(one, make_mgd(kEta, 0.5), 100).w()),
+      EXPECT_LT(largest_relative_gap(train(model, many, make_mfl(kEta, 0.5, 1), 100).w(),
+                                     train(model, one, make_mgd(kEta, 0.5), 100).w()),
                 1e-12)
           << model.name << " " << nodes;
     }
@@ -73,46 +77,49 @@ TYPED_TEST(IdentitiesOf, TheSameDataOnEveryNodeIsCentralisedOnIt) {
   for (const auto& model : kModels) {
     const auto copies = make_federation<TypeParam>(model, take_rows(data, thrice), *contiguous(900, 3));
     const auto one = make_federation<TypeParam>(model, data, *contiguous(300, 1));
-    EXPECT_EQ(weights_digest(train(copies, make_mfl(kEta, 0.5, 4), 50)), weights_digest(train(one, make_mgd(kEta, 0.5), 50)))
+    EXPECT_EQ(weights_digest(train(model, copies, make_mfl(kEta, 0.5, 4), 50)),
+              weights_digest(train(model, one, make_mgd(kEta, 0.5), 50)))
         << model.name;
   }
 }
 
 TEST(Rounds, TheLastOneIsShortWhenTauDoesNotDivide) {
-  const auto federation = make_federation<double>(kModels[0], *make_synthetic(100, 50, 5), *contiguous(100, 3));
-  const auto state = train(federation, make_mfl(kEta, 0.5, 4), 10);
+  const auto& model = kModels[0];
+  const auto federation = make_federation<double>(model, *make_synthetic(100, 50, 5), *contiguous(100, 3));
+  const auto state = train(model, federation, make_mfl(kEta, 0.5, 4), 10);
   EXPECT_EQ(state.step, 10U);
   EXPECT_EQ(state.round, 3U);
   // A round of two steps, taken on its own, ends where the short round does.
-  auto by_hand = train(federation, make_mfl(kEta, 0.5, 4), 8);
-  const auto engine = local_engine(federation, make_mfl(kEta, 0.5, 4), serial_workers());
+  auto by_hand = train(model, federation, make_mfl(kEta, 0.5, 4), 8);
+  const auto engine = make_engine(model, federation, make_mfl(kEta, 0.5, 4), serial_workers());
   Aggregate<double> aggregate;
-  ASSERT_FALSE(engine->run_round(by_hand, 2, aggregate));
+  ASSERT_FALSE(run_round(*engine, by_hand, 2, aggregate));
   apply(by_hand, aggregate, 2);
   EXPECT_EQ(state_digest(by_hand), state_digest(state));
 }
 
 TEST(Best, IsTheLowestAggregatedModelAndItsStep) {
-  const auto federation = make_federation<double>(kModels[1], *make_synthetic(200, 60, 6), *contiguous(200, 2));
+  const auto& model = kModels[1];
+  const auto federation = make_federation<double>(model, *make_synthetic(200, 60, 6), *contiguous(200, 2));
   const Algorithm wild = make_mfl(0.9, 0.9, 3);  // overshoots, so the best is not the last
-  const auto engine = local_engine(federation, wild, serial_workers());
+  const auto engine = make_engine(model, federation, wild, serial_workers());
   State<double> state = initial_state<double>(wild, 60);
   Aggregate<double> aggregate;
   double lowest = std::numeric_limits<double>::infinity();
   std::uint64_t at = 0;
   for (int round = 0; round < 12; ++round) {
-    ASSERT_FALSE(engine->run_round(state, 3, aggregate));
+    ASSERT_FALSE(run_round(*engine, state, 3, aggregate));
     note_loss(state, aggregate.loss_before);
     apply(state, aggregate, 3);
-    if (const double loss = engine->train_loss(state.w()); loss < lowest) {
+    if (const double loss = engine->train_loss(0, state.w()); loss < lowest) {
       lowest = loss;
       at = state.step;
     }
   }
-  note_loss(state, engine->train_loss(state.w()));
+  note_loss(state, engine->train_loss(0, state.w()));
   EXPECT_EQ(state.best.step, at);
   EXPECT_EQ(state.best.train_loss, lowest);
-  EXPECT_EQ(engine->train_loss(state.best.w), lowest);
+  EXPECT_EQ(engine->train_loss(0, state.best.w), lowest);
   EXPECT_LT(at, 36U);
 }
 

@@ -39,14 +39,23 @@ Vector<double> some_weights(std::size_t n) {
   return w;
 }
 
+// One model in one pass.
+double loss_and_gradient_of_one(const Objective& objective, const Samples<double>& samples, Shard shard,
+                                const Vector<double>& w, Vector<double>& gradient) {
+  BlockMemory<double> memory(w.size(), 1, 1);
+  Item<double> item{w.data(), gradient.data(), objective.lambda};
+  loss_and_gradient(objective.loss, samples, shard, std::span(&item, 1), memory);
+  return item.loss;
+}
+
 TEST(Objective, GradientIsTheSlopeOfTheLoss) {
   constexpr std::size_t kRows = 600, kColumns = 9;
   for (const Loss loss : kLosses) {
     const auto samples = small_samples(loss, kRows, kColumns);
     const Objective objective{loss, 0.3};
     const Shard shard = {7, 550};  // spans blocks and does not start at one
-    Vector<double> w = some_weights(kColumns), gradient(kColumns), block(kColumns);
-    loss_and_gradient(objective, samples, shard, w, gradient, block);
+    Vector<double> w = some_weights(kColumns), gradient(kColumns);
+    loss_and_gradient_of_one(objective, samples, shard, w, gradient);
     for (std::size_t j = 0; j < kColumns; ++j) {
       const double h = 1e-6, at = w[j];
       w[j] = at + h;
@@ -63,10 +72,40 @@ TEST(Objective, EvaluationGivesTheBitsOfTheGradientPass) {
   for (const Loss loss : kLosses) {
     const auto samples = small_samples(loss, 700, 50);
     const Vector<double> w = some_weights(50);
-    Vector<double> gradient(50), block(50);
+    Vector<double> gradient(50);
     for (const Shard shard : {Shard{0, 700}, Shard{3, 256}, Shard{3, 257}, Shard{699, 1}})
-      EXPECT_EQ(loss_and_gradient({loss, 0.1}, samples, shard, w, gradient, block),
+      EXPECT_EQ(loss_and_gradient_of_one({loss, 0.1}, samples, shard, w, gradient),
                 evaluate({loss, 0.1}, samples, shard, w).loss);
+  }
+}
+
+// What a model gets from a pass depends neither on the models beside it nor on where the row blocks ran.
+TEST(Objective, CompanyAndWavesChangeNothing) {
+  constexpr std::size_t kColumns = 90, kModels = 7;
+  for (const Loss loss : kLosses) {
+    const auto samples = small_samples(loss, 1500, kColumns);
+    const Shard shard = {5, 1490};
+    std::vector<Vector<double>> w, gradients(kModels, Vector<double>(kColumns));
+    std::vector<Item<double>> items;
+    for (std::size_t m = 0; m < kModels; ++m) {
+      w.push_back(some_weights(kColumns));
+      for (double& x : w.back()) x *= 0.1 * static_cast<double>(m + 1);
+    }
+    for (std::size_t m = 0; m < kModels; ++m)
+      items.push_back({w[m].data(), gradients[m].data(), 0.1 * static_cast<double>(m)});
+    const ForEach backwards = [](std::size_t n, const std::function<void(std::size_t)>& work) {
+      for (std::size_t i = n; i-- > 0;) work(i);
+    };
+    for (const std::size_t wave : {1, 2, 4, 100}) {
+      BlockMemory<double> memory(kColumns, kModels, wave);
+      loss_and_gradient(loss, samples, shard, std::span(items), memory, &backwards);
+      for (std::size_t m = 0; m < kModels; ++m) {
+        Vector<double> alone(kColumns);
+        EXPECT_EQ(items[m].loss,
+                  loss_and_gradient_of_one({loss, items[m].lambda}, samples, shard, w[m], alone));
+        EXPECT_EQ(gradients[m], alone) << static_cast<int>(loss) << " model " << m << " wave " << wave;
+      }
+    }
   }
 }
 
@@ -97,10 +136,12 @@ TEST(Objective, LogisticDoesNotOverflow) {
   data.columns = 1;
   data.features = DenseRows<double>{{1}};
   const Samples<double> samples(data, std::vector<double>{0});
-  Vector<double> gradient(1), block(1);
-  EXPECT_EQ(loss_and_gradient({Loss::kLogistic, 0}, samples, {0, 1}, Vector<double>{2000}, gradient, block), 2000);
+  Vector<double> gradient(1);
+  EXPECT_EQ(loss_and_gradient_of_one({Loss::kLogistic, 0}, samples, {0, 1}, Vector<double>{2000}, gradient),
+            2000);
   EXPECT_EQ(gradient[0], 1);
-  EXPECT_EQ(loss_and_gradient({Loss::kLogistic, 0}, samples, {0, 1}, Vector<double>{-2000}, gradient, block), 0);
+  EXPECT_EQ(loss_and_gradient_of_one({Loss::kLogistic, 0}, samples, {0, 1}, Vector<double>{-2000}, gradient),
+            0);
   EXPECT_EQ(gradient[0], 0);
 }
 

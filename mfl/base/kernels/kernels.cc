@@ -12,114 +12,65 @@
 #define HWY_TARGET_INCLUDE "mfl/base/kernels/kernels.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-
+#include "mfl/base/kernels/dense-inl.h"
+#include "mfl/base/kernels/hinge_bytes-inl.h"
 #include "mfl/base/kernels/losses-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mfl::HWY_NAMESPACE {
 namespace {
 
-// Rows worked on at once: independent sums hide the latency of the multiply-add. Does not change any bit.
-constexpr std::size_t kTile = 8;
-
-template <std::size_t kCount, class T, class X>
-HWY_INLINE void dense_margins(const X* x, std::size_t columns, T scale, const T* w, double* z) {
-  Lanes<T> sums[kCount];
-  for (auto& sum : sums) sum = Lanes<T>::all(0);
-  for_lanes<T>(
-      columns,
-      [&](std::size_t j) HWY_ATTR {
-        const auto weights = Lanes<T>::load(w + j);
-        for (std::size_t r = 0; r < kCount; ++r)
-          sums[r].accumulate(Lanes<T>::load(x + r * columns + j), weights);
-      },
-      [&](std::size_t j, std::size_t n) HWY_ATTR {
-        const auto weights = Lanes<T>::load_first(w + j, n);
-        for (std::size_t r = 0; r < kCount; ++r)
-          sums[r].accumulate(Lanes<T>::load_first(x + r * columns + j, n), weights);
-      });
-  for (std::size_t r = 0; r < kCount; ++r) z[r] = static_cast<double>(scale * tree(sums[r]));
-}
-
-template <class T, class X>
-HWY_INLINE void dense_tile_margins(const X* x, std::size_t count, std::size_t columns, T scale, const T* w,
-                                   double* z) {
-  if (count == kTile) return dense_margins<kTile>(x, columns, scale, w, z);
-  for (std::size_t r = 0; r < count; ++r) dense_margins<1>(x + r * columns, columns, scale, w, z + r);
-}
-
-template <class T, class X>
-HWY_INLINE void dense_tile_gradient(const X* x, std::size_t count, std::size_t columns, const T* c, T* g) {
-  const X* rows[kTile];
-  Lanes<T> factors[kTile];
-  std::size_t active = 0;
-  for (std::size_t r = 0; r < count; ++r) {
-    if (c[r] == 0) continue;
-    rows[active] = x + r * columns;
-    factors[active++] = Lanes<T>::all(c[r]);
-  }
-  if (active == 0) return;
-  for_lanes<T>(
-      columns,
-      [&](std::size_t j) HWY_ATTR {
-        auto sum = Lanes<T>::load(g + j);
-        for (std::size_t r = 0; r < active; ++r) sum.accumulate(factors[r], Lanes<T>::load(rows[r] + j));
-        sum.store(g + j);
-      },
-      [&](std::size_t j, std::size_t n) HWY_ATTR {
-        auto sum = Lanes<T>::load_first(g + j, n);
-        for (std::size_t r = 0; r < active; ++r)
-          sum.accumulate(factors[r], Lanes<T>::load_first(rows[r] + j, n));
-        sum.store_first(g + j, n);
-      });
+// Where number j of a setting stands in packed weights.
+HWY_INLINE std::size_t packed_place(std::size_t j, std::size_t settings, std::size_t setting) {
+  return settings == 1 ? j : (j / kChunk * settings + setting) * kChunk + j % kChunk;
 }
 
 template <class T>
-HWY_INLINE T sparse_margin(const T* values, const std::uint32_t* positions, std::size_t n, const T* w) {
+HWY_INLINE T sparse_margin(const T* values, const std::uint32_t* positions, std::size_t n, const T* w,
+                           std::size_t settings, std::size_t setting) {
   HWY_ALIGN T sums[kLanes<T>] = {};
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint32_t j = positions[i];
     T& sum = sums[j % kLanes<T>];
-    sum = fused_scalar(values[i], w[j], sum);
+    sum = fused_scalar(values[i], w[packed_place(j, settings, setting)], sum);
   }
   return tree(Lanes<T>::load(sums));
 }
 
+// Up to kTile rows of a sparse block.
 template <class T>
-HWY_INLINE void tile_margins(const RowBlock<T>& block, std::size_t first, std::size_t count, const T* w,
-                             double* z) {
-  const std::size_t at = first * block.columns;
-  switch (block.kind) {
-    case RowKind::kBytes:
-      return dense_tile_margins(block.bytes + at, count, block.columns, block.scale, w, z);
-    case RowKind::kDense:
-      return dense_tile_margins(block.values + at, count, block.columns, block.scale, w, z);
-    case RowKind::kSparse:
-      for (std::size_t r = 0; r < count; ++r) {
-        const std::uint64_t begin = block.starts[first + r], end = block.starts[first + r + 1];
-        z[r] = static_cast<double>(
-            block.scale * sparse_margin(block.values + begin, block.positions + begin, end - begin, w));
-      }
-  }
+struct SparseTile {
+  const RowBlock<T>& block;
+  std::size_t first, count;
+
+  std::uint64_t begin(std::size_t r) const { return block.starts[first + r]; }
+  std::uint64_t end(std::size_t r) const { return block.starts[first + r + 1]; }
+};
+
+template <class T>
+HWY_INLINE void sparse_tile_margins(const SparseTile<T>& tile, std::size_t settings, const T* w, double* z) {
+  for (std::size_t s = 0; s < settings; ++s)
+    for (std::size_t r = 0; r < tile.count; ++r)
+      z[s * kTile + r] =
+          static_cast<double>(tile.block.scale * sparse_margin(tile.block.values + tile.begin(r),
+                                                               tile.block.positions + tile.begin(r),
+                                                               tile.end(r) - tile.begin(r), w, settings, s));
 }
 
 template <class T>
-HWY_INLINE void tile_gradient(const RowBlock<T>& block, std::size_t first, std::size_t count, const T* c, T* g) {
-  const std::size_t at = first * block.columns;
-  switch (block.kind) {
-    case RowKind::kBytes: return dense_tile_gradient(block.bytes + at, count, block.columns, c, g);
-    case RowKind::kDense: return dense_tile_gradient(block.values + at, count, block.columns, c, g);
-    case RowKind::kSparse:
-      for (std::size_t r = 0; r < count; ++r) {
-        if (c[r] == 0) continue;
-        for (std::uint64_t i = block.starts[first + r]; i < block.starts[first + r + 1]; ++i) {
-          T& sum = g[block.positions[i]];
-          sum = fused_scalar(c[r], block.values[i], sum);
-        }
+HWY_INLINE void sparse_tile_gradient(const SparseTile<T>& tile, std::size_t settings, const T* c,
+                                     T* const* g) {
+  for (std::size_t s = 0; s < settings; ++s)
+    for (std::size_t r = 0; r < tile.count; ++r) {
+      if (c[s * kTile + r] == 0) continue;
+      for (std::uint64_t i = tile.begin(r); i < tile.end(r); ++i) {
+        T& sum = g[s][tile.block.positions[i]];
+        sum = fused_scalar(c[s * kTile + r], tile.block.values[i], sum);
       }
-  }
+    }
 }
 
+// Losses of n <= kTile samples, added up.
 template <class T>
 HWY_INLINE double tile_losses(Loss loss, std::size_t n, const double* z, const T* y, T* coefficients) {
   double margin[kTile] = {}, target[kTile] = {}, value[kTile], derivative[kTile];
@@ -136,10 +87,110 @@ HWY_INLINE double tile_losses(Loss loss, std::size_t n, const double* z, const T
   return sum;
 }
 
+template <class T, class X>
+DenseTile<X> dense_tile(const RowBlock<T>& block, const X* rows, std::size_t first) {
+  return DenseTile<X>{rows, block.rows, block.columns, block.chunks}.part(
+      first, std::min(kTile, block.rows - first));
+}
+
+// Asks for the rows of a tile while the one before it is worked on.
+template <class T, class X>
+HWY_INLINE void prefetch_tile(const RowBlock<T>& block, const X* rows, std::size_t first) {
+  const auto* line = reinterpret_cast<const char*>(rows + first * block.columns);
+  const auto* end = reinterpret_cast<const char*>(rows + std::min(first + kTile, block.rows) * block.columns);
+  for (; line < end; line += 64) __builtin_prefetch(line, 0, 2);
+}
+
+// The loop over the tiles of a block. `margins_of(first, z)` and `add_gradient(first, c)` know the form of the rows.
+template <class T, class MarginsOf, class AddGradient>
+HWY_INLINE void block_pass(const RowBlock<T>& block, Loss loss, const T* y, std::size_t settings,
+                           double* loss_sums, MarginsOf margins_of, AddGradient add_gradient) {
+  for (std::size_t s = 0; s < settings; ++s) loss_sums[s] = 0;
+  for (std::size_t first = 0; first < block.rows; first += kTile) {
+    const std::size_t count = std::min(kTile, block.rows - first);
+    double z[kMaxBatch * kTile];
+    T c[kMaxBatch * kTile];
+    margins_of(first, z);
+    for (std::size_t s = 0; s < settings; ++s)
+      loss_sums[s] += tile_losses(loss, count, z + s * kTile, y + first, c + s * kTile);
+    add_gradient(first, c);
+  }
+}
+
+template <class T>
+bool are_signs(const T* y, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i)
+    if (y[i] * y[i] != 1) return false;
+  return true;
+}
+
+template <class T, class X>
+HWY_INLINE void dense_pass(const RowBlock<T>& block, const X* rows, Loss loss, const T* y,
+                           std::size_t settings, const T* w, T* const* g, double* loss_sums) {
+  const auto margins_of = [&](std::size_t first, double* z) HWY_ATTR {
+    prefetch_tile(block, rows, first + kTile);
+    dense_tile_margins(dense_tile(block, rows, first), block.scale, settings, w, z);
+  };
+  if constexpr (sizeof(X) == 1) {
+    using Integers = HingeBytesGradient<T>;
+    if (loss == Loss::kHinge && Integers::fits(block.columns, settings) && are_signs(y, block.rows)) {
+      Integers sums(block.columns, settings);
+      block_pass(block, loss, y, settings, loss_sums, margins_of,
+                 [&](std::size_t first, const T* c)
+                     HWY_ATTR { sums.add(dense_tile(block, rows, first), c, g); });
+      sums.flush(g);
+      return;
+    }
+  }
+  block_pass(block, loss, y, settings, loss_sums, margins_of, [&](std::size_t first, const T* c) HWY_ATTR {
+    dense_tile_gradient(dense_tile(block, rows, first), settings, c, g);
+  });
+}
+
+template <class T>
+void loss_and_gradient(const RowBlock<T>& block, Loss loss, const T* y, std::size_t settings, const T* w,
+                       T* const* g, double* loss_sums) {
+  switch (block.kind) {
+    case RowKind::kBytes: return dense_pass(block, block.bytes, loss, y, settings, w, g, loss_sums);
+    case RowKind::kDense: return dense_pass(block, block.values, loss, y, settings, w, g, loss_sums);
+    case RowKind::kSparse: {
+      const auto tile = [&](std::size_t first) {
+        return SparseTile<T>{block, first, std::min(kTile, block.rows - first)};
+      };
+      block_pass(
+          block, loss, y, settings, loss_sums,
+          [&](std::size_t first, double* z) HWY_ATTR { sparse_tile_margins(tile(first), settings, w, z); },
+          [&](std::size_t first, const T* c) HWY_ATTR { sparse_tile_gradient(tile(first), settings, c, g); });
+    }
+  }
+}
+
+template <class T>
+void pack(std::size_t columns, std::size_t settings, const T* const* w, T* packed) {
+  for (std::size_t first = 0; first < columns; first += kChunk) {
+    const std::size_t count = std::min(kChunk, columns - first);
+    for (std::size_t s = 0; s < settings; ++s, packed += kChunk) {
+      std::copy_n(w[s] + first, count, packed);
+      std::fill(packed + count, packed + kChunk, T{0});
+    }
+  }
+}
+
 template <class T>
 void margins(const RowBlock<T>& block, const T* w, double* z) {
-  for (std::size_t r = 0; r < block.rows; r += kTile)
-    tile_margins(block, r, std::min(kTile, block.rows - r), w, z + r);
+  for (std::size_t first = 0; first < block.rows; first += kTile) switch (block.kind) {
+      case RowKind::kBytes: {
+        dense_tile_margins(dense_tile(block, block.bytes, first), block.scale, 1, w, z + first);
+        break;
+      }
+      case RowKind::kDense: {
+        dense_tile_margins(dense_tile(block, block.values, first), block.scale, 1, w, z + first);
+        break;
+      }
+      case RowKind::kSparse:
+        sparse_tile_margins(SparseTile<T>{block, first, std::min(kTile, block.rows - first)}, 1, w,
+                            z + first);
+    }
 }
 
 template <class T>
@@ -148,20 +199,6 @@ double losses(Loss loss, std::size_t n, const double* z, const T* y, T* coeffici
   for (std::size_t i = 0; i < n; i += kTile)
     sum += tile_losses(loss, std::min(kTile, n - i), z + i, y + i,
                        coefficients == nullptr ? nullptr : coefficients + i);
-  return sum;
-}
-
-template <class T>
-double loss_and_gradient(const RowBlock<T>& block, Loss loss, const T* y, const T* w, T* g) {
-  double sum = 0;
-  for (std::size_t r = 0; r < block.rows; r += kTile) {
-    const std::size_t count = std::min(kTile, block.rows - r);
-    double z[kTile];
-    T c[kTile];
-    tile_margins(block, r, count, w, z);
-    sum += tile_losses(loss, count, z, y + r, c);
-    tile_gradient(block, r, count, c, g);
-  }
   return sum;
 }
 
@@ -200,8 +237,8 @@ double squared_norm(std::size_t n, const T* x) {
 
 template <class T>
 Kernels<T> kernels() {
-  return {margins<T>,         losses<T>,       loss_and_gradient<T>, add<T>,
-          finish_gradient<T>, descent_step<T>, momentum_step<T>,     squared_norm<T>};
+  return {margins<T>,         losses<T>,       pack<T>,          loss_and_gradient<T>, add<T>,
+          finish_gradient<T>, descent_step<T>, momentum_step<T>, squared_norm<T>};
 }
 
 }  // namespace
@@ -239,7 +276,8 @@ std::span<const KernelSet> kernel_sets() {
 
 const KernelSet* find_kernel_set(std::string_view name) {
   const auto sets = kernel_sets();
-  const auto found = std::find_if(sets.begin(), sets.end(), [&](const KernelSet& s) { return s.name == name; });
+  const auto found =
+      std::find_if(sets.begin(), sets.end(), [&](const KernelSet& s) { return s.name == name; });
   return found == sets.end() ? nullptr : &*found;
 }
 

@@ -30,6 +30,18 @@ enum class Loss {
 
 enum class RowKind { kBytes, kDense, kSparse };
 
+// Columns are looked at in chunks: a chunk of a row that is zero throughout can be passed over.
+inline constexpr std::size_t kChunk = 16;
+// Words of 64 chunks that cover the whole chunks of a row; a rest of fewer than kChunk columns has no bit.
+constexpr std::size_t chunk_words(std::size_t columns) { return (columns / kChunk + 63) / 64; }
+
+// Settings that one pass over the rows serves at most.
+inline constexpr std::size_t kMaxBatch = 32;
+// Packed weights are chunk-major: kChunk numbers of each setting, then the next chunk, the last one filled with zeros.
+constexpr std::size_t packed_size(std::size_t columns, std::size_t settings) {
+  return (columns + kChunk - 1) / kChunk * kChunk * settings;
+}
+
 // Consecutive rows of a data set, in the form kernels read. A value is scale * stored number.
 template <class T>
 struct RowBlock {
@@ -37,8 +49,11 @@ struct RowBlock {
   std::size_t rows = 0;
   std::size_t columns = 0;
   T scale = 1;
-  const std::uint8_t* bytes = nullptr;       // kBytes: rows x columns
-  const T* values = nullptr;                 // kDense: rows x columns; kSparse: entries, indexed by starts
+  const std::uint8_t* bytes = nullptr;  // kBytes: rows x columns
+  const T* values = nullptr;            // kDense: rows x columns; kSparse: entries, indexed by starts
+  const std::uint64_t* chunks =
+      nullptr;  // rows x chunk_words(columns): a bit for each chunk that is not all zero;
+                // null when not known. Not for kSparse
   const std::uint64_t* starts = nullptr;     // kSparse: rows + 1 positions
   const std::uint32_t* positions = nullptr;  // kSparse: the column of each entry, ascending in a row
 };
@@ -49,8 +64,13 @@ struct Kernels {
   void (*margins)(const RowBlock<T>& block, const T* w, double* z);
   // Sum of the losses of n samples; coefficients[i] = d loss / d z unless null.
   double (*losses)(Loss loss, std::size_t n, const double* z, const T* y, T* coefficients);
-  // Sum of the losses of the block; adds sum_r c_r * (stored row r) to g. The scale is left to the caller.
-  double (*loss_and_gradient)(const RowBlock<T>& block, Loss loss, const T* y, const T* w, T* g);
+  // Brings several weight vectors into the order in which a pass reads them: packed_size(columns, settings) numbers.
+  void (*pack)(std::size_t columns, std::size_t settings, const T* const* w, T* packed);
+  // One pass over the block for `settings` <= kMaxBatch weight vectors, packed, or the vector itself when it is one:
+  // writes the sum of the losses of each, and adds sum_r c_r * (stored row r) to its g. The scale is left to the caller.
+  // What a setting gets does not depend on the others.
+  void (*loss_and_gradient)(const RowBlock<T>& block, Loss loss, const T* y, std::size_t settings, const T* w,
+                            T* const* g, double* loss_sums);
   // total += part
   void (*add)(std::size_t n, const T* part, T* total);
   // g = fma(lambda, w, factor * g)

@@ -14,6 +14,15 @@
 
 #include "hwy/highway.h"
 
+// Before a loop of constant count over vectors: they stay in registers only when it is unrolled.
+#ifndef MFL_UNROLL
+#if HWY_COMPILER_CLANG
+#define MFL_UNROLL _Pragma("unroll")
+#else
+#define MFL_UNROLL _Pragma("GCC unroll 16")
+#endif
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace mfl::HWY_NAMESPACE {
 
@@ -62,20 +71,25 @@ struct Lanes {
 
   static HWY_INLINE Lanes all(T x) {
     Lanes out;
+    MFL_UNROLL
     for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::Set(D(), x);
     return out;
   }
   static HWY_INLINE Lanes load(const T* from) {
     Lanes out;
+    MFL_UNROLL
     for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::LoadU(D(), from + p * kStep);
     return out;
   }
-  static HWY_INLINE Lanes load(const std::uint8_t* from) {
+  // Small integers (8 or 16 bits), converted.
+  template <class X>
+  static HWY_INLINE Lanes load(const X* from) {
     Lanes out;
-    const hn::Rebind<std::uint8_t, D> bytes;
+    const hn::Rebind<X, D> narrow;
     const hn::Rebind<std::int32_t, D> words;
+    MFL_UNROLL
     for (std::size_t p = 0; p < kParts; ++p) {
-      const auto word = hn::PromoteTo(words, hn::LoadU(bytes, from + p * kStep));
+      const auto word = hn::PromoteTo(words, hn::LoadU(narrow, from + p * kStep));
       if constexpr (sizeof(T) == sizeof(float)) {
         out.part[p] = hn::ConvertTo(D(), word);
       } else {
@@ -92,6 +106,7 @@ struct Lanes {
     return load(padded);
   }
   HWY_INLINE void store(T* to) const {
+    MFL_UNROLL
     for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(part[p], D(), to + p * kStep);
   }
   HWY_INLINE void store_first(T* to, std::size_t n) const {
@@ -101,6 +116,7 @@ struct Lanes {
   }
   // *this = a * b + *this
   HWY_INLINE void accumulate(const Lanes& a, const Lanes& b) {
+    MFL_UNROLL
     for (std::size_t p = 0; p < kParts; ++p) part[p] = fused(a.part[p], b.part[p], part[p]);
   }
 };
@@ -119,17 +135,10 @@ HWY_INLINE hn::TFromD<D> tree_of_vector(hn::Vec<D> v) {
 
 template <class T>
 HWY_INLINE T tree(Lanes<T> lanes) {
-  for (std::size_t n = Lanes<T>::kParts / 2; n > 0; n /= 2)
-    for (std::size_t p = 0; p < n; ++p) lanes.part[p] = hn::Add(lanes.part[p], lanes.part[p + n]);
+  MFL_UNROLL
+  for (std::size_t n = Lanes<T>::kParts / 2; n > 0; n /= 2) MFL_UNROLL
+  for (std::size_t p = 0; p < n; ++p) lanes.part[p] = hn::Add(lanes.part[p], lanes.part[p + n]);
   return tree_of_vector<Tag<T>>(lanes.part[0]);
-}
-
-// Calls body(first, count) for whole groups of lanes, then for what is left over.
-template <class T, class Whole, class Rest>
-HWY_INLINE void for_lanes(std::size_t n, Whole whole, Rest rest) {
-  std::size_t j = 0;
-  for (; j + kLanes<T> <= n; j += kLanes<T>) whole(j);
-  if (j < n) rest(j, n - j);
 }
 
 }  // namespace mfl::HWY_NAMESPACE

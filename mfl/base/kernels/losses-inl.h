@@ -97,11 +97,14 @@ HWY_INLINE void apply_8(F f, const double* z, const double* y, double* loss, dou
 
 HWY_INLINE void losses_8(Loss loss, const double* z, const double* y, double* value, double* derivative) {
   switch (loss) {
-    case Loss::kHinge: return apply_8([](auto a, auto b) HWY_ATTR { return hinge(a, b); }, z, y, value, derivative);
+    case Loss::kHinge:
+      return apply_8([](auto a, auto b) HWY_ATTR { return hinge(a, b); }, z, y, value, derivative);
     case Loss::kSquaredHinge:
       return apply_8([](auto a, auto b) HWY_ATTR { return squared_hinge(a, b); }, z, y, value, derivative);
-    case Loss::kSquared: return apply_8([](auto a, auto b) HWY_ATTR { return squared(a, b); }, z, y, value, derivative);
-    case Loss::kLogistic: return apply_8([](auto a, auto b) HWY_ATTR { return logistic(a, b); }, z, y, value, derivative);
+    case Loss::kSquared:
+      return apply_8([](auto a, auto b) HWY_ATTR { return squared(a, b); }, z, y, value, derivative);
+    case Loss::kLogistic:
+      return apply_8([](auto a, auto b) HWY_ATTR { return logistic(a, b); }, z, y, value, derivative);
   }
 }
 

@@ -1,0 +1,1 @@
+"""The parts of bench/driver.py; standard library only."""

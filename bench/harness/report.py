@@ -1,0 +1,177 @@
+"""RESULTS.md and its plots, from what was measured; a part that was not measured says so."""
+
+from . import plots, spread, targets
+from .race import TAU
+
+NOT_MEASURED = "Not measured.\n"
+
+
+def table(header, rows):
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def seconds(value):
+    return f"{value:.4f}" if value < 0.1 else f"{value:.3f}"
+
+
+def times(value):
+    return f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
+
+
+def spread_cells(found, show):
+    return [show(found.median), f"{show(found.least)}..{show(found.most)}", show(found.deviation)]
+
+
+def machine_part(machine, contenders):
+    rows = list(machine.items())
+    rows += [("peer", version) for version in sorted({c.version for c in contenders if c.version})]
+    return table(["what", "found"], rows)
+
+
+def target_part(judged, why):
+    rows = []
+    for target in judged:
+        limit = f"{'at most' if target.at_most else 'at least'} {target.limit:g}"
+        value = "-" if target.value is None else f"{target.value:.2f}"
+        rows.append([target.text, limit, value, target.verdict])
+    missed = [f"- {t.text}: {why.get(t.key, 'no reason is written down yet.')}" for t in judged if "missed" in t.verdict]
+    text = table(["figure", "wanted", "median", "verdict"], rows)
+    return text + ("\nWhy figures are missed:\n\n" + "\n".join(missed) + "\n" if missed else "")
+
+
+def race_part(race, repeats, steps):
+    if race is None or not race.everyone:
+        return NOT_MEASURED
+    rows, compared = [], []
+    for contender in race.everyone:
+        own = race.by_key.get(contender.against)
+        ratio = "-" if own is None else "{} ({}..{})".format(*(times(v) for v in ratio_values(race, contender)))
+        rows.append([contender.title, contender.form or "-", *spread_cells(spread.spread_of(contender.seconds), seconds),
+                     ratio, f"{max(contender.peaks) / 1024:.0f}"])
+        compared.append([contender.title, f"{contender.losses[0]:.12f}", loss_distance(race, contender)])
+    return (f"MFL, hinge SVM, MNIST, 5,000 x 784, 4 nodes (contiguous), eta 0.002, gamma 0.5, lambda 0.3, tau 4, T = {steps}, "
+            f"unless the row says otherwise; {repeats} repeat{'s' if repeats != 1 else ''}, one contender after the other. "
+            "Seconds are the training loop alone. mfl's include its evaluations of F before the first and after the last "
+            "step, the run store, and no warm-up; a peer's begin after a warm-up and include no evaluation. The ratio is the "
+            "median of the ratios of each repeat, with the least and the greatest. Peak memory is the largest process's; "
+            "Flower's has workers beside it.\n\n"
+            + table(["contender", "form", "median s", "range", "MAD", "times mfl's", "peak MiB"], rows)
+            + "\nLosses, compared before anything was timed (relative distance at most 1e-6; a solver of the same problem may "
+            "end lower):\n\n" + table(["contender", "final loss", "relative distance to mfl's"], compared)
+            + "\n" + peer_notes(race) + choices_text(race))
+
+
+def ratio_values(race, contender):
+    ratio = race.ratio(contender)
+    return ratio.median, ratio.least, ratio.most
+
+
+def loss_distance(race, contender):
+    own = race.by_key.get(contender.against)
+    if own is None:
+        return "-"
+    worst = max(((loss - own.losses[0]) / own.losses[0] for loss in contender.losses), key=abs)
+    return f"{worst:+.1e}"
+
+
+def peer_notes(race):
+    notes = []
+    flower = race.by_key.get("flower-f32")
+    if flower:
+        own = race.by_key[flower.against]
+        rounds = flower.steps // TAU
+        notes.append("Flower takes {:.1f} ms a round, mfl {:.3f} ms. Flower's engine looks for messages every 0.1 s, a floor under "
+                     "its rounds whatever the clients compute: the ratio holds for models as small as this one."
+                     .format(*(1e3 * spread.spread_of(c.seconds).median / rounds for c in (flower, own))))
+    if any(not contender.same_trajectory for contender in race.everyone):
+        notes.append("scikit-learn minimises the same F with another method (coordinate descent in the dual, L-BFGS) and all "
+                     "samples in one place: its row is the time to reach the loss of mfl's last step, not of the same steps. A "
+                     "ratio below 1 says that a solver with the data in one place is faster than T steps of gradient descent.")
+    return "".join(note + "\n\n" for note in notes)
+
+
+def choices_text(race):
+    rows = []
+    for contender in race.everyone:
+        if len(contender.trials) > 1:
+            for variant, taken in sorted(contender.trials, key=lambda trial: trial[1]):
+                mark = "yes" if variant == contender.chosen else ""
+                rows.append([contender.title, variant["form"], variant["threads"], seconds(taken), mark])
+    if not rows:
+        return ""
+    return ("Each peer was tried in each form, several times in turn; the form with the best time ran the race:\n\n"
+            + table(["peer", "form", "BLAS threads", "best s", "chosen"], rows))
+
+
+def sweep_part(outcomes):
+    if not outcomes:
+        return NOT_MEASURED
+    rows = [[o.title, o.steps, seconds(o.single.median), seconds(o.sweep.median), times(o.ratio.median),
+             f"{times(o.ratio.least)}..{times(o.ratio.most)}", f"{o.limit:g}", o.clock, o.same_digest] for o in outcomes]
+    return table(["data", "T", "one run s", "16 gammas s", "ratio", "range", "at most", "clock", "digest as alone"], rows)
+
+
+def roofline_part(data):
+    if data is None:
+        return NOT_MEASURED
+    limits = table(["limit", "measured"], [[name, f"{value:.1f}"] for name, value in data["limits"].items()])
+    rows = []
+    for kernel in data["kernels"]:
+        share = kernel.get("share")
+        rows.append([kernel["name"], f"{kernel['seconds'] * 1e6:.2f}", f"{kernel['flops'] / kernel['seconds'] / 1e9:.1f}",
+                     f"{kernel['bytes'] / kernel['seconds'] / 1e9:.1f}", kernel["bound"],
+                     "-" if share is None else f"{100 * share:.0f} %"])
+    return limits + "\n" + table(["kernel", "us", "GFLOP/s", "GB/s", "bound by", "share"], rows)
+
+
+def curve_part(curve, plot_folder):
+    rows = [[f"{p.x:,}", *spread_cells(p.milliseconds, times_ms), f"{p.peak_mib:.1f}"] for p in curve.points]
+    text = f"### {curve.title}\n\n{curve.setting}.\n\n"
+    text += table([curve.label, "ms a step", "range", "MAD", "peak MiB"], rows)
+    reference = None
+    if curve.linear:
+        line = curve.line()
+        text += (f"\nStraight line through them: {line.offset:.4g} ms + {line.slope * 1000:.4g} ms a thousand {curve.label}; "
+                 f"the farthest point is {100 * line.worst:.1f} % off it (dashed in the plot).\n")
+
+        def reference(x):
+            return line.offset + line.slope * x
+    elif len({p.digest for p in curve.points}) == 1:
+        text += "\nAll of them end with the same digest.\n"
+    else:
+        text += "\nTHE DIGESTS DIFFER.\n"
+    drawn = [(p.x, p.milliseconds.median, p.milliseconds.least, p.milliseconds.most) for p in curve.points]
+    plot = plots.line_plot(f"Cost against {curve.title.lower()}", curve.label, "ms a step", drawn, reference)
+    (plot_folder / f"{curve.key}.svg").write_text(plot)
+    return text + f"\n![{curve.title}](plots/{curve.key}.svg)\n"
+
+
+def times_ms(value):
+    return f"{value:.3f}"
+
+
+def scaling_part(curves, plot_folder):
+    if not curves:
+        return NOT_MEASURED
+    plot_folder.mkdir(parents=True, exist_ok=True)
+    intro = ("`mfl run` of MFL on the hinge SVM; wall seconds over steps, evaluations before the first and after the last step "
+             "included.\n\n")
+    return intro + "\n".join(curve_part(curve, plot_folder) for curve in curves)
+
+
+def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, reasons_file):
+    judged = targets.judge(race, sweeps, roofline)
+    parts = [
+        "# Benchmark results\n",
+        "Written by `./bench.sh`; [README.md](README.md) says what each peer does and why the comparison is fair.\n",
+        "## Machine and versions\n", machine_part(machine, race.everyone if race else []),
+        "## Targets\n", target_part(judged, targets.reasons(reasons_file)),
+        "## mfl and its peers\n", race_part(race, repeats, steps),
+        "## Sweep of 16 gammas\n", sweep_part(sweeps),
+        "## Kernels and the roofline\n", roofline_part(roofline),
+        "## Cost against size\n", scaling_part(curves, folder / "plots"),
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "RESULTS.md").write_text("\n".join(parts))
+    return judged

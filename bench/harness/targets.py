@@ -1,0 +1,59 @@
+"""The figures that the page must show, each reached, missed or not measured, from the data alone."""
+
+import dataclasses
+import tomllib
+
+KERNEL_SHARE = 0.7
+KERNELS = [("kernel-bytes", "fused kernel on bytes", "bytes"), ("kernel-f32", "dense f32 kernel, data out of cache", "f32")]
+
+
+@dataclasses.dataclass
+class Target:
+    key: str
+    text: str
+    limit: float
+    at_most: bool  # the figure must stay below the limit, not above it
+    value: float | None
+
+    @property
+    def verdict(self):
+        if self.value is None:
+            return "not measured"
+        if self.at_most:
+            return "reached" if self.value <= self.limit else f"missed by {100 * (self.value / self.limit - 1):.1f} %"
+        return "reached" if self.value >= self.limit else f"missed by {100 * (1 - self.value / self.limit):.1f} %"
+
+
+def kernel_share(roofline, word):
+    """The smallest share among the fused kernels with the word in their name; f32 counts only bound by memory."""
+    if roofline is None:
+        return None
+    named = [k for k in roofline["kernels"] if word in k["name"] and "fused" in k["name"] and k.get("share") is not None]
+    if word == "f32":
+        named = [k for k in named if k.get("bound") == "memory"]
+    return min((k["share"] for k in named), default=None)
+
+
+def judge(race, sweeps, roofline):
+    def ratio(key):
+        contender = race.by_key.get(key) if race else None
+        return race.ratio(contender).median if contender and contender.seconds else None
+
+    sweep_ratio = {outcome.key: outcome.ratio.median for outcome in sweeps or []}
+    targets = [
+        Target("numpy-f32", "MFL svm f32, two threads, against NumPy f32", 10, False, ratio("numpy-f32")),
+        Target("torch-f32", "MFL svm f32, two threads, against PyTorch f32", 15, False, ratio("torch-f32")),
+        Target("numpy-f64", "MFL svm f64 against NumPy f64", 3, False, ratio("numpy-f64")),
+        Target("flower-f32", "MFL svm f32 against Flower's simulation of the same rounds", 100, False, ratio("flower-f32")),
+        Target("sweep-5000", "16 gammas in runs of one setting, data in cache", 8, True, sweep_ratio.get("sweep-5000")),
+        Target("sweep-60000", "16 gammas in runs of one setting, data out of cache", 5, True, sweep_ratio.get("sweep-60000")),
+    ]
+    for key, text, word in KERNELS:
+        targets.append(Target(key, f"{text}: share of the roofline that binds it", KERNEL_SHARE, False,
+                              kernel_share(roofline, word)))
+    return targets
+
+
+def reasons(file):
+    """Why a figure is missed, written by hand, shown only while it is missed."""
+    return tomllib.loads(file.read_text()).get("missed", {}) if file.exists() else {}

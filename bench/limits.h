@@ -1,0 +1,21 @@
+// What one core of this machine can do at best, measured.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace mfl::bench {
+
+// Loops of pure work; each gives the number of lane operations it did.
+double fused_multiply_adds_f32(std::size_t repeats);
+double fused_multiply_adds_f64(std::size_t repeats);
+
+// Bytes from the first cache widened, converted and multiplied into sums: what any kernel on bytes must do with each.
+double converted_multiply_adds_f32(std::size_t repeats);
+double converted_multiply_adds_f64(std::size_t repeats);
+
+// Reads all of it.
+std::uint64_t read_all(std::span<const std::uint64_t> words);
+
+}  // namespace mfl::bench

@@ -1,0 +1,205 @@
+// Benchmarks of the parts: kernels as a share of what the machine can do, aggregation, updates, one round. One core.
+//   mfl_bench [--json FILE] [--benchmark_filter=...]
+#include <benchmark/benchmark.h>
+#include <fmt/core.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/limits.h"
+#include "mfl/aggregate/exact_mean.h"
+#include "mfl/base/files.h"
+#include "mfl/base/rng.h"
+#include "mfl/engine/engine.h"
+
+namespace mfl::bench {
+namespace {
+
+constexpr std::size_t kColumns = 784;
+constexpr std::size_t kCachedRows = 512;                     // bytes of these fit the second cache
+constexpr std::size_t kManyRows = 96 * 1024;                 // f32 of these are 300 MB and fit no cache
+
+// What a benchmark does each time: the numbers a kernel must multiply and add, and the bytes it must read.
+struct Work {
+  double operations = 0;
+  double bytes = 0;
+  std::string limit;  // the name of the limit that binds it; empty for limits and for parts without one
+};
+
+std::map<std::string, Work>& works() {
+  static std::map<std::string, Work> all;
+  return all;
+}
+
+void add(const std::string& name, Work work, std::function<void()> body) {
+  works()[name] = std::move(work);
+  benchmark::RegisterBenchmark(name.c_str(), [body = std::move(body)](benchmark::State& state) {
+    for (auto _ : state) body();
+  })->Unit(benchmark::kMicrosecond)->MinTime(0.2)->Repetitions(5)->ReportAggregatesOnly(false);
+}
+
+Dataset bytes_without_zeros(std::size_t rows) {
+  Stream stream(1, Purpose::kSynthetic);
+  Dataset data;
+  data.rows = rows;
+  data.columns = kColumns;
+  data.scale = 1.0 / 255;
+  DenseRows<std::uint8_t> dense;
+  dense.values.resize(rows * kColumns);
+  for (auto& byte : dense.values) byte = static_cast<std::uint8_t>(1 + stream.below(255));
+  data.features = std::move(dense);
+  return data;
+}
+
+template <class T>
+Dataset as_numbers(Dataset data) {
+  const auto& bytes = std::get<DenseRows<std::uint8_t>>(data.features).values;
+  data.features = DenseRows<T>{{bytes.begin(), bytes.end()}};
+  return data;
+}
+
+std::vector<double> signs(std::size_t n) {
+  Stream stream(2, Purpose::kSynthetic);
+  std::vector<double> y(n);
+  for (double& v : y) v = stream.below(2) == 0 ? 1 : -1;
+  return y;
+}
+
+// Loss and gradient of one pass for some settings.
+template <class T>
+void add_pass(const std::string& name, const Samples<T>& samples, Loss loss, std::size_t settings, const std::string& limit,
+              double element_bytes) {
+  auto w = std::make_shared<std::vector<Vector<T>>>(settings, Vector<T>(kColumns, T(0.001)));
+  auto g = std::make_shared<std::vector<Vector<T>>>(settings, Vector<T>(kColumns));
+  auto memory = std::make_shared<BlockMemory<T>>(kColumns, settings, 1);
+  const auto numbers = static_cast<double>(samples.size() * kColumns);
+  add(name, {2 * numbers * static_cast<double>(settings), numbers * element_bytes, limit}, [=, &samples] {
+    std::vector<Item<T>> items;
+    for (std::size_t s = 0; s < settings; ++s) items.push_back({(*w)[s].data(), (*g)[s].data(), 0.3});
+    loss_and_gradient(loss, samples, {0, samples.size()}, std::span(items), *memory);
+    benchmark::DoNotOptimize(items.front().loss);
+  });
+}
+
+void add_limits() {
+  constexpr std::size_t kRepeats = 20000;
+  add("limit/fma_f32", {fused_multiply_adds_f32(1) * kRepeats, 0, {}}, [] { fused_multiply_adds_f32(kRepeats); });
+  add("limit/fma_f64", {fused_multiply_adds_f64(1) * kRepeats, 0, {}}, [] { fused_multiply_adds_f64(kRepeats); });
+  constexpr std::size_t kPasses = 32;
+  add("limit/bytes_f32", {converted_multiply_adds_f32(1) * kPasses, 0, {}}, [] { converted_multiply_adds_f32(kPasses); });
+  add("limit/bytes_f64", {converted_multiply_adds_f64(1) * kPasses, 0, {}}, [] { converted_multiply_adds_f64(kPasses); });
+  static std::vector<std::uint64_t> near(512 * 1024 / 8, 1), far(std::size_t{256} * 1024 * 1024 / 8, 1);
+  add("limit/read_l2", {0, static_cast<double>(near.size() * 8), {}}, [] { benchmark::DoNotOptimize(read_all(near)); });
+  add("limit/read_memory", {0, static_cast<double>(far.size() * 8), {}}, [] { benchmark::DoNotOptimize(read_all(far)); });
+}
+
+void add_kernels() {
+  const auto y = signs(kManyRows);
+  const std::span<const double> some = std::span(y).first(kCachedRows);
+  static const Samples<float> bytes32(bytes_without_zeros(kCachedRows), some);
+  static const Samples<double> bytes64(bytes_without_zeros(kCachedRows), some);
+  static const Samples<float> dense32(as_numbers<float>(bytes_without_zeros(128)), some.first(128));
+  static const Samples<float> large32(as_numbers<float>(bytes_without_zeros(kManyRows)), y);
+  add_pass("fused bytes f32", bytes32, Loss::kSquared, 1, "limit/bytes_f32", 1);
+  add_pass("fused bytes f32, hinge in integers", bytes32, Loss::kHinge, 1, "limit/bytes_f32", 1);
+  add_pass("fused bytes f64", bytes64, Loss::kSquared, 1, "limit/bytes_f64", 1);
+  add_pass("fused bytes f32, 16 settings", bytes32, Loss::kSquared, 16, "limit/fma_f32", 1);
+  add_pass("fused f32 in cache", dense32, Loss::kSquared, 1, "limit/fma_f32", 4);
+  add_pass("fused f32 not in cache", large32, Loss::kSquared, 1, "limit/read_memory", 4);
+}
+
+void add_parts() {
+  static Vector<float> x(kColumns), g(kColumns, 0.5F), d(kColumns), w(kColumns);
+  Stream stream(3, Purpose::kSynthetic);
+  for (float& v : x) v = static_cast<float>(stream.normal());
+  static ExactMean mean(kColumns);
+  add("exact accumulation of one vector, f32", {}, [] {
+    mean.clear();
+    mean.add(std::span<const float>(x), 1250);
+  });
+  add("exact mean of one vector, f32", {}, [] { mean.mean(std::span<float>(g)); });
+  add("update of d and w, f32", {}, [] {
+    default_kernel_set().f32.momentum_step(kColumns, 0.002F, 0.5F, g.data(), d.data(), w.data());
+    benchmark::DoNotOptimize(w.data());
+  });
+  static const auto federation = [] {
+    std::vector<Shard> nodes;
+    for (std::size_t i = 0; i < 4; ++i) nodes.push_back({i * 1250, 1250});
+    return Federation<float>{Loss::kHinge, Samples<float>(bytes_without_zeros(5000), signs(5000)), nodes, std::nullopt};
+  }();
+  static const Algorithm algorithm = make_mfl(0.0001, 0.5, 4);
+  static const auto engine = local_engine<float>(federation, {Setting{algorithm.rule, 0.3}}, serial_workers());
+  static State<float> state = initial_state<float>(algorithm, kColumns);
+  static Aggregate<float> aggregate;
+  add("one round: 4 nodes, tau 4, 5,000 x 784 bytes, serial", {}, [] {
+    Stretch<float> stretch{0, &state, true, true, &aggregate, std::nullopt};
+    engine->run(std::span(&stretch, 1), 4);
+  });
+}
+
+// Keeps the median time of each benchmark beside the usual table.
+class Collector : public benchmark::ConsoleReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs)
+      if (run.run_type == Run::RT_Aggregate && run.aggregate_name == "median")
+        seconds[run.run_name.function_name] = run.GetAdjustedRealTime() / 1e6;
+    ConsoleReporter::ReportRuns(runs);
+  }
+  std::map<std::string, double> seconds;
+};
+
+nlohmann::json report(const std::map<std::string, double>& seconds) {
+  const auto rate = [&](const std::string& name, double Work::*what) {
+    return works()[name].*what / seconds.at(name) / 1e9;
+  };
+  nlohmann::json out;
+  out["limits"] = {{"fma_gflops_f32", 2 * rate("limit/fma_f32", &Work::operations)},
+                   {"fma_gflops_f64", 2 * rate("limit/fma_f64", &Work::operations)},
+                   {"bytes_gflops_f32", 2 * rate("limit/bytes_f32", &Work::operations)},
+                   {"bytes_gflops_f64", 2 * rate("limit/bytes_f64", &Work::operations)},
+                   {"l2_gbs", rate("limit/read_l2", &Work::bytes)},
+                   {"memory_gbs", rate("limit/read_memory", &Work::bytes)}};
+  out["kernels"] = nlohmann::json::array();
+  for (const auto& [name, time] : seconds) {
+    if (name.starts_with("limit/")) continue;
+    const Work& work = works()[name];
+    nlohmann::json row = {{"name", name}, {"seconds", time}, {"flops", 2 * work.operations}, {"bytes", work.bytes}};
+    if (!work.limit.empty()) {
+      const bool memory = work.limit == "limit/read_memory";
+      const auto what = memory ? &Work::bytes : &Work::operations;
+      row["bound"] = memory ? "memory" : work.limit.starts_with("limit/bytes") ? "conversion of bytes and fma" : "fma";
+      row["share"] = work.*what / time / 1e9 / rate(work.limit, what);
+    }
+    out["kernels"].push_back(row);
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace mfl::bench
+
+int main(int argc, char** argv) {
+  std::string json;
+  for (int i = 1; i + 1 < argc; ++i)
+    if (std::strcmp(argv[i], "--json") == 0) {
+      json = argv[i + 1];
+      std::rotate(argv + i, argv + i + 2, argv + argc);
+      argc -= 2;
+    }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  mfl::bench::add_limits();
+  mfl::bench::add_kernels();
+  mfl::bench::add_parts();
+  mfl::bench::Collector collector;
+  benchmark::RunSpecifiedBenchmarks(&collector);
+  if (json.empty()) return 0;
+  const auto written = mfl::write_file(json, mfl::bench::report(collector.seconds).dump(2) + "\n");
+  if (!written) fmt::print(stderr, "mfl_bench: {}\n", written.error().text());
+  return written ? 0 : 1;
+}

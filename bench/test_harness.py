@@ -1,0 +1,154 @@
+"""Tests of the harness: python3 -m unittest discover -s bench. They time nothing and need no peer."""
+
+import pathlib
+import sys
+import tempfile
+import tomllib
+import types
+import unittest
+from xml.etree import ElementTree
+
+from harness import plots, process, race, report, roofline, spread, sweep, targets
+
+FAKE_PEER = """
+import json, sys
+print(json.dumps({"peer": "fake", "version": "1", "seconds": 2.0, "loss": LOSS, "threads": 1, "details": {"form": "f"}}))
+"""
+
+
+class FakeMfl:
+    def train(self, steps, **options):
+        return {"wall_seconds": 0.5, "final": {"train_loss": 0.25}}, types.SimpleNamespace(peak_kib=2048)
+
+
+def race_with(folder, loss, same_trajectory=True):
+    (folder / "fake.py").write_text(FAKE_PEER.replace("LOSS", loss))
+    everyone = [race.Contender("mfl-f32", "mfl", steps=4),
+                race.Contender("numpy-f32", "fake", "mfl-f32", "fake.py", same_trajectory=same_trajectory, steps=4)]
+    return race.Race(FakeMfl(), sys.executable, folder, folder, everyone)
+
+
+class RaceTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+
+    def test_equal_loss_is_timed(self):
+        contest = race_with(self.folder, "0.25 * (1 + 9e-7)")
+        contest.prove_and_choose()
+        contest.run(3)
+        self.assertEqual(contest.ratio(contest.by_key["numpy-f32"]).median, 4.0)
+        text = report.race_part(contest, 3, 4)
+        self.assertIn("4.00 (4.00..4.00)", text)
+        self.assertIn("+9.0e-07", text)
+
+    def test_loss_that_is_off_stops_before_timing(self):
+        for loss in ("0.25 * (1 + 2e-6)", "0.25 * (1 - 2e-6)", "float('nan')"):
+            contest = race_with(self.folder, loss)
+            with self.assertRaisesRegex(process.Failed, "fake: loss .* is off mfl's 0.25"):
+                contest.prove_and_choose()
+            self.assertEqual(contest.by_key["numpy-f32"].seconds, [])
+
+    def test_solver_of_the_same_problem_may_end_lower_but_not_higher(self):
+        race_with(self.folder, "0.2", same_trajectory=False).prove_and_choose()
+        with self.assertRaises(process.Failed):
+            race_with(self.folder, "0.26", same_trajectory=False).prove_and_choose()
+
+    def test_only_keeps_a_peer_and_its_mfl(self):
+        self.assertEqual([c.key for c in race.contenders(1000, "flower")], ["mfl-rounds", "flower-f32"])
+
+
+class SweepAndRooflineTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+
+    def fake_mfl(self, sweep_data):
+        return types.SimpleNamespace(
+            scratch=self.folder, binary="mfl", verbs=lambda: {"sweep"},
+            answer=lambda command: (sweep_data, types.SimpleNamespace(elapsed=6.0)),
+            train=lambda steps, **options: ({"wall_seconds": 1.0, "digest": "ab"}, types.SimpleNamespace(elapsed=2.0)))
+
+    def test_sweep_takes_one_clock_for_both(self):
+        timed = sweep.measure(self.fake_mfl({"wall_seconds": 7.0, "runs": [{"digest": "ab"}]}), 2)
+        self.assertEqual([(o.ratio.median, o.clock, o.same_digest) for o in timed], [(7.0, "wall_seconds", "yes")] * 2)
+        whole = sweep.measure(self.fake_mfl({}), 1)
+        self.assertEqual((whole[0].ratio.median, whole[0].clock), (3.0, "whole process"))
+        self.assertIn("7.00..7.00", report.sweep_part(timed))
+        self.assertEqual([t.verdict for t in targets.judge(None, timed, None)][4:6], ["reached", "missed by 40.0 %"])
+
+    def test_experiment_is_toml_with_sixteen_gammas(self):
+        self.assertEqual(len(tomllib.loads(sweep.experiment(5000, 100))["algorithm"]["gamma"]), 16)
+
+    def test_roofline(self):
+        program = self.folder / "mfl_bench"
+        self.assertIsNone(roofline.measure(program, self.folder))
+        program.write_text('#!/bin/sh\nprintf \'{"limits": {}}\' > "$2"\n')
+        program.chmod(0o755)
+        with self.assertRaisesRegex(process.Failed, "no 'kernels'"):
+            roofline.measure(program, self.folder)
+
+
+class ProcessTest(unittest.TestCase):
+    def test_failure_is_one_line(self):
+        with self.assertRaisesRegex(process.Failed, "exit code 3: .*: broken$"):
+            process.run([sys.executable, "-c", "import sys; print('broken', file=sys.stderr); sys.exit(3)"])
+
+    def test_time_limit(self):
+        with self.assertRaisesRegex(process.Failed, "no end within"):
+            process.run(["sleep", "30"], time_limit=0.2)
+
+    def test_peak_is_the_program_s_own(self):
+        held = bytearray(b"1" * 64_000_000)
+        self.assertLess(process.run(["true"]).peak_kib, 16 * 1024)
+        del held
+
+    def test_output_without_json(self):
+        with self.assertRaisesRegex(process.Failed, "no JSON line"):
+            process.last_json("hello\n", ["x"])
+
+
+class NumbersTest(unittest.TestCase):
+    def test_spread(self):
+        found = spread.spread_of([3.0, 1.0, 2.0, 10.0, 2.5])
+        self.assertEqual((found.median, found.least, found.most, found.deviation), (2.5, 1.0, 10.0, 0.5))
+
+    def test_ratio_pairs_the_repeats(self):
+        self.assertEqual(spread.ratios([10.0, 40.0], [1.0, 4.0]).deviation, 0.0)
+
+    def test_line(self):
+        line = spread.fit_line([1, 2, 4], [3.0, 5.0, 9.0])
+        self.assertAlmostEqual(line.offset, 1.0)
+        self.assertAlmostEqual(line.slope, 2.0)
+        self.assertAlmostEqual(line.worst, 0.0)
+
+    def test_verdicts(self):
+        self.assertEqual(targets.Target("k", "t", 10, False, 10.0).verdict, "reached")
+        self.assertEqual(targets.Target("k", "t", 10, False, 9.0).verdict, "missed by 10.0 %")
+        self.assertEqual(targets.Target("k", "t", 8, True, 10.0).verdict, "missed by 25.0 %")
+        self.assertEqual(targets.Target("k", "t", 8, True, None).verdict, "not measured")
+
+    def test_kernel_share(self):
+        data = {"limits": {"memory_gbs": 10.0}, "kernels": [
+            {"name": "fused_bytes", "seconds": 1e-6, "flops": 1.0, "bytes": 1.0, "bound": "fma", "share": 0.8},
+            {"name": "fused_f32/large", "seconds": 1e-6, "flops": 1.0, "bytes": 1.0, "bound": "memory", "share": 0.6},
+            {"name": "fused_f32/small", "seconds": 1e-6, "flops": 1.0, "bytes": 1.0, "bound": "l2", "share": 0.1}]}
+        self.assertEqual(targets.kernel_share(data, "bytes"), 0.8)
+        self.assertEqual(targets.kernel_share(data, "f32"), 0.6)
+        self.assertIn("| fused_bytes | 1.00 |", report.roofline_part(data))
+
+    def test_sweep_digest(self):
+        self.assertEqual(sweep.digest_found({"runs": [{"digest": "ab"}]}, "ab"), "yes")
+        self.assertEqual(sweep.digest_found({"runs": [{"digest": "ab"}]}, "cd"), "NO")
+        self.assertEqual(sweep.digest_found({}, "cd"), "not listed")
+        self.assertEqual(len(set(sweep.GAMMAS)), 16)
+
+    def test_plot_is_xml(self):
+        drawn = plots.line_plot("a < b", "x", "y", [(1, 2.0, 1.9, 2.1), (1000, 9.0, 8.0, 10.0)], lambda x: 2.0 + x / 100)
+        self.assertTrue(ElementTree.fromstring(drawn).tag.endswith("svg"))
+
+
+if __name__ == "__main__":
+    unittest.main()

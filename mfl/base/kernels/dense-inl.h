@@ -1,0 +1,207 @@
+// Margins and gradients of dense rows, of bytes or of numbers, for one or several weight vectors at a time.
+#if defined(MFL_DENSE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef MFL_DENSE_INL_H
+#undef MFL_DENSE_INL_H
+#else
+#define MFL_DENSE_INL_H
+#endif
+
+#include <bit>
+
+#include "mfl/base/kernels/kernels.h"
+#include "mfl/base/kernels/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mfl::HWY_NAMESPACE {
+
+// Rows whose losses are added up together (part of the contract), and that share a pass over the weights.
+inline constexpr std::size_t kTile = 8;
+
+// Independent sums that fit the registers and hide the latency of the multiply-add: rows of one setting, or settings of
+// one row. Changes no bit.
+#if HWY_TARGET == HWY_AVX3
+inline constexpr std::size_t kRowsAtOnce = 8, kSettingsAtOnce = 16;
+#else
+inline constexpr std::size_t kRowsAtOnce = 4, kSettingsAtOnce = 4;
+#endif
+
+// Up to kTile rows of a block.
+template <class X>
+struct DenseTile {
+  const X* rows;
+  std::size_t count;
+  std::size_t columns;
+  const std::uint64_t* chunks;  // null: every chunk is looked at
+
+  DenseTile part(std::size_t first, std::size_t n) const {
+    return {rows + first * columns, n, columns,
+            chunks == nullptr ? nullptr : chunks + first * chunk_words(columns)};
+  }
+};
+
+// body(j) for the first column of every chunk that is not zero in all the rows, ascending.
+template <class X, class F>
+HWY_INLINE void for_chunks(const DenseTile<X>& tile, F body) {
+  if (tile.chunks == nullptr) {
+    const std::size_t whole = tile.columns / kChunk;
+    for (std::size_t c = 0; c < whole; ++c) body(c * kChunk);
+    return;
+  }
+  const std::size_t words = chunk_words(tile.columns);
+  for (std::size_t word = 0; word < words; ++word) {
+    std::uint64_t any = 0;
+    for (std::size_t r = 0; r < tile.count; ++r) any |= tile.chunks[r * words + word];
+    for (; any != 0; any &= any - 1)
+      body((word * 64 + static_cast<std::size_t>(std::countr_zero(any))) * kChunk);
+  }
+}
+
+// The columns after the last whole chunk: rest(j, n) for groups of lanes, the last of them not full.
+template <class T, class F>
+HWY_INLINE void for_rest(std::size_t columns, F rest) {
+  for (std::size_t j = columns / kChunk * kChunk; j < columns; j += kLanes<T>)
+    rest(j, columns - j < kLanes<T> ? columns - j : kLanes<T>);
+}
+
+// Margins of exactly kRows rows for one setting.
+template <std::size_t kRows, class T, class X>
+HWY_INLINE void margins_of_rows(const DenseTile<X>& tile, T scale, const T* w, double* z) {
+  Lanes<T> sums[kRows];
+  MFL_UNROLL
+  for (auto& sum : sums) sum = Lanes<T>::all(0);
+  for_chunks(tile, [&](std::size_t first) HWY_ATTR {
+    MFL_UNROLL
+    for (std::size_t j = first; j < first + kChunk; j += kLanes<T>) {
+      const auto weights = Lanes<T>::load(w + j);
+      MFL_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r)
+        sums[r].accumulate(Lanes<T>::load(tile.rows + r * tile.columns + j), weights);
+    }
+  });
+  for_rest<T>(tile.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
+    const auto weights = Lanes<T>::load_first(w + j, n);
+    MFL_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r)
+      sums[r].accumulate(Lanes<T>::load_first(tile.rows + r * tile.columns + j, n), weights);
+  });
+  MFL_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) z[r] = static_cast<double>(scale * tree(sums[r]));
+}
+
+// Margins of one row for exactly kSettings settings, of `settings` that are packed together; z[s * kTile].
+template <std::size_t kSettings, class T, class X>
+HWY_INLINE void margins_of_settings(const DenseTile<X>& row, T scale, const T* packed, std::size_t settings,
+                                    double* z) {
+  Lanes<T> sums[kSettings];
+  MFL_UNROLL
+  for (auto& sum : sums) sum = Lanes<T>::all(0);
+  for_chunks(row, [&](std::size_t first) HWY_ATTR {
+    const T* w = packed + first * settings;
+    MFL_UNROLL
+    for (std::size_t k = 0; k < kChunk; k += kLanes<T>) {
+      const auto x = Lanes<T>::load(row.rows + first + k);
+      MFL_UNROLL
+      for (std::size_t s = 0; s < kSettings; ++s) sums[s].accumulate(x, Lanes<T>::load(w + s * kChunk + k));
+    }
+  });
+  for_rest<T>(row.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
+    const auto x = Lanes<T>::load_first(row.rows + j, n);
+    const T* w = packed + j / kChunk * kChunk * settings + j % kChunk;
+    MFL_UNROLL
+    for (std::size_t s = 0; s < kSettings; ++s) sums[s].accumulate(x, Lanes<T>::load(w + s * kChunk));
+  });
+  MFL_UNROLL
+  for (std::size_t s = 0; s < kSettings; ++s) z[s * kTile] = static_cast<double>(scale * tree(sums[s]));
+}
+
+// As many settings as are left, by the largest groups that fit.
+template <std::size_t kGroup, class T, class X>
+HWY_INLINE void margins_by_groups(const DenseTile<X>& row, T scale, const T* packed, std::size_t settings,
+                                  std::size_t first, double* z) {
+  for (; first + kGroup <= settings; first += kGroup)
+    margins_of_settings<kGroup>(row, scale, packed + first * kChunk, settings, z + first * kTile);
+  if constexpr (kGroup > 1) margins_by_groups<kGroup / 2>(row, scale, packed, settings, first, z);
+}
+
+// z[s * kTile + r] for all settings.
+template <class T, class X>
+HWY_INLINE void dense_tile_margins(const DenseTile<X>& tile, T scale, std::size_t settings, const T* w,
+                                   double* z) {
+  std::size_t r = 0;
+  if (settings > 1) {
+    for (; r < tile.count; ++r)
+      margins_by_groups<kSettingsAtOnce>(tile.part(r, 1), scale, w, settings, 0, z + r);
+    return;
+  }
+  for (; r + kRowsAtOnce <= tile.count; r += kRowsAtOnce)
+    margins_of_rows<kRowsAtOnce>(tile.part(r, kRowsAtOnce), scale, w, z + r);
+  for (; r < tile.count; ++r) margins_of_rows<1>(tile.part(r, 1), scale, w, z + r);
+}
+
+// g += sum_r c[r] * row r, rows with a zero coefficient left out.
+template <class T, class X>
+HWY_INLINE void gradient_alone(const DenseTile<X>& tile, const T* c, T* g) {
+  const X* rows[kTile];
+  Lanes<T> factors[kTile];
+  std::size_t active = 0;
+  for (std::size_t r = 0; r < tile.count; ++r) {
+    if (c[r] == 0) continue;
+    rows[active] = tile.rows + r * tile.columns;
+    factors[active++] = Lanes<T>::all(c[r]);
+  }
+  for_chunks(tile, [&](std::size_t first) HWY_ATTR {
+    MFL_UNROLL
+    for (std::size_t j = first; j < first + kChunk; j += kLanes<T>) {
+      auto sum = Lanes<T>::load(g + j);
+      for (std::size_t r = 0; r < active; ++r) sum.accumulate(factors[r], Lanes<T>::load(rows[r] + j));
+      sum.store(g + j);
+    }
+  });
+  for_rest<T>(tile.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
+    auto sum = Lanes<T>::load_first(g + j, n);
+    for (std::size_t r = 0; r < active; ++r) sum.accumulate(factors[r], Lanes<T>::load_first(rows[r] + j, n));
+    sum.store_first(g + j, n);
+  });
+}
+
+// g[s] += sum_r c[s * kTile + r] * row r. A row is converted once for all settings; rows that the tile lacks count zero.
+template <class T, class X>
+HWY_INLINE void gradient_together(const DenseTile<X>& tile, std::size_t settings, const T* c, T* const* g) {
+  T factors[kMaxBatch * kTile];
+  const X* rows[kTile];
+  for (std::size_t r = 0; r < kTile; ++r) {
+    const bool there = r < tile.count;
+    rows[r] = tile.rows + (there ? r : 0) * tile.columns;
+    for (std::size_t s = 0; s < settings; ++s) factors[s * kTile + r] = there ? c[s * kTile + r] : T{0};
+  }
+  const auto add = [&](const Lanes<T>* x, std::size_t s, Lanes<T> sum) HWY_ATTR {
+    MFL_UNROLL
+    for (std::size_t r = 0; r < kTile; ++r) sum.accumulate(Lanes<T>::all(factors[s * kTile + r]), x[r]);
+    return sum;
+  };
+  for_chunks(tile, [&](std::size_t first) HWY_ATTR {
+    for (std::size_t j = first; j < first + kChunk; j += kLanes<T>) {
+      Lanes<T> x[kTile];
+      MFL_UNROLL
+      for (std::size_t r = 0; r < kTile; ++r) x[r] = Lanes<T>::load(rows[r] + j);
+      for (std::size_t s = 0; s < settings; ++s) add(x, s, Lanes<T>::load(g[s] + j)).store(g[s] + j);
+    }
+  });
+  for_rest<T>(tile.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
+    Lanes<T> x[kTile];
+    for (std::size_t r = 0; r < kTile; ++r) x[r] = Lanes<T>::load_first(rows[r] + j, n);
+    for (std::size_t s = 0; s < settings; ++s)
+      add(x, s, Lanes<T>::load_first(g[s] + j, n)).store_first(g[s] + j, n);
+  });
+}
+
+template <class T, class X>
+HWY_INLINE void dense_tile_gradient(const DenseTile<X>& tile, std::size_t settings, const T* c, T* const* g) {
+  if (settings == 1) return gradient_alone(tile, c, g[0]);
+  gradient_together(tile, settings, c, g);
+}
+
+}  // namespace mfl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,40 @@
+#include "mfl/cli/outcome_json.h"
+
+#include "mfl/experiment/config_keys.h"
+
+namespace mfl::cli {
+namespace {
+
+Json config_json(const Config& config) {
+  Json out = Json::object();
+  for (const Key& key : config_keys()) {
+    const std::string text = key.get(config);
+    // A TOML number is a JSON number, a TOML basic string a JSON string.
+    out[std::string(key.table)][std::string(key.key)] = Json::parse(text);
+  }
+  return out;
+}
+
+}  // namespace
+
+Json outcome_json(const RunOutcome& run) {
+  return {{"run_id", run.run_id},
+          {"status", run.status},
+          {"message", run.message},
+          {"reused", run.reused},
+          {"config", config_json(run.config)},
+          {"final",
+           {{"step", run.final.step},
+            {"train_loss", run.final.train_loss},
+            {"test_loss", optional_json(run.final.test_loss)},
+            {"test_accuracy", optional_json(run.final.test_accuracy)}}},
+          {"best", {{"step", run.best_step}, {"train_loss", run.best_train_loss}}},
+          {"rounds", run.rounds},
+          {"bytes_up", run.bytes_up},
+          {"bytes_down", run.bytes_down},
+          {"load_seconds", run.load_seconds},
+          {"wall_seconds", run.wall_seconds},
+          {"digest", run.digest}};
+}
+
+}  // namespace mfl::cli

@@ -1,0 +1,104 @@
+#include "mfl/experiment/sweep.h"
+
+#include <fmt/core.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "mfl/cli/commands.h"
+#include "mfl/cli/config_flags.h"
+#include "mfl/cli/interrupt.h"
+#include "mfl/cli/outcome_json.h"
+#include "mfl/cli/progress.h"
+#include "mfl/cli/text.h"
+#include "mfl/report/table.h"
+
+namespace mfl::cli {
+namespace {
+
+struct Arguments {
+  std::string file, store;
+  bool reuse = false, quiet = false;
+  ConfigFlags flags;
+};
+
+// A line a setting, with the keys that the sweep varies.
+std::string outcomes_text(const std::vector<SweepAxis>& axes, const std::vector<RunOutcome>& runs) {
+  std::vector<Column> columns = {{"run", Align::kLeft}};
+  for (const SweepAxis& axis : axes) columns.push_back({std::string(axis.key->key), Align::kRight});
+  for (const char* title : {"status", "train loss", "test accuracy", "best at", "digest"})
+    columns.push_back({title, Align::kRight});
+  Table table(columns);
+  for (const RunOutcome& run : runs) {
+    std::vector<std::string> cells = {run.run_id};
+    for (const SweepAxis& axis : axes) cells.push_back(axis.key->get(run.config));
+    const std::string digest = run.digest.substr(0, 12);
+    for (const std::string& cell :
+         {run.status, loss_text(run.final.train_loss), percent_text(run.final.test_accuracy),
+          fmt::format("{}", run.best_step), digest})
+      cells.push_back(cell);
+    table.add(cells);
+  }
+  return table.text();
+}
+
+std::optional<Error> failure_of(const std::vector<RunOutcome>& runs, std::size_t settings) {
+  const auto done = static_cast<std::size_t>(
+      std::ranges::count_if(runs, [](const RunOutcome& run) { return run.status == "done"; }));
+  if (done == settings) return std::nullopt;
+  return Error{ErrorCode::kRunFailed,
+               fmt::format("{} of {} settings are not done", settings - done, settings),
+               "mfl runs list shows why; the same command with --reuse does only what is missing", nullptr};
+}
+
+Result<Reply> sweep_command(const Arguments& args, bool json) {
+  MFL_TRY(Sweep sweep, read_sweep(args.file));
+  MFL_CHECK(args.flags.apply(sweep.base));
+  MFL_TRY(const std::vector<Config> configs, expand(sweep));
+  const auto natural = ProgressMeter::natural_style();
+  const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
+  const std::atomic<bool>& stop = watch_interrupts();
+  const auto start = std::chrono::steady_clock::now();
+  Result<std::vector<RunOutcome>> runs = fail(ErrorCode::kInternal, "");
+  {
+    ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
+    runs = run_sweep(configs, {args.store, {}, args.reuse, {}},
+                     {[&](const Progress& progress) { meter.show(progress); }, &stop});
+  }
+  if (!runs) return tl::unexpected<Error>(std::move(runs).error());
+  Reply reply;
+  reply.data["settings"] = configs.size();
+  reply.data["wall_seconds"] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  reply.data["runs"] = Json::array();
+  for (const RunOutcome& run : *runs) reply.data["runs"].push_back(outcome_json(run));
+  reply.text = outcomes_text(sweep.axes, *runs);
+  reply.failure = failure_of(*runs, configs.size());
+  return reply;
+}
+
+}  // namespace
+
+void setup_sweep(CLI::App& mfl, Commands& commands) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& command = commands.add(
+      mfl, "sweep",
+      "Train every combination of the arrays in an experiment file, sharing each pass over the data",
+      "  mfl sweep experiments/sweep.toml\n"
+      "where the file has arrays, such as: gamma = [0, 0.5, 0.9]\n"
+      "Each setting is a run in the store, with the digest that mfl run gives it. A flag replaces a single "
+      "value.",
+      [args, &commands] { return sweep_command(*args, commands.json); });
+  command.add_option("FILE", args->file, "Experiment file (TOML) in which any key may be an array")
+      ->required();
+  args->flags.add(command, [](const Key&) { return true; });
+  args->flags.add_set(command);
+  command.add_flag("--reuse", args->reuse, "Take settings that are recorded already from the store");
+  add_store_flag(command, args->store);
+  command.add_flag("--quiet", args->quiet, "No progress on stderr");
+}
+
+}  // namespace mfl::cli

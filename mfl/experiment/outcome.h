@@ -1,0 +1,19 @@
+// Between a configuration, its row in the store and what a caller is told.
+#pragma once
+
+#include <string>
+
+#include "mfl/algorithm/algorithm.h"
+#include "mfl/experiment/config.h"
+#include "mfl/experiment/problem.h"
+#include "mfl/experiment/runner.h"
+#include "mfl/record/run.h"
+
+namespace mfl {
+
+template <class T>
+RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Problem<T>& problem);
+
+RunOutcome make_outcome(const RunRow& run, Config config);
+
+}  // namespace mfl
