@@ -120,7 +120,7 @@ def roofline_part(data):
     for kernel in data["kernels"]:
         share = kernel.get("share")
         rows.append([kernel["name"], f"{kernel['seconds'] * 1e6:.2f}", f"{kernel['flops'] / kernel['seconds'] / 1e9:.1f}",
-                     f"{kernel['bytes'] / kernel['seconds'] / 1e9:.1f}", kernel["bound"],
+                     f"{kernel['bytes'] / kernel['seconds'] / 1e9:.1f}", kernel.get("bound", "-"),
                      "-" if share is None else f"{100 * share:.0f} %"])
     return limits + "\n" + table(["kernel", "us", "GFLOP/s", "GB/s", "bound by", "share"], rows)
 
