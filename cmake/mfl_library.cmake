@@ -30,13 +30,3 @@ if(MFL_SANITIZE)
                                                    -fno-sanitize-recover=all)
   target_link_options(mfl_build_flags INTERFACE -fsanitize=${MFL_SANITIZE})
 endif()
-
-# mfl_calls_tbb(SOURCE...): the sources that call oneTBB. Debian's libtbb is not built for ThreadSanitizer, which
-# therefore cannot see that a task starts after its spawn and ends before the call returns. In a thread sanitizer
-# build these sources are compiled without it, with MFL_TSAN defined, and state that order themselves
-# (__tsan_release and __tsan_acquire); all code that they call stays checked.
-function(mfl_calls_tbb)
-  if(MFL_SANITIZE MATCHES thread)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread COMPILE_DEFINITIONS MFL_TSAN)
-  endif()
-endfunction()

@@ -11,7 +11,7 @@ wanted=()
 for set_name in "$@"; do
   case $set_name in
     build)
-      wanted+=(g++ cmake ninja-build pkg-config libhwy-dev libtbb-dev librandom123-dev libssl-dev libsqlite3-dev
+      wanted+=(g++ cmake ninja-build pkg-config libhwy-dev librandom123-dev libssl-dev libsqlite3-dev
         libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libfmt-dev libexpected-dev zlib1g-dev
         libcurl4-openssl-dev ca-certificates)
       ;;

@@ -23,11 +23,6 @@ struct Sums {
   void fail(std::size_t node, std::string what) {
     if (!failure || node < failure->node) failure = NotFinite{node, std::move(what)};
   }
-  void merge(const Sums& other) {
-    for (std::size_t v = 0; v < vectors.size(); ++v) vectors[v].merge(other.vectors[v]);
-    loss.merge(other.loss);
-    if (other.failure) fail(other.failure->node, other.failure->what);
-  }
 
   std::vector<ExactMean> vectors;
   ExactMean loss;
@@ -44,8 +39,22 @@ struct Worker {
 
   NodeMemory<T> memory;
   std::vector<double> losses;
-  std::vector<Sums> sums;  // one a setting
+  std::vector<Sums> sums;            // one a setting
+  std::vector<HingeShard<T>> hinge;  // of the node that is run, one a setting; empty where none are kept
 };
+
+// One a setting, or none: where the samples have no HingeSums, or where they would take much memory beside the data, as with
+// many settings on nodes of few samples.
+template <class T>
+std::vector<HingeMemory<T>> hinge_memories(const Federation<T>& federation, std::size_t settings,
+                                           std::size_t wave) {
+  const Samples<T>& samples = federation.train;
+  const auto fits = [&](const Shard& shard) { return samples.has_hinge_sums(federation.loss, shard.count); };
+  if (!std::ranges::all_of(federation.nodes, fits)) return {};
+  const std::size_t bytes = settings * HingeMemory<T>::bytes(federation.nodes, samples.columns(), wave);
+  if (bytes > samples.size() * samples.columns() / 2) return {};
+  return std::vector<HingeMemory<T>>(settings, HingeMemory<T>(federation.nodes, samples.columns(), wave));
+}
 
 template <class T>
 class LocalEngine final : public Engine<T> {
@@ -59,17 +68,23 @@ class LocalEngine final : public Engine<T> {
           workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
         }),
         kept_(settings_.size()) {
+    for (const Shard& shard : federation.nodes) total_weight_ += shard.count;
     constexpr std::size_t kBlocksAWorker = 4;  // enough to even out, few enough to stay O(workers x model)
     const std::size_t count = workers_->count();
     over_blocks_ = count > 1 && uneven(federation.nodes.size(), count);
-    for (std::size_t i = 0; i < (over_blocks_ ? 1 : count); ++i)
-      states_.emplace_back(federation.train.columns(), settings_, over_blocks_ ? kBlocksAWorker * count : 1);
+    const std::size_t wave = over_blocks_ ? kBlocksAWorker * count : 1;
+    hinge_ = hinge_memories(federation, settings_.size(), wave);
+    for (std::size_t i = 0; i < (over_blocks_ ? 1 : count); ++i) {
+      states_.emplace_back(federation.train.columns(), settings_, wave);
+      states_.back().hinge.resize(hinge_.size());
+    }
   }
 
   void run(std::span<Stretch<T>> stretches, std::uint64_t steps) override {
     chosen_.clear();
+    ending_.clear();
     for (const Stretch<T>& stretch : stretches) {
-      chosen_.push_back(stretch.setting);
+      chosen_.push_back({stretch.setting, stretch.starts});
       if (stretch.starts)
         for (Worker<T>& worker : states_) worker.sums[stretch.setting].clear();
       if (!stretch.ends) make_place(stretch.setting, stretch.state->vectors.size());
@@ -82,7 +97,9 @@ class LocalEngine final : public Engine<T> {
     } else {
       workers_->for_each(federation_.nodes.size(), run_one);
     }
-    workers_->for_each(stretches.size(), [&](unsigned, std::size_t i) { conclude(stretches[i]); });
+    for (Stretch<T>& stretch : stretches) conclude(stretch);
+    workers_->for_each(ending_.size(),
+                       [&](unsigned, std::size_t i) { average(*ending_[i].stretch, ending_[i].vector); });
   }
 
   double train_loss(std::size_t setting, const Vector<T>& w) override {
@@ -131,8 +148,9 @@ class LocalEngine final : public Engine<T> {
     const Shard shard = federation_.nodes[node];
     for (const Stretch<T>& stretch : stretches)
       take_up(worker.memory.vectors(stretch.setting), stretch, node);
+    for (std::size_t s = 0; s < worker.hinge.size(); ++s) worker.hinge[s] = hinge_[s].of(node);
     train_node<T>(settings_, chosen_, federation_.loss, federation_.train, shard, steps, worker.memory,
-                  worker.losses, over_blocks_ ? &run_blocks_ : nullptr);
+                  worker.hinge, worker.losses, over_blocks_ ? &run_blocks_ : nullptr);
     for (std::size_t i = 0; i < stretches.size(); ++i) {
       const Stretch<T>& stretch = stretches[i];
       Sums& sums = worker.sums[stretch.setting];
@@ -164,32 +182,31 @@ class LocalEngine final : public Engine<T> {
     }
   }
 
-  // Merges what the workers have; the first one's sums are the total.
+  // Merges what the workers know of the losses and of failures; the first one's is the total.
   void conclude(Stretch<T>& stretch) {
     Sums& total = states_.front().sums[stretch.setting];
-    if (!stretch.starts && !stretch.ends) return;
-    for (std::size_t i = 1; i < states_.size(); ++i) {
-      total.merge(states_[i].sums[stretch.setting]);
-      states_[i].sums[stretch.setting].clear();
+    for (const Worker<T>& worker : std::span(states_).subspan(1)) {
+      const Sums& sums = worker.sums[stretch.setting];
+      if (stretch.starts) total.loss.merge(sums.loss);
+      if (sums.failure) total.fail(sums.failure->node, sums.failure->what);
     }
     if (stretch.starts) {
       stretch.out->loss_before = std::numeric_limits<double>::quiet_NaN();
-      if (total.loss.total_weight() == total_weight())
+      if (total.loss.total_weight() == total_weight_)
         total.loss.mean(std::span(&stretch.out->loss_before, 1));
     }
     stretch.failure = total.failure;
     if (!stretch.ends || total.failure) return;
     stretch.out->vectors.resize(total.vectors.size());
-    for (std::size_t v = 0; v < total.vectors.size(); ++v) {
-      stretch.out->vectors[v].resize(federation_.train.columns());
-      total.vectors[v].mean(std::span<T>(stretch.out->vectors[v]));
-    }
+    for (std::size_t v = 0; v < total.vectors.size(); ++v) ending_.push_back({&stretch, v});
   }
 
-  std::uint64_t total_weight() const {
-    std::uint64_t sum = 0;
-    for (const Shard& shard : federation_.nodes) sum += shard.count;
-    return sum;
+  void average(Stretch<T>& stretch, std::size_t v) {
+    ExactMean& total = states_.front().sums[stretch.setting].vectors[v];
+    for (const Worker<T>& worker : std::span(states_).subspan(1))
+      total.merge(worker.sums[stretch.setting].vectors[v]);
+    stretch.out->vectors[v].resize(federation_.train.columns());
+    total.mean(std::span<T>(stretch.out->vectors[v]));
   }
 
   const Federation<T>& federation_;
@@ -200,7 +217,15 @@ class LocalEngine final : public Engine<T> {
   std::vector<Worker<T>> states_;
   std::vector<std::vector<Vector<T>>>
       kept_;  // by setting: the vectors of nodes between stretches of one round
-  std::vector<std::size_t> chosen_;
+  std::vector<HingeMemory<T>> hinge_;
+  std::uint64_t total_weight_ = 0;
+  // Of the stretch that is run:
+  struct Ending {
+    Stretch<T>* stretch;
+    std::size_t vector;
+  };
+  std::vector<Chosen> chosen_;
+  std::vector<Ending> ending_;  // what is to be averaged
 };
 
 }  // namespace

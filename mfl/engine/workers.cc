@@ -1,32 +1,14 @@
 #include "mfl/engine/workers.h"
 
-#include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
-#ifdef MFL_TSAN
-#include <sanitizer/tsan_interface.h>
-#endif
-
 namespace mfl {
 namespace {
-
-// A point that work passes in an order that oneTBB keeps but ThreadSanitizer cannot see (mfl_calls_tbb in
-// cmake/mfl_library.cmake): what stands before leave() happens before what stands after enter().
-class alignas(64) Gate {
- public:
-#ifdef MFL_TSAN
-  void enter() { __tsan_acquire(this); }
-  void leave() { __tsan_release(this); }
-#else
-  void enter() {}
-  void leave() {}
-#endif
-};
 
 class SerialWorkers final : public Workers {
  public:
@@ -36,37 +18,93 @@ class SerialWorkers final : public Workers {
   }
 };
 
+// A round of a small model takes tens of microseconds, as does waking a thread that sleeps. So a thread looks out for the
+// next call for a while before it sleeps, and a call waits only for the threads that have joined it.
 class ThreadWorkers final : public Workers {
  public:
   explicit ThreadWorkers(unsigned threads)
-      : threads_(threads),
-        allowed_(tbb::global_control::max_allowed_parallelism, threads),
-        arena_(static_cast<int>(threads)),
-        slots_(threads) {}
+      : patience_(threads <= std::thread::hardware_concurrency() ? std::chrono::microseconds(200)
+                                                                 : std::chrono::microseconds(0)) {
+    for (unsigned worker = 1; worker < threads; ++worker)
+      threads_.emplace_back([this, worker] { serve(worker); });
+  }
+  ~ThreadWorkers() override {
+    state_.fetch_or(kStop);
+    state_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  ThreadWorkers(const ThreadWorkers&) = delete;
+  ThreadWorkers& operator=(const ThreadWorkers&) = delete;
 
-  unsigned count() const override { return threads_; }
+  unsigned count() const override { return static_cast<unsigned>(threads_.size()) + 1; }
+
   void for_each(std::size_t n, const std::function<void(unsigned, std::size_t)>& work) override {
-    begun_.leave();
-    arena_.execute([&] {
-      tbb::parallel_for(
-          tbb::blocked_range<std::size_t>(0, n, 1), [&](const tbb::blocked_range<std::size_t>& range) {
-            const auto worker = static_cast<unsigned>(tbb::this_task_arena::current_thread_index());
-            begun_.enter();
-            slots_[worker].enter();
-            for (std::size_t i = range.begin(); i != range.end(); ++i) work(worker, i);
-            slots_[worker].leave();
-            ended_.leave();
-          });
-    });
-    ended_.enter();
+    work_ = &work;
+    size_ = n;
+    next_ = 0;
+    const bool alone = n <= 1 || threads_.empty();
+    if (!alone) {
+      state_.fetch_add(kCall | kOpen);
+      state_.notify_all();
+    }
+    take_all(0);
+    if (alone) return;
+    std::uint64_t state = state_.fetch_and(~kOpen) & ~kOpen;
+    while ((state & kInside) != 0) state = wait_for_change(state);
   }
 
  private:
-  unsigned threads_;
-  tbb::global_control allowed_;  // more threads than cores is the user's choice
-  tbb::task_arena arena_;
-  Gate begun_, ended_;
-  std::vector<Gate> slots_;  // one a worker: its calls follow each other, on whatever thread
+  // state_: how many threads are inside the call, whether it takes more of them, whether all is over, and a number that
+  // tells calls apart.
+  static constexpr std::uint64_t kInside = 0xffff, kOpen = 1U << 16, kStop = 1U << 17, kCall = 1U << 18;
+
+  void serve(unsigned worker) {
+    std::uint64_t state = state_;
+    std::uint64_t served = 0;
+    for (;;) {
+      if ((state & kStop) != 0) return;
+      if ((state & kOpen) == 0 || state / kCall == served) {
+        state = wait_for_change(state);
+      } else if (state_.compare_exchange_weak(state, state + 1)) {
+        served = state / kCall;
+        take_all(worker);
+        state = state_.fetch_sub(1) - 1;
+        if ((state & kInside) == 0) state_.notify_all();
+      }
+    }
+  }
+
+  void take_all(unsigned worker) {
+    for (std::size_t i = next_++; i < size_; i = next_++) (*work_)(worker, i);
+  }
+
+  // The state once it is not `seen` any more.
+  std::uint64_t wait_for_change(std::uint64_t seen) const {
+    const auto until = std::chrono::steady_clock::now() + patience_;
+    do {
+      for (int i = 0; i < 64; ++i) {
+        if (const std::uint64_t state = state_; state != seen) return state;
+        pause();
+      }
+    } while (std::chrono::steady_clock::now() < until);
+    state_.wait(seen);
+    return state_;
+  }
+
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  std::chrono::microseconds patience_;
+  std::atomic<std::uint64_t> state_ = 0;
+  std::atomic<std::size_t> next_ = 0;
+  std::size_t size_ = 0;
+  const std::function<void(unsigned, std::size_t)>* work_ = nullptr;
+  std::vector<std::thread> threads_;  // last: they use all of the above
 };
 
 }  // namespace

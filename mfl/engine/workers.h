@@ -21,7 +21,7 @@ class Workers {
 // One after the other on the calling thread: the reference.
 std::unique_ptr<Workers> serial_workers();
 
-// oneTBB; `threads` of 0 means one a core.
+// The calling thread and others of its own; `threads` of 0 means one a core.
 std::unique_ptr<Workers> thread_workers(unsigned threads);
 
 }  // namespace mfl

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -35,16 +37,110 @@ std::vector<std::uint64_t> chunk_bits(const DenseRows<X>& dense, std::size_t row
   return bits;
 }
 
+// Rounded up: a millionth is more than f64 and the conversion lose.
+std::vector<float> row_lengths(const Dataset& data, const DenseRows<std::uint8_t>& bytes) {
+  std::vector<float> lengths(data.rows);
+  for (std::size_t r = 0; r < data.rows; ++r) {
+    std::uint64_t squares = 0;
+    for (std::size_t j = 0; j < data.columns; ++j) {
+      const std::uint32_t x = bytes.values[r * data.columns + j];
+      squares += x * x;
+    }
+    lengths[r] =
+        static_cast<float>(std::abs(data.scale) * std::sqrt(static_cast<double>(squares)) * (1 + 1e-6));
+  }
+  return lengths;
+}
+
+// Twice what the roundings of a margin can come to, for rows and weights of length 1.
+template <class T>
+double margin_rounding(std::size_t columns) {
+  constexpr std::size_t kFewest = 8;  // lanes
+  return static_cast<double>(columns / kFewest + kFewest) *
+         static_cast<double>(std::numeric_limits<T>::epsilon());
+}
+
+// Takes note of where w is.
+template <class T>
+void follow_way(const Samples<T>& samples, const Item<T>& item) {
+  const std::size_t columns = samples.columns();
+  const HingeShard<T>& hinge = item.hinge;
+  const double way = std::sqrt(samples.kernels().squared_distance(columns, item.w, hinge.last_w));
+  *hinge.travelled += way * (1 + 1e-6);
+  *hinge.largest_norm =
+      std::max(*hinge.largest_norm, std::sqrt(samples.kernels().squared_norm(columns, item.w)));
+  std::copy_n(item.w, columns, hinge.last_w);
+}
+
+// The HingeSums of one row block.
+template <class T>
+HingeSums hinge_of_block(const HingeShard<T>& shard, std::size_t block, std::size_t slot,
+                         std::size_t columns) {
+  return {shard.active + block * kActiveWords, shard.sums + slot * columns, shard.reach + block * kRowBlock,
+          *shard.travelled};
+}
+
 }  // namespace
 
 template <class T>
 Samples<T>::Samples(Dataset data, std::span<const double> targets, const KernelSet& kernels)
     : data_(std::move(data)), targets_(targets.begin(), targets.end()), kernels_(&kernels.of<T>()) {
   assert(targets_.size() == data_.rows);
-  if (const auto* bytes = std::get_if<DenseRows<std::uint8_t>>(&data_.features))
+  if (const auto* bytes = std::get_if<DenseRows<std::uint8_t>>(&data_.features)) {
     chunks_ = chunk_bits(*bytes, data_.rows, data_.columns);
+    if (std::ranges::all_of(targets_, [](T y) { return y == 1 || y == -1; }))
+      lengths_ = row_lengths(data_, *bytes);
+  }
   if (const auto* dense = std::get_if<DenseRows<T>>(&data_.features))
     chunks_ = chunk_bits(*dense, data_.rows, data_.columns);
+}
+
+template <class T>
+bool Samples<T>::has_hinge_sums(Loss loss, std::size_t count) const {
+  return loss == Loss::kHinge && count <= kMostHingeRows<T> && !lengths_.empty();
+}
+
+namespace {
+
+std::size_t all_row_blocks(std::span<const Shard> shards) {
+  std::size_t blocks = 0;
+  for (const Shard& shard : shards) blocks += row_blocks(shard.count);
+  return blocks;
+}
+
+}  // namespace
+
+template <class T>
+HingeMemory<T>::HingeMemory(std::span<const Shard> shards, std::size_t columns, std::size_t wave)
+    : columns_(columns),
+      wave_(wave),
+      active_(all_row_blocks(shards) * kActiveWords),
+      sums_(shards.size() * wave * columns),
+      reach_(all_row_blocks(shards) * kRowBlock, -1),
+      last_w_(shards.size() * columns),
+      travelled_(shards.size()),
+      largest_norm_(shards.size()) {
+  std::size_t blocks = 0;
+  for (const Shard& shard : shards) {
+    first_blocks_.push_back(blocks);
+    blocks += row_blocks(shard.count);
+  }
+}
+
+template <class T>
+std::size_t HingeMemory<T>::bytes(std::span<const Shard> shards, std::size_t columns, std::size_t wave) {
+  return shards.size() * columns * (wave * sizeof(std::int32_t) + sizeof(T)) +
+         all_row_blocks(shards) * kRowBlock * sizeof(float);
+}
+
+template <class T>
+HingeShard<T> HingeMemory<T>::of(std::size_t shard) {
+  return {active_.data() + first_blocks_[shard] * kActiveWords,
+          sums_.data() + shard * wave_ * columns_,
+          reach_.data() + first_blocks_[shard] * kRowBlock,
+          last_w_.data() + shard * columns_,
+          &travelled_[shard],
+          &largest_norm_[shard]};
 }
 
 template <class T>
@@ -54,6 +150,7 @@ RowBlock<T> Samples<T>::rows(Shard shard) const {
   block.columns = data_.columns;
   block.scale = static_cast<T>(data_.scale);
   const std::size_t at = shard.first * data_.columns;
+  if (!lengths_.empty()) block.lengths = lengths_.data() + shard.first;
   if (!chunks_.empty()) block.chunks = chunks_.data() + shard.first * chunk_words(data_.columns);
   if (const auto* bytes = std::get_if<DenseRows<std::uint8_t>>(&data_.features)) {
     block.kind = RowKind::kBytes;
@@ -72,51 +169,123 @@ RowBlock<T> Samples<T>::rows(Shard shard) const {
   return block;
 }
 
+namespace {
+
+// Runs pass(block, slot) for all row blocks of the shard, as many at once as the memory allows, and after(slot) for each of
+// them in order.
+template <class Pass, class After>
+void for_blocks(std::size_t blocks, std::size_t wave, const ForEach* run, const Pass& pass,
+                const After& after) {
+  for (std::size_t first = 0; first < blocks; first += wave) {
+    const std::size_t count = std::min(wave, blocks - first);
+    if (run != nullptr) {
+      (*run)(count, [&](std::size_t slot) { pass(first + slot, slot); });
+    } else {
+      for (std::size_t slot = 0; slot < count; ++slot) pass(first + slot, slot);
+    }
+    for (std::size_t slot = 0; slot < count; ++slot) after(first + slot, slot);
+  }
+}
+
+Shard block_of(Shard shard, std::size_t block) {
+  const std::size_t at = block * kRowBlock;
+  return {shard.first + at, std::min(kRowBlock, shard.count - at)};
+}
+
+// The weights of the items as a pass reads them.
+template <class T>
+const T* packed_weights(const Samples<T>& samples, std::span<Item<T>* const> items, BlockMemory<T>& memory) {
+  if (items.size() == 1) return items[0]->w;
+  std::array<const T*, kMaxBatch> w;
+  for (std::size_t s = 0; s < items.size(); ++s) w[s] = items[s]->w;
+  samples.kernels().pack(samples.columns(), items.size(), w.data(), memory.packed_weights());
+  return memory.packed_weights();
+}
+
+// Losses, not yet divided, and gradients by HingeSums: all items that want a loss in one pass, the others by looking at
+// the rows that may have changed sides.
+template <class T>
+void follow_hinge(const Samples<T>& samples, Shard shard, std::span<Item<T>> items, BlockMemory<T>& memory,
+                  const ForEach* run) {
+  const Kernels<T>& kernels = samples.kernels();
+  const std::size_t columns = samples.columns();
+  const double rounding = margin_rounding<T>(columns);
+  std::array<Item<T>*, kMaxBatch> whole, part;
+  std::size_t wholes = 0, parts = 0;
+  for (Item<T>& item : items) {
+    follow_way(samples, item);
+    (item.wants_loss ? whole[wholes++] : part[parts++]) = &item;
+  }
+  const T* weights =
+      wholes == 0 ? nullptr : packed_weights<T>(samples, std::span(whole.data(), wholes), memory);
+  for_blocks(
+      row_blocks(shard.count), memory.wave(), run,
+      [&](std::size_t block, std::size_t slot) {
+        const Shard rows = block_of(shard, block);
+        const T* y = samples.targets(rows.first);
+        std::array<HingeSums, kMaxBatch> hinge;
+        for (std::size_t s = 0; s < wholes; ++s)
+          hinge[s] = hinge_of_block(whole[s]->hinge, block, slot, columns);
+        if (wholes != 0)
+          kernels.loss_and_hinge_sums(samples.rows(rows), y, wholes, weights, hinge.data(),
+                                      memory.losses(slot));
+        for (std::size_t s = 0; s < parts; ++s)
+          kernels.follow_hinge_sums(samples.rows(rows), y, part[s]->w,
+                                    hinge_of_block(part[s]->hinge, block, slot, columns),
+                                    rounding * *part[s]->hinge.largest_norm);
+      },
+      [&](std::size_t, std::size_t slot) {
+        for (std::size_t s = 0; s < wholes; ++s) whole[s]->loss += memory.losses(slot)[s];
+      });
+  for (Item<T>& item : items) kernels.halve(columns, memory.wave(), item.hinge.sums, item.gradient);
+}
+
+// The same for any loss and any rows.
+template <class T>
+void pass_over_rows(Loss loss, const Samples<T>& samples, Shard shard, std::span<Item<T>> items,
+                    BlockMemory<T>& memory, const ForEach* run) {
+  const Kernels<T>& kernels = samples.kernels();
+  const std::size_t columns = samples.columns();
+  std::array<Item<T>*, kMaxBatch> all;
+  for (std::size_t s = 0; s < items.size(); ++s) all[s] = &items[s];
+  const T* weights = packed_weights<T>(samples, std::span(all.data(), items.size()), memory);
+  for_blocks(
+      row_blocks(shard.count), memory.wave(), run,
+      [&](std::size_t block, std::size_t slot) {
+        const Shard rows = block_of(shard, block);
+        std::array<T*, kMaxBatch> sums;
+        for (std::size_t s = 0; s < items.size(); ++s) {
+          sums[s] = block == 0 ? items[s].gradient : memory.gradient(slot, s).data();
+          std::fill_n(sums[s], columns, T{0});
+        }
+        kernels.loss_and_gradient(samples.rows(rows), loss, samples.targets(rows.first), items.size(),
+                                  weights, sums.data(), memory.losses(slot));
+      },
+      [&](std::size_t block, std::size_t slot) {
+        for (std::size_t s = 0; s < items.size(); ++s) {
+          items[s].loss += memory.losses(slot)[s];
+          if (block != 0) kernels.add(columns, memory.gradient(slot, s).data(), items[s].gradient);
+        }
+      });
+}
+
+}  // namespace
+
 template <class T>
 void loss_and_gradient(Loss loss, const Samples<T>& samples, Shard shard, std::span<Item<T>> items,
                        BlockMemory<T>& memory, const ForEach* run) {
   assert(!items.empty() && items.size() <= kMaxBatch);
-  const Kernels<T>& kernels = samples.kernels();
-  const std::size_t columns = samples.columns();
-  const std::size_t blocks = (shard.count + kRowBlock - 1) / kRowBlock;
-  std::array<const T*, kMaxBatch> w;
-  for (std::size_t s = 0; s < items.size(); ++s) {
-    w[s] = items[s].w;
-    items[s].loss = 0;
-  }
-  const T* weights = w[0];
-  if (items.size() > 1) {
-    kernels.pack(columns, items.size(), w.data(), memory.packed_weights());
-    weights = memory.packed_weights();
-  }
-  for (std::size_t first = 0; first < blocks; first += memory.wave()) {
-    const std::size_t count = std::min(memory.wave(), blocks - first);
-    const auto pass = [&](std::size_t slot) {
-      const std::size_t at = (first + slot) * kRowBlock;
-      const Shard rows = {shard.first + at, std::min(kRowBlock, shard.count - at)};
-      std::array<T*, kMaxBatch> sums;
-      for (std::size_t s = 0; s < items.size(); ++s) {
-        sums[s] = first + slot == 0 ? items[s].gradient : memory.gradient(slot, s).data();
-        std::fill_n(sums[s], columns, T{0});
-      }
-      kernels.loss_and_gradient(samples.rows(rows), loss, samples.targets(rows.first), items.size(), weights,
-                                sums.data(), memory.losses(slot));
-    };
-    if (run != nullptr) {
-      (*run)(count, pass);
-    } else {
-      for (std::size_t slot = 0; slot < count; ++slot) pass(slot);
-    }
-    for (std::size_t slot = 0; slot < count; ++slot)
-      for (std::size_t s = 0; s < items.size(); ++s) {
-        items[s].loss += memory.losses(slot)[s];
-        if (first + slot != 0) kernels.add(columns, memory.gradient(slot, s).data(), items[s].gradient);
-      }
+  for (Item<T>& item : items) item.loss = 0;
+  if (items[0].hinge.active != nullptr && samples.has_hinge_sums(loss, shard.count)) {
+    follow_hinge(samples, shard, items, memory, run);
+  } else {
+    pass_over_rows(loss, samples, shard, items, memory, run);
   }
   const T factor = static_cast<T>(samples.data().scale / static_cast<double>(shard.count));
   for (Item<T>& item : items) {
-    kernels.finish_gradient(columns, factor, static_cast<T>(item.lambda), item.w, item.gradient);
-    item.loss = regularised(item.lambda, samples, item.loss, shard.count, item.w);
+    samples.kernels().finish_gradient(samples.columns(), factor, static_cast<T>(item.lambda), item.w,
+                                      item.gradient);
+    if (item.wants_loss) item.loss = regularised(item.lambda, samples, item.loss, shard.count, item.w);
   }
 }
 
@@ -156,6 +325,7 @@ Evaluation evaluate(const Objective& objective, const Samples<T>& samples, Shard
 
 #define MFL_INSTANTIATE(T)                                                                             \
   template class Samples<T>;                                                                           \
+  template class HingeMemory<T>;                                                                       \
   template void loss_and_gradient(Loss, const Samples<T>&, Shard, std::span<Item<T>>, BlockMemory<T>&, \
                                   const ForEach*);                                                     \
   template Evaluation evaluate(const Objective&, const Samples<T>&, Shard, const Vector<T>&);          \

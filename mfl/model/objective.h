@@ -25,6 +25,8 @@ struct Shard {
   std::size_t count = 0;
 };
 
+constexpr std::size_t row_blocks(std::size_t rows) { return (rows + kRowBlock - 1) / kRowBlock; }
+
 // A data set with the targets of its task, ready to train on in precision T. Owns both; immutable, so safe to
 // share among threads.
 template <class T>
@@ -39,11 +41,14 @@ class Samples {
   const Kernels<T>& kernels() const { return *kernels_; }
   RowBlock<T> rows(Shard shard) const;
   const T* targets(std::size_t first) const { return targets_.data() + first; }
+  // Whether the gradient of this loss over so many samples can be had from HingeSums.
+  bool has_hinge_sums(Loss loss, std::size_t count) const;
 
  private:
   Dataset data_;
   std::vector<T> targets_;
   std::vector<std::uint64_t> chunks_;  // as RowBlock::chunks; empty where few chunks are zero
+  std::vector<float> lengths_;         // as RowBlock::lengths; empty where they are of no use
   const Kernels<T>* kernels_;
 };
 
@@ -74,13 +79,48 @@ class BlockMemory {
   Vector<T> packed_;
 };
 
+// The HingeSums of a shard, and the way of w. Null pointers where there are none.
+template <class T>
+struct HingeShard {
+  std::uint32_t* active = nullptr;  // kActiveWords for each row block
+  std::int32_t* sums = nullptr;     // a vector for each row block that may be under way at once
+  float* reach = nullptr;           // one a row
+  T* last_w = nullptr;              // where the last pass was; zero at first
+  double* travelled = nullptr;      // zero at first, both
+  double* largest_norm = nullptr;   // of w on its way
+};
+
+// Owns the HingeSums of one model on some shards. Nothing in it depends on where the model is: it may go on anywhere.
+template <class T>
+class HingeMemory {
+ public:
+  // `wave` row blocks of a shard may be under way at once.
+  HingeMemory(std::span<const Shard> shards, std::size_t columns, std::size_t wave);
+  static std::size_t bytes(std::span<const Shard> shards, std::size_t columns, std::size_t wave);
+
+  HingeShard<T> of(std::size_t shard);
+
+ private:
+  std::size_t columns_, wave_;
+  std::vector<std::size_t> first_blocks_;  // of each shard
+  std::vector<std::uint32_t> active_;
+  Vector<std::int32_t> sums_;
+  std::vector<float> reach_;
+  Vector<T> last_w_;
+  std::vector<double> travelled_, largest_norm_;
+};
+
 // One model that is being trained, of several that share each pass over the data.
 template <class T>
 struct Item {
   const T* w;   // columns() numbers
   T* gradient;  // written
   double lambda;
-  double loss = 0;  // F_i(w), written
+  bool wants_loss = true;
+  double loss = 0;  // F_i(w), written if it is wanted
+  // Kept from pass to pass over this shard where the samples have them. All items of a pass have them or none; they make
+  // it faster, most of all where no loss is wanted, and change no bit.
+  HingeShard<T> hinge = {};
 };
 
 // One pass over the shard for all items, 1 <= items.size() <= kMaxBatch: F_i(w) and its gradient for each. What an item

@@ -14,20 +14,24 @@ NodeMemory<T>::NodeMemory(std::size_t columns, std::span<const Setting> settings
 }
 
 template <class T>
-void train_node(std::span<const Setting> settings, std::span<const std::size_t> chosen, Loss loss,
+void train_node(std::span<const Setting> settings, std::span<const Chosen> chosen, Loss loss,
                 const Samples<T>& samples, Shard shard, std::uint64_t steps, NodeMemory<T>& memory,
-                std::span<double> losses, const ForEach* run) {
+                std::span<const HingeShard<T>> hinge, std::span<double> losses, const ForEach* run) {
   std::array<Item<T>, kMaxBatch> items;
   for (std::uint64_t step = 0; step < steps; ++step)
     for (std::size_t first = 0; first < chosen.size(); first += kMaxBatch) {
       const std::size_t count = std::min(kMaxBatch, chosen.size() - first);
       for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t s = chosen[first + i];
-        items[i] = {memory.vectors(s)[0].data(), memory.gradient(s).data(), settings[s].lambda, 0};
+        const std::size_t s = chosen[first + i].setting;
+        items[i] = {.w = memory.vectors(s)[0].data(),
+                    .gradient = memory.gradient(s).data(),
+                    .lambda = settings[s].lambda,
+                    .wants_loss = step == 0 && chosen[first + i].wants_loss,
+                    .hinge = hinge.empty() ? HingeShard<T>{} : hinge[s]};
       }
       loss_and_gradient(loss, samples, shard, std::span(items.data(), count), memory.blocks(), run);
       for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t s = chosen[first + i];
+        const std::size_t s = chosen[first + i].setting;
         if (step == 0) losses[first + i] = items[i].loss;
         std::visit(
             [&](const auto& rule) {
@@ -38,10 +42,11 @@ void train_node(std::span<const Setting> settings, std::span<const std::size_t> 
     }
 }
 
-#define MFL_INSTANTIATE(T)                                                                                  \
-  template class NodeMemory<T>;                                                                             \
-  template void train_node(std::span<const Setting>, std::span<const std::size_t>, Loss, const Samples<T>&, \
-                           Shard, std::uint64_t, NodeMemory<T>&, std::span<double>, const ForEach*);
+#define MFL_INSTANTIATE(T)                                                                             \
+  template class NodeMemory<T>;                                                                        \
+  template void train_node(std::span<const Setting>, std::span<const Chosen>, Loss, const Samples<T>&, \
+                           Shard, std::uint64_t, NodeMemory<T>&, std::span<const HingeShard<T>>,       \
+                           std::span<double>, const ForEach*);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE

@@ -35,12 +35,18 @@ class NodeMemory {
   BlockMemory<T> blocks_;
 };
 
-// Takes `steps` >= 1 steps with each of the `chosen` settings on the shard, from and into their vectors in `memory`.
-// losses[i] becomes F_i at the w that setting chosen[i] started from, which comes with the first gradient at no extra
-// pass over the data. `run` as for loss_and_gradient.
+// A setting that takes part in a stretch of steps.
+struct Chosen {
+  std::size_t setting = 0;
+  bool wants_loss = true;  // at the w that it starts from
+};
+
+// Takes `steps` >= 1 steps with each of the chosen settings on the shard, from and into their vectors in `memory`.
+// losses[i] becomes F_i at the w that chosen[i] started from where it is wanted, which comes with the first gradient.
+// `hinge` is empty or has one a setting; it and `run` as for loss_and_gradient.
 template <class T>
-void train_node(std::span<const Setting> settings, std::span<const std::size_t> chosen, Loss loss,
+void train_node(std::span<const Setting> settings, std::span<const Chosen> chosen, Loss loss,
                 const Samples<T>& samples, Shard shard, std::uint64_t steps, NodeMemory<T>& memory,
-                std::span<double> losses, const ForEach* run = nullptr);
+                std::span<const HingeShard<T>> hinge, std::span<double> losses, const ForEach* run = nullptr);
 
 }  // namespace mfl

@@ -90,7 +90,8 @@ struct TestRows {
             kind == RowKind::kSparse ? entries.data() : values.data(),
             with_chunks ? chunks.data() : nullptr,
             starts.data(),
-            positions.data()};
+            positions.data(),
+            nullptr};
   }
   std::vector<T> row(std::size_t r) const {
     const auto at = static_cast<std::ptrdiff_t>(r * columns);
@@ -164,6 +165,52 @@ TYPED_TEST(KernelsOf, LossAndGradientKeepTheContract) {
             }
           }
     }
+  }
+}
+
+// Whatever way w takes, and however few rows are looked at, the sums of the hinge are those of a pass over all rows.
+TYPED_TEST(KernelsOf, HingeSumsFollowTheGradient) {
+  using T = TypeParam;
+  for (const auto& [rows, columns] : kShapes) {
+    const TestRows<T> data(rows, columns, rows * 1000 + columns);
+    std::vector<float> lengths;
+    for (std::size_t r = 0; r < rows; ++r) {
+      double squares = 0;
+      for (const T x : data.row(r)) squares += static_cast<double>(x) * static_cast<double>(x);
+      lengths.push_back(static_cast<float>(std::sqrt(squares) / 255 * 1.001));
+    }
+    for (const KernelSet& set : kernel_sets())
+      for (const bool with_chunks : {false, true}) {
+        SCOPED_TRACE(std::string(set.name) + " rows " + std::to_string(rows) + " columns " +
+                     std::to_string(columns));
+        const Kernels<T>& kernels = set.of<T>();
+        RowBlock<T> block = data.block(RowKind::kBytes, with_chunks);
+        block.lengths = lengths.data();
+        std::vector<std::uint32_t> active(kActiveWords);
+        std::vector<std::int32_t> sums(columns);
+        std::vector<float> reach(rows, -1);
+        HingeSums hinge{active.data(), sums.data(), reach.data(), 0};
+        Stream stream(5, Purpose::kSynthetic);
+        std::vector<T> w(columns, T{0}), last = w;
+        for (int pass = 0; pass < 40; ++pass) {
+          hinge.travelled += std::sqrt(kernels.squared_distance(columns, w.data(), last.data())) * 1.001;
+          last = w;
+          std::vector<T> expected(columns, T{0}), gradient(columns);
+          std::vector<T*> to = {expected.data()};
+          double expected_loss = 0, loss = 0;
+          kernels.loss_and_gradient(block, Loss::kHinge, data.y.data(), 1, w.data(), to.data(),
+                                    &expected_loss);
+          if (pass % 3 == 0) {
+            kernels.loss_and_hinge_sums(block, data.y.data(), 1, w.data(), &hinge, &loss);
+            ASSERT_EQ(loss, expected_loss);
+          } else {
+            kernels.follow_hinge_sums(block, data.y.data(), w.data(), hinge, 1e-3);
+          }
+          kernels.halve(columns, 1, sums.data(), gradient.data());
+          ASSERT_EQ(gradient, expected);
+          for (T& x : w) x += static_cast<T>(stream.normal() * (pass % 7 == 0 ? 0.1 : 0.001));
+        }
+      }
   }
 }
 

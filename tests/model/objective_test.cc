@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "mfl/base/rng.h"
 
@@ -107,6 +108,86 @@ TEST(Objective, CompanyAndWavesChangeNothing) {
       }
     }
   }
+}
+
+// A model on its way, with jumps and with a stop, gets the same bits with the sums of the hinge that are kept from pass to
+// pass, whether it looks at all rows or at few, alone or beside another one.
+template <class T>
+void walk_with_hinge_sums() {
+  constexpr std::size_t kColumns = 90, kModels = 3, kSteps = 120;
+  std::vector<double> targets;
+  Stream stream(14, Purpose::kSynthetic);
+  for (std::size_t r = 0; r < 1500; ++r) targets.push_back(stream.below(2) == 0 ? 1 : -1);
+  const Samples<T> samples(small_bytes(1500, kColumns), targets);
+  const std::vector<Shard> shards = {{0, 5}, {5, 1490}};
+  constexpr std::size_t kShard = 1;
+  for (const std::size_t wave : {1, 4}) {
+    std::vector<HingeMemory<T>> kept(kModels, HingeMemory<T>(shards, kColumns, wave));
+    BlockMemory<T> memory(kColumns, kModels, wave);
+    std::vector<Vector<T>> w(kModels, Vector<T>(kColumns)), gradients = w, expected = w;
+    std::size_t changes = 0;
+    for (std::size_t step = 0; step < kSteps; ++step) {
+      std::vector<Item<T>> items, plain;
+      for (std::size_t m = 0; m < kModels; ++m) {
+        items.push_back({.w = w[m].data(),
+                         .gradient = gradients[m].data(),
+                         .lambda = 0.3,
+                         .wants_loss = stream.below(4) == 0,
+                         .hinge = kept[m].of(kShard)});
+        plain.push_back({w[m].data(), expected[m].data(), 0.3});
+      }
+      loss_and_gradient(Loss::kHinge, samples, shards[kShard], std::span(plain), memory);
+      const std::vector<Vector<T>> before = gradients;
+      loss_and_gradient(Loss::kHinge, samples, shards[kShard], std::span(items), memory);
+      for (std::size_t m = 0; m < kModels; ++m) {
+        ASSERT_EQ(gradients[m], expected[m]) << "step " << step << " model " << m << " wave " << wave;
+        if (items[m].wants_loss) {
+          ASSERT_EQ(items[m].loss, plain[m].loss);
+        }
+        changes += gradients[m] != before[m] ? 1 : 0;
+        const double length = stream.below(20) == 0 ? 0.5 : stream.below(5) == 0 ? 0 : 0.002;
+        for (std::size_t j = 0; j < kColumns; ++j)
+          w[m][j] -= static_cast<T>(length) * (gradients[m][j] + static_cast<T>(0.1 * stream.normal()));
+      }
+    }
+    EXPECT_GT(changes, kSteps);
+  }
+}
+
+TEST(Objective, HingeSumsChangeNothing) {
+  walk_with_hinge_sums<float>();
+  walk_with_hinge_sums<double>();
+}
+
+TEST(Objective, HingeSumsShowThatAModelIsNotFinite) {
+  const auto samples = small_samples(Loss::kHinge, 300, 20);
+  const std::vector<Shard> shards = {{0, 300}};
+  HingeMemory<double> kept(shards, 20, 1);
+  BlockMemory<double> memory(20, 1, 1);
+  Vector<double> w(20), gradient(20);
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e308}) {
+    Item<double> item{.w = w.data(), .gradient = gradient.data(), .lambda = 0, .hinge = kept.of(0)};
+    w.assign(20, bad);
+    loss_and_gradient(Loss::kHinge, samples, shards[0], std::span(&item, 1), memory);
+    Vector<double> expected(20);
+    const double loss = loss_and_gradient_of_one({Loss::kHinge, 0}, samples, shards[0], w, expected);
+    EXPECT_EQ(std::isnan(item.loss), std::isnan(loss)) << bad;
+    if (std::isfinite(bad)) {
+      EXPECT_EQ(gradient, expected);
+    }
+  }
+}
+
+TEST(Objective, HingeSumsAreForBytesSignsAndFewEnoughRows) {
+  const auto samples = small_samples(Loss::kHinge, 10, 3);
+  EXPECT_TRUE(samples.has_hinge_sums(Loss::kHinge, 10));
+  EXPECT_FALSE(samples.has_hinge_sums(Loss::kSquaredHinge, 10));
+  EXPECT_FALSE(samples.has_hinge_sums(Loss::kHinge, kMostHingeRows<double> + 1));
+  EXPECT_FALSE(small_samples(Loss::kLogistic, 10, 3).has_hinge_sums(Loss::kHinge, 10));
+  // One row more of 255 everywhere, and half the sum would not fit.
+  EXPECT_LE(kMostHingeRows<float> * 255, std::size_t{1} << 24);
+  EXPECT_LE(kMostHingeRows<double> * 255, std::size_t{std::numeric_limits<std::int32_t>::max()});
 }
 
 // Worked by hand: x = (1, 0), (0, 2); w = (0.5, -1); z = 0.5, -2.

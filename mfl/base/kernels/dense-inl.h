@@ -6,6 +6,7 @@
 #define MFL_DENSE_INL_H
 #endif
 
+#include <algorithm>
 #include <bit>
 
 #include "mfl/base/kernels/kernels.h"
@@ -20,10 +21,12 @@ inline constexpr std::size_t kTile = 8;
 // Independent sums that fit the registers and hide the latency of the multiply-add: rows of one setting, or settings of
 // one row. Changes no bit.
 #if HWY_TARGET == HWY_AVX3
-inline constexpr std::size_t kRowsAtOnce = 8, kSettingsAtOnce = 16;
+inline constexpr std::size_t kRowsAtOnce = 8, kSettingsAtOnce = 8;
 #else
 inline constexpr std::size_t kRowsAtOnce = 4, kSettingsAtOnce = 4;
 #endif
+// Rows that go through their chunks side by side, each by its own.
+inline constexpr std::size_t kRowsByChunks = 2;
 
 // Up to kTile rows of a block.
 template <class X>
@@ -63,21 +66,64 @@ HWY_INLINE void for_rest(std::size_t columns, F rest) {
     rest(j, columns - j < kLanes<T> ? columns - j : kLanes<T>);
 }
 
+// sums[r] += row r * w over the whole chunks of the rows, all of them.
+template <std::size_t kRows, class T, class X>
+HWY_INLINE void multiply_all_chunks(const DenseTile<X>& tile, const T* w, Lanes<T>* sums) {
+  for (std::size_t j = 0; j < tile.columns / kChunk * kChunk; j += kLanes<T>) {
+    const auto weights = Lanes<T>::load(w + j);
+    MFL_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r)
+      sums[r].accumulate(Lanes<T>::load(tile.rows + r * tile.columns + j), weights);
+  }
+}
+
+// The same over those chunks of each row that are not zero.
+template <std::size_t kRows, class T, class X>
+HWY_INLINE void multiply_own_chunks(const DenseTile<X>& tile, const T* w, Lanes<T>* sums) {
+  const std::size_t words = chunk_words(tile.columns);
+  Lanes<T> own[kRows];
+  MFL_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) own[r] = sums[r];
+  for (std::size_t word = 0; word < words; ++word, w += 64 * kChunk) {
+    std::uint64_t left[kRows];
+    const X* x[kRows];
+    int common = 64;
+    MFL_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      x[r] = tile.rows + r * tile.columns + word * 64 * kChunk;
+      left[r] = tile.chunks[r * words + word];
+      common = std::min(common, std::popcount(left[r]));
+    }
+    const auto take_chunk = [&](std::size_t r) HWY_ATTR {
+      const std::size_t first = static_cast<std::size_t>(std::countr_zero(left[r])) * kChunk;
+      left[r] &= left[r] - 1;
+      MFL_UNROLL
+      for (std::size_t k = 0; k < kChunk; k += kLanes<T>)
+        own[r].accumulate(Lanes<T>::load(x[r] + first + k), Lanes<T>::load(w + first + k));
+    };
+    for (; common > 0; --common) {
+      MFL_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) take_chunk(r);
+    }
+    MFL_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r)
+      while (left[r] != 0) take_chunk(r);
+  }
+  MFL_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) sums[r] = own[r];
+}
+
 // Margins of exactly kRows rows for one setting.
 template <std::size_t kRows, class T, class X>
 HWY_INLINE void margins_of_rows(const DenseTile<X>& tile, T scale, const T* w, double* z) {
   Lanes<T> sums[kRows];
   MFL_UNROLL
   for (auto& sum : sums) sum = Lanes<T>::all(0);
-  for_chunks(tile, [&](std::size_t first) HWY_ATTR {
-    MFL_UNROLL
-    for (std::size_t j = first; j < first + kChunk; j += kLanes<T>) {
-      const auto weights = Lanes<T>::load(w + j);
-      MFL_UNROLL
-      for (std::size_t r = 0; r < kRows; ++r)
-        sums[r].accumulate(Lanes<T>::load(tile.rows + r * tile.columns + j), weights);
-    }
-  });
+  if (tile.chunks == nullptr) {
+    multiply_all_chunks<kRows>(tile, w, sums);
+  } else {
+    multiply_own_chunks<kRows>(tile, w, sums);
+  }
   for_rest<T>(tile.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
     const auto weights = Lanes<T>::load_first(w + j, n);
     MFL_UNROLL
@@ -88,15 +134,15 @@ HWY_INLINE void margins_of_rows(const DenseTile<X>& tile, T scale, const T* w, d
   for (std::size_t r = 0; r < kRows; ++r) z[r] = static_cast<double>(scale * tree(sums[r]));
 }
 
-// Margins of one row for exactly kSettings settings, of `settings` that are packed together; z[s * kTile].
+// Margins of one row for exactly kSettings settings of a packed group of `size`; z[s * kTile].
 template <std::size_t kSettings, class T, class X>
-HWY_INLINE void margins_of_settings(const DenseTile<X>& row, T scale, const T* packed, std::size_t settings,
+HWY_INLINE void margins_of_settings(const DenseTile<X>& row, T scale, const T* group, std::size_t size,
                                     double* z) {
   Lanes<T> sums[kSettings];
   MFL_UNROLL
   for (auto& sum : sums) sum = Lanes<T>::all(0);
   for_chunks(row, [&](std::size_t first) HWY_ATTR {
-    const T* w = packed + first * settings;
+    const T* w = group + first * size;
     MFL_UNROLL
     for (std::size_t k = 0; k < kChunk; k += kLanes<T>) {
       const auto x = Lanes<T>::load(row.rows + first + k);
@@ -106,7 +152,7 @@ HWY_INLINE void margins_of_settings(const DenseTile<X>& row, T scale, const T* p
   });
   for_rest<T>(row.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
     const auto x = Lanes<T>::load_first(row.rows + j, n);
-    const T* w = packed + j / kChunk * kChunk * settings + j % kChunk;
+    const T* w = group + j / kChunk * kChunk * size + j % kChunk;
     MFL_UNROLL
     for (std::size_t s = 0; s < kSettings; ++s) sums[s].accumulate(x, Lanes<T>::load(w + s * kChunk));
   });
@@ -114,13 +160,13 @@ HWY_INLINE void margins_of_settings(const DenseTile<X>& row, T scale, const T* p
   for (std::size_t s = 0; s < kSettings; ++s) z[s * kTile] = static_cast<double>(scale * tree(sums[s]));
 }
 
-// As many settings as are left, by the largest groups that fit.
-template <std::size_t kGroup, class T, class X>
-HWY_INLINE void margins_by_groups(const DenseTile<X>& row, T scale, const T* packed, std::size_t settings,
-                                  std::size_t first, double* z) {
-  for (; first + kGroup <= settings; first += kGroup)
-    margins_of_settings<kGroup>(row, scale, packed + first * kChunk, settings, z + first * kTile);
-  if constexpr (kGroup > 1) margins_by_groups<kGroup / 2>(row, scale, packed, settings, first, z);
+// The settings of a group from `first` on, as many at once as are left.
+template <std::size_t kSettings, class T, class X>
+HWY_INLINE void margins_of_group(const DenseTile<X>& row, T scale, const T* group, std::size_t size,
+                                 std::size_t first, double* z) {
+  for (; first + kSettings <= size; first += kSettings)
+    margins_of_settings<kSettings>(row, scale, group + first * kChunk, size, z + first * kTile);
+  if constexpr (kSettings > 1) margins_of_group<kSettings / 2>(row, scale, group, size, first, z);
 }
 
 // z[s * kTile + r] for all settings.
@@ -129,12 +175,18 @@ HWY_INLINE void dense_tile_margins(const DenseTile<X>& tile, T scale, std::size_
                                    double* z) {
   std::size_t r = 0;
   if (settings > 1) {
-    for (; r < tile.count; ++r)
-      margins_by_groups<kSettingsAtOnce>(tile.part(r, 1), scale, w, settings, 0, z + r);
+    for (std::size_t s = 0; s < settings; s += kPackedGroup<T>)
+      for (r = 0; r < tile.count; ++r)
+        margins_of_group<std::min(kSettingsAtOnce, kPackedGroup<T>)>(
+            tile.part(r, 1), scale, w + s * padded_columns(tile.columns),
+            std::min(kPackedGroup<T>, settings - s), 0, z + s * kTile + r);
     return;
   }
-  for (; r + kRowsAtOnce <= tile.count; r += kRowsAtOnce)
-    margins_of_rows<kRowsAtOnce>(tile.part(r, kRowsAtOnce), scale, w, z + r);
+  if (tile.chunks == nullptr)
+    for (; r + kRowsAtOnce <= tile.count; r += kRowsAtOnce)
+      margins_of_rows<kRowsAtOnce>(tile.part(r, kRowsAtOnce), scale, w, z + r);
+  for (; r + kRowsByChunks <= tile.count; r += kRowsByChunks)
+    margins_of_rows<kRowsByChunks>(tile.part(r, kRowsByChunks), scale, w, z + r);
   for (; r < tile.count; ++r) margins_of_rows<1>(tile.part(r, 1), scale, w, z + r);
 }
 

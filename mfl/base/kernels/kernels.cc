@@ -20,19 +20,24 @@ HWY_BEFORE_NAMESPACE();
 namespace mfl::HWY_NAMESPACE {
 namespace {
 
-// Where number j of a setting stands in packed weights.
-HWY_INLINE std::size_t packed_place(std::size_t j, std::size_t settings, std::size_t setting) {
-  return settings == 1 ? j : (j / kChunk * settings + setting) * kChunk + j % kChunk;
+// Where number j of a setting stands in packed weights; weights of one setting are not packed.
+template <class T>
+HWY_INLINE std::size_t packed_place(std::size_t j, std::size_t columns, std::size_t settings,
+                                    std::size_t setting) {
+  if (settings == 1) return j;
+  const std::size_t first = setting / kPackedGroup<T> * kPackedGroup<T>;
+  const std::size_t size = std::min(kPackedGroup<T>, settings - first);
+  return first * padded_columns(columns) + (j / kChunk * size + setting - first) * kChunk + j % kChunk;
 }
 
 template <class T>
 HWY_INLINE T sparse_margin(const T* values, const std::uint32_t* positions, std::size_t n, const T* w,
-                           std::size_t settings, std::size_t setting) {
+                           std::size_t columns, std::size_t settings, std::size_t setting) {
   HWY_ALIGN T sums[kLanes<T>] = {};
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint32_t j = positions[i];
     T& sum = sums[j % kLanes<T>];
-    sum = fused_scalar(values[i], w[packed_place(j, settings, setting)], sum);
+    sum = fused_scalar(values[i], w[packed_place<T>(j, columns, settings, setting)], sum);
   }
   return tree(Lanes<T>::load(sums));
 }
@@ -51,10 +56,10 @@ template <class T>
 HWY_INLINE void sparse_tile_margins(const SparseTile<T>& tile, std::size_t settings, const T* w, double* z) {
   for (std::size_t s = 0; s < settings; ++s)
     for (std::size_t r = 0; r < tile.count; ++r)
-      z[s * kTile + r] =
-          static_cast<double>(tile.block.scale * sparse_margin(tile.block.values + tile.begin(r),
-                                                               tile.block.positions + tile.begin(r),
-                                                               tile.end(r) - tile.begin(r), w, settings, s));
+      z[s * kTile + r] = static_cast<double>(
+          tile.block.scale * sparse_margin(tile.block.values + tile.begin(r),
+                                           tile.block.positions + tile.begin(r), tile.end(r) - tile.begin(r),
+                                           w, tile.block.columns, settings, s));
 }
 
 template <class T>
@@ -117,31 +122,13 @@ HWY_INLINE void block_pass(const RowBlock<T>& block, Loss loss, const T* y, std:
   }
 }
 
-template <class T>
-bool are_signs(const T* y, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i)
-    if (y[i] * y[i] != 1) return false;
-  return true;
-}
-
 template <class T, class X>
 HWY_INLINE void dense_pass(const RowBlock<T>& block, const X* rows, Loss loss, const T* y,
                            std::size_t settings, const T* w, T* const* g, double* loss_sums) {
   const auto margins_of = [&](std::size_t first, double* z) HWY_ATTR {
-    prefetch_tile(block, rows, first + kTile);
+    if (block.chunks == nullptr) prefetch_tile(block, rows, first + kTile);
     dense_tile_margins(dense_tile(block, rows, first), block.scale, settings, w, z);
   };
-  if constexpr (sizeof(X) == 1) {
-    using Integers = HingeBytesGradient<T>;
-    if (loss == Loss::kHinge && Integers::fits(block.columns, settings) && are_signs(y, block.rows)) {
-      Integers sums(block.columns, settings);
-      block_pass(block, loss, y, settings, loss_sums, margins_of,
-                 [&](std::size_t first, const T* c)
-                     HWY_ATTR { sums.add(dense_tile(block, rows, first), c, g); });
-      sums.flush(g);
-      return;
-    }
-  }
   block_pass(block, loss, y, settings, loss_sums, margins_of, [&](std::size_t first, const T* c) HWY_ATTR {
     dense_tile_gradient(dense_tile(block, rows, first), settings, c, g);
   });
@@ -166,14 +153,70 @@ void loss_and_gradient(const RowBlock<T>& block, Loss loss, const T* y, std::siz
 }
 
 template <class T>
-void pack(std::size_t columns, std::size_t settings, const T* const* w, T* packed) {
-  for (std::size_t first = 0; first < columns; first += kChunk) {
-    const std::size_t count = std::min(kChunk, columns - first);
-    for (std::size_t s = 0; s < settings; ++s, packed += kChunk) {
-      std::copy_n(w[s] + first, count, packed);
-      std::fill(packed + count, packed + kChunk, T{0});
+void loss_and_hinge_sums(const RowBlock<T>& block, const T* y, std::size_t settings, const T* w,
+                         const HingeSums* hinge, double* loss_sums) {
+  for (std::size_t s = 0; s < settings; ++s) loss_sums[s] = 0;
+  double z[kMaxBatch * kTile] = {};  // a tile of few rows leaves the others at zero
+  for (std::size_t first = 0; first < block.rows; first += kTile) {
+    const DenseTile<std::uint8_t> tile = dense_tile(block, block.bytes, first);
+    double targets[kTile] = {}, losses[kTile];
+    for (std::size_t r = 0; r < tile.count; ++r) targets[r] = static_cast<double>(y[first + r]);
+    dense_tile_margins(tile, block.scale, settings, w, z);
+    for (std::size_t s = 0; s < settings; ++s) {
+      const std::uint32_t active = hinge_8(z + s * kTile, targets, losses);
+      double sum = 0;
+      for (std::size_t r = 0; r < tile.count; ++r) sum += losses[r];
+      loss_sums[s] += sum;
+      follow_active_rows(tile, first, y + first, active, hinge[s]);
+      for (std::size_t r = 0; r < tile.count; ++r)
+        hinge[s].reach[first + r] =
+            reach_of(targets[r] * z[s * kTile + r], block.lengths[first + r], hinge[s].travelled);
     }
   }
+}
+
+template <class T>
+void follow_hinge_sums(const RowBlock<T>& block, const T* y, const T* w, const HingeSums& hinge,
+                       double allowance) {
+  const double limit = hinge.travelled + allowance;
+  for (std::size_t first = 0; first < block.rows; first += kTile) {
+    const DenseTile<std::uint8_t> tile = dense_tile(block, block.bytes, first);
+    std::uint32_t look = 0;  // a reach or a limit that is NaN must be looked at
+    for (std::size_t r = 0; r < tile.count; ++r)
+      look |= static_cast<std::uint32_t>(!(static_cast<double>(hinge.reach[first + r]) > limit)) << r;
+    if (look == 0) continue;
+    std::uint32_t active = hinge.active[first / 32] >> (first % 32) & ((1U << kTile) - 1);
+    for (; look != 0; look &= look - 1) {
+      const auto r = static_cast<std::size_t>(std::countr_zero(look));
+      double z = 0;
+      dense_tile_margins(tile.part(r, 1), block.scale, 1, w, &z);
+      const double margin = static_cast<double>(y[first + r]) * z;
+      active = (active & ~(1U << r)) | static_cast<std::uint32_t>(!(margin >= 1)) << r;
+      hinge.reach[first + r] = reach_of(margin, block.lengths[first + r], hinge.travelled);
+    }
+    follow_active_rows(tile, first, y + first, active, hinge);
+  }
+}
+
+template <class T>
+void halve(std::size_t n, std::size_t parts, const std::int32_t* sums, T* g) {
+  for (std::size_t j = 0; j < n; ++j) {
+    std::int32_t sum = 0;
+    for (std::size_t p = 0; p < parts; ++p) sum += sums[p * n + j];
+    g[j] = static_cast<T>(0.5) * static_cast<T>(sum);
+  }
+}
+
+template <class T>
+void pack(std::size_t columns, std::size_t settings, const T* const* w, T* packed) {
+  for (std::size_t group = 0; group < settings; group += kPackedGroup<T>)
+    for (std::size_t first = 0; first < columns; first += kChunk) {
+      const std::size_t count = std::min(kChunk, columns - first);
+      for (std::size_t s = group; s < std::min(group + kPackedGroup<T>, settings); ++s, packed += kChunk) {
+        std::copy_n(w[s] + first, count, packed);
+        std::fill(packed + count, packed + kChunk, T{0});
+      }
+    }
 }
 
 template <class T>
@@ -236,9 +279,30 @@ double squared_norm(std::size_t n, const T* x) {
 }
 
 template <class T>
+double squared_distance(std::size_t n, const T* a, const T* b) {
+  double sums[8] = {};
+  for (std::size_t j = 0; j < n; ++j) {
+    const double off = static_cast<double>(a[j]) - static_cast<double>(b[j]);
+    sums[j % 8] = fused_scalar(off, off, sums[j % 8]);
+  }
+  return tree(Lanes<double>::load(sums));
+}
+
+template <class T>
 Kernels<T> kernels() {
-  return {margins<T>,         losses<T>,       pack<T>,          loss_and_gradient<T>, add<T>,
-          finish_gradient<T>, descent_step<T>, momentum_step<T>, squared_norm<T>};
+  return {margins<T>,
+          losses<T>,
+          pack<T>,
+          loss_and_gradient<T>,
+          loss_and_hinge_sums<T>,
+          follow_hinge_sums<T>,
+          halve<T>,
+          add<T>,
+          finish_gradient<T>,
+          descent_step<T>,
+          momentum_step<T>,
+          squared_norm<T>,
+          squared_distance<T>};
 }
 
 }  // namespace

@@ -37,9 +37,13 @@ constexpr std::size_t chunk_words(std::size_t columns) { return (columns / kChun
 
 // Settings that one pass over the rows serves at most.
 inline constexpr std::size_t kMaxBatch = 32;
-// Packed weights are chunk-major: kChunk numbers of each setting, then the next chunk, the last one filled with zeros.
+// Packed weights stand in groups of settings that a first-level cache holds, the last group perhaps smaller. A group is
+// chunk-major: kChunk numbers of each of its settings, then the next chunk, the last one filled with zeros.
+template <class T>
+inline constexpr std::size_t kPackedGroup = 32 / sizeof(T);
+constexpr std::size_t padded_columns(std::size_t columns) { return (columns + kChunk - 1) / kChunk * kChunk; }
 constexpr std::size_t packed_size(std::size_t columns, std::size_t settings) {
-  return (columns + kChunk - 1) / kChunk * kChunk * settings;
+  return padded_columns(columns) * settings;
 }
 
 // Consecutive rows of a data set, in the form kernels read. A value is scale * stored number.
@@ -56,7 +60,27 @@ struct RowBlock {
                 // null when not known. Not for kSparse
   const std::uint64_t* starts = nullptr;     // kSparse: rows + 1 positions
   const std::uint32_t* positions = nullptr;  // kSparse: the column of each entry, ascending in a row
+  const float* lengths = nullptr;  // a Euclidean length for each row that is not below its own; for HingeSums
 };
+
+// What the gradient of the hinge on bytes is made of, for a row block and a setting. With targets of +1 and -1 every
+// coefficient is 0, 1/2 or -1/2, so over kMostHingeRows rows or fewer every partial sum of the multiply-add chain, and of
+// the blocks after it, is exact: a sum of integers, added up in any order and in any parts, has the same bits. A pass need
+// only add or take away the rows that changed sides since the last one. And a row cannot have changed sides before w
+// travelled as far as the row is from the hinge, so most rows need not even be looked at.
+struct HingeSums {
+  std::uint32_t* active;  // a bit for each row: whether it counts; zero at first
+  std::int32_t*
+      twice_gradient;  // a number for each column: the sum of -y_r * (stored row r) over the rows that count,
+                       // of this block and others; zero at first
+  float* reach;        // for each row: w that travelled less has it on the same side; -1 at first
+  double travelled;    // the length of the way of w so far, or more
+};
+inline constexpr std::size_t kActiveWords = kRowBlock / 32;
+// Half the sum of so many bytes is exact in T, and the sum an int32_t.
+template <class T>
+inline constexpr std::size_t kMostHingeRows = sizeof(T) == sizeof(float) ? (1U << 24) / 255
+                                                                         : (1U << 31) / 256;
 
 template <class T>
 struct Kernels {
@@ -71,6 +95,15 @@ struct Kernels {
   // What a setting gets does not depend on the others.
   void (*loss_and_gradient)(const RowBlock<T>& block, Loss loss, const T* y, std::size_t settings, const T* w,
                             T* const* g, double* loss_sums);
+  // The same for the hinge on at most kRowBlock rows of bytes with targets of +1 and -1; the gradient is in HingeSums.
+  void (*loss_and_hinge_sums)(const RowBlock<T>& block, const T* y, std::size_t settings, const T* w,
+                              const HingeSums* hinge, double* loss_sums);
+  // The same for one setting and without the loss: looks only at rows whose reach is not greater than `travelled` and
+  // `allowance` together. The allowance covers the rounding of margins, per length of a row.
+  void (*follow_hinge_sums)(const RowBlock<T>& block, const T* y, const T* w, const HingeSums& hinge,
+                            double allowance);
+  // g = half of the sum of `parts` vectors of n numbers that stand one after the other
+  void (*halve)(std::size_t n, std::size_t parts, const std::int32_t* sums, T* g);
   // total += part
   void (*add)(std::size_t n, const T* part, T* total);
   // g = fma(lambda, w, factor * g)
@@ -81,6 +114,8 @@ struct Kernels {
   void (*momentum_step)(std::size_t n, T eta, T gamma, const T* g, T* d, T* w);
   // Sum of squares, in f64 with 8 virtual lanes.
   double (*squared_norm)(std::size_t n, const T* x);
+  // That of a - b.
+  double (*squared_distance)(std::size_t n, const T* a, const T* b);
 };
 
 // A set of kernels for one instruction set: "avx512", "avx2", "neon" or "portable".

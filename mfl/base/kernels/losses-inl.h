@@ -84,6 +84,20 @@ HWY_INLINE LossValues logistic(Doubles z, Doubles y) {
   return {hn::Sub(softplus, hn::Mul(y, z)), hn::Sub(sigmoid, y)};
 }
 
+// Losses of the hinge for 8 samples; bit i of the result tells that sample i counts in the gradient.
+HWY_INLINE std::uint32_t hinge_8(const double* z, const double* y, double* loss) {
+  constexpr std::size_t kStep = hn::MaxLanes(DoubleTag());
+  std::uint32_t active = 0;
+  for (std::size_t i = 0; i < 8; i += kStep) {
+    const LossValues values = hinge(hn::LoadU(DoubleTag(), z + i), hn::LoadU(DoubleTag(), y + i));
+    hn::StoreU(values.loss, DoubleTag(), loss + i);
+    std::uint8_t bits[8] = {};
+    hn::StoreMaskBits(DoubleTag(), hn::Ne(values.derivative, hn::Zero(DoubleTag())), bits);
+    active |= static_cast<std::uint32_t>(bits[0]) << i;
+  }
+  return active;
+}
+
 // 8 samples; z, y and both results are arrays of 8.
 template <class F>
 HWY_INLINE void apply_8(F f, const double* z, const double* y, double* loss, double* derivative) {
