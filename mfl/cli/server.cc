@@ -15,6 +15,7 @@
 #include "mfl/cli/text.h"
 #include "mfl/network/client.h"
 #include "mfl/network/host.h"
+#include "mfl/network/transport_log.h"
 
 namespace mfl::cli {
 namespace {
@@ -94,6 +95,7 @@ Result<Reply> status_command(const StatusArguments& args) {
   if (!args.tls.empty()) {
     MFL_TRY(options.tls, read_tls_folder(args.tls));
   }
+  set_transport_log({});
   MFL_TRY(const auto client, FederationClient::make(options));
   const auto watched = client->watch();
   if (!watched) return tl::unexpected<Error>(watched.error().error);
@@ -145,8 +147,8 @@ void setup_server(CLI::App& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
   CLI::App& command = commands.add(
       mfl, "server", "Coordinate a federation: nodes join over the network",
-      "  mfl certs init pki && mfl certs server pki fl.example.org\n"
       "  mfl server experiment.toml --listen 0.0.0.0:7443 --state state --tls pki/server\n"
+      "mfl certs makes pki/server. "
       "Started again with the same state it goes on from the last committed round. SIGTERM stops it cleanly.",
       [args] { return server_command(*args); });
   command.add_option("FILE", args->file, "Experiment file (TOML): model, algorithm, steps, how many nodes");

@@ -52,6 +52,7 @@ class RoundCoordinator final : public Coordinator {
     }
     if (state_.vectors.empty() && !over()) begin_with(joining.columns);
     members_[node] = {++last_session_, joining.weight};
+    ++news_;
     // A seat taken with other data is not the one that the State was handed to.
     if (const auto seat = seats_.find(node); seat != seats_.end()) {
       if (seat->second.weight != joining.weight)
@@ -121,6 +122,7 @@ class RoundCoordinator final : public Coordinator {
     return steps_ == 0 ? 0 : state_bytes();
   }
 
+  std::uint64_t news() const override { return news_; }
   bool over() const override { return !phase_.empty(); }
   const std::optional<Error>& failure() const override { return failure_; }
 
@@ -259,6 +261,7 @@ class RoundCoordinator final : public Coordinator {
 
   Members::iterator remove(Members::iterator member) {
     if (const auto seat = seats_.find(member->first); seat != seats_.end()) give_up(seat->second);
+    ++news_;
     return members_.erase(member);
   }
 
@@ -289,6 +292,7 @@ class RoundCoordinator final : public Coordinator {
 
   // Who did not answer in time may be gone without a word; who is not joins again.
   void drop_silent() {
+    ++news_;
     for (const auto& [node, seat] : seats_) {
       if (seat.state != Seat::State::kAwaited) continue;
       if (const auto member = members_.find(node); member != members_.end()) members_.erase(member);
@@ -318,6 +322,7 @@ class RoundCoordinator final : public Coordinator {
     steps_ = next_round_steps(algorithm_, state_.step, options_.steps);
     deadline_ = now_ + options_.round_deadline;
     open_ = true;
+    ++news_;
     for (const auto& node : choose()) seats_[node] = {members_.at(node).weight, Seat::State::kAwaited};
   }
 
@@ -397,6 +402,7 @@ class RoundCoordinator final : public Coordinator {
     digest_ = summary.digest;
     end_attempt();
     phase_ = run_status_name(status);
+    ++news_;
   }
 
   void stop_with(Error error) {
@@ -413,6 +419,7 @@ class RoundCoordinator final : public Coordinator {
   std::shared_ptr<const std::string> payload_;
   Members members_;
   std::uint64_t last_session_ = 0;
+  std::uint64_t news_ = 0;
   Time now_{0};
   Time not_before_{0};
 

@@ -74,6 +74,8 @@ class Coordinator {
   virtual void leave(Time now, const std::string& node, std::uint64_t session) = 0;
   // What is new for the node since it was given `last` (a default Ticket at first).
   virtual Order order_for(const std::string& node, std::uint64_t session, const Ticket& last) const = 0;
+  // Grows whenever order_for may have something new for somebody.
+  virtual std::uint64_t news() const = 0;
   // Counts it or says why not.
   virtual Verdict submit(Time now, const std::string& node, const Update& update) = 0;
   // Passes deadlines. Call at deadline() or later.

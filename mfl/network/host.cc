@@ -13,6 +13,7 @@
 #include "mfl/experiment/problem.h"
 #include "mfl/experiment/training.h"
 #include "mfl/federation/store_log.h"
+#include "mfl/network/transport_log.h"
 
 namespace mfl {
 namespace {
@@ -158,6 +159,7 @@ Result<RunOutcome> host_as(const Config& config, const HostOptions& options) {
 }  // namespace
 
 Result<RunOutcome> host_run(const Config& config, const HostOptions& options) {
+  set_transport_log(options.server.log);
   return config.run.precision == Precision::kF32 ? host_as<float>(config, options)
                                                  : host_as<double>(config, options);
 }

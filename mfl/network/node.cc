@@ -10,6 +10,7 @@
 #include "mfl/experiment/problem.h"
 #include "mfl/federation/participant.h"
 #include "mfl/federation/trainer.h"
+#include "mfl/network/transport_log.h"
 
 namespace mfl {
 namespace {
@@ -262,6 +263,9 @@ class NodeRun {
 
 }  // namespace
 
-Result<NodeOutcome> run_node(const NodeOptions& options) { return NodeRun(options).run(); }
+Result<NodeOutcome> run_node(const NodeOptions& options) {
+  set_transport_log({});  // what goes wrong is in the calls' errors
+  return NodeRun(options).run();
+}
 
 }  // namespace mfl

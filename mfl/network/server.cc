@@ -63,6 +63,9 @@ class Desk {
     return result;
   }
 
+  // Gives one node what it has not heard yet.
+  void tell(AttendReactor& reactor);
+
   FederationStatus status() const {
     const std::lock_guard lock(mutex_);
     return coordinator_->status();
@@ -113,6 +116,7 @@ class Desk {
   std::set<AttendReactor*> attending_;
   std::map<std::string, SubmitReactor*> uploads_;
   FederationStatus logged_;
+  std::uint64_t heard_ = 0;  // the news that everybody was told
 };
 
 // A node's presence: orders as they come, until the run or the session ends.
@@ -171,7 +175,7 @@ class AttendReactor final : public grpc::ServerWriteReactor<v1::Order> {
     if (++piece_ < wire::pieces(order_)) return write();
     if (order_.kind == Order::Kind::kDone) return finish(grpc::Status::OK);
     order_ = {};
-    desk_.with([&](Coordinator&, Time) { return 0; });
+    desk_.tell(*this);
   }
 
   void OnCancel() override {
@@ -326,11 +330,18 @@ Peer Desk::identify(const grpc::CallbackServerContext& context) {
 }
 
 void Desk::wake() {
+  if (coordinator_->news() == heard_) return log_progress();
+  heard_ = coordinator_->news();
   // Those who end while the others are told leave the set only in OnDone, which needs the lock or is this thread.
   const std::vector<AttendReactor*> now(attending_.begin(), attending_.end());
   for (AttendReactor* reactor : now)
     if (attending_.contains(reactor)) reactor->wake(*coordinator_);
   log_progress();
+}
+
+void Desk::tell(AttendReactor& reactor) {
+  const std::lock_guard lock(mutex_);
+  reactor.wake(*coordinator_);
 }
 
 void Desk::log_progress() {
@@ -413,8 +424,14 @@ class Service final : public v1::Federation::CallbackService {
   grpc::ServerUnaryReactor* Watch(grpc::CallbackServerContext* context, const v1::WatchRequest*,
                                   v1::Status* response) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    *response = wire::to_message(desk_.status());
-    reactor->Finish(grpc::Status::OK);
+    const Peer peer = desk_.identify(*context);
+    if (peer.refusal.empty()) {
+      *response = wire::to_message(desk_.status());
+      reactor->Finish(grpc::Status::OK);
+    } else {
+      desk_.log_refusal(peer, "watch", "admission", peer.refusal);
+      reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, peer.refusal});
+    }
     return reactor;
   }
 

@@ -275,6 +275,32 @@ TEST(RealFaults, SigtermEndsAServerCleanlyAndItGoesOnLater) {
   for (const auto& node : nodes) EXPECT_EQ(node->wait(), 0) << node->log();
 }
 
+TEST(RealFaults, ANodeThatStandsStillIsNoticedAndComesBack) {
+  Processes federation(2, {"--tau", "1", "--steps", "1000000"});
+  const auto server = federation.server();
+  const auto nodes = federation.all_nodes();
+  const auto here = [&] {
+    return ok_data(federation.box.run(
+        {"server", "status", federation.address(), "--tls", "pki/node-0001", "--json"}))["nodes"]
+        .get<int>();
+  };
+  const auto wait_for = [&](int count) {
+    const auto start = Clock::now();
+    while (here() != count && Clock::now() < start + kPatience)
+      std::this_thread::sleep_for(milliseconds(100));
+    EXPECT_EQ(here(), count) << server->log();
+    return std::chrono::duration_cast<milliseconds>(Clock::now() - start).count();
+  };
+  wait_for(2);
+  nodes[0]->signal(SIGSTOP);
+  const auto noticed = wait_for(1);
+  nodes[0]->signal(SIGCONT);
+  const auto back = wait_for(2);
+  fmt::print("a node that stands still is noticed after {} ms, and is back {} ms after it goes on\n", noticed,
+             back);
+  EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
+}
+
 TEST(RealFaults, SigtermEndsANodeCleanly) {
   Processes federation(2, {});
   const auto server = federation.server();

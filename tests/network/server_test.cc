@@ -5,8 +5,13 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -15,6 +20,7 @@
 #include "mfl/base/files.h"
 #include "mfl/federation/payload.h"
 #include "mfl/network/client.h"
+#include "mfl/network/transport_log.h"
 #include "mfl/network/wire.grpc.pb.h"
 #include "mfl/network/wire.h"
 
@@ -91,6 +97,8 @@ class ServerTest : public ::testing::Test {
     return {task.run_id, task.ticket, 4, 0.5,
             to_payload(std::vector<Vector<double>>{Vector<double>(kColumns, value)})};
   }
+
+  void SetUp() override { set_transport_log({}); }
 
   Pki pki;
   NoLog log;
@@ -278,6 +286,44 @@ TEST_F(ServerTest, StoppingEndsWhatNodesWaitFor) {
   ASSERT_TRUE(order);
   EXPECT_EQ(order->kind, Order::Kind::kEnded);
   EXPECT_FALSE(node->greet(""));
+}
+
+// A socket to the server on which nothing is ever said.
+class SilentSocket {
+ public:
+  explicit SilentSocket(const std::string& address) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  }
+  SilentSocket(const SilentSocket&) = delete;
+  SilentSocket& operator=(const SilentSocket&) = delete;
+  ~SilentSocket() { ::close(fd_); }
+  // Blocks until the server hangs up.
+  void wait_for_the_end() const {
+    std::array<char, 256> ignored{};
+    while (::recv(fd_, ignored.data(), ignored.size(), 0) > 0) {
+    }
+  }
+
+ private:
+  int fd_;
+};
+
+TEST_F(ServerTest, SocketsThatSayNothingAreClosedAndKeepNobodyOut) {
+  constexpr int kSockets = 500;
+  start(true);
+  const auto begun = std::chrono::steady_clock::now();
+  std::vector<std::unique_ptr<SilentSocket>> sockets;
+  for (int i = 0; i < kSockets; ++i) sockets.push_back(std::make_unique<SilentSocket>(running->address()));
+  EXPECT_TRUE(client(pki.files("a"))->greet(""));
+  for (const auto& socket : sockets) socket->wait_for_the_end();
+  fmt::print("{} half-open sockets closed after {} ms\n", kSockets,
+             std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun)
+                 .count());
+  EXPECT_TRUE(client(pki.files("a"))->greet(""));
 }
 
 TEST(Server, PlaintextBeyondLoopbackIsRefused) {

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "mfl/base/rng.h"
+#include "mfl/network/transport_log.h"
 
 namespace mfl {
 namespace {
@@ -180,6 +181,7 @@ TEST(Wire, WhatDoesNotFitTogetherIsRefused) {
 
 // Bytes that are nearly right, or nothing of the kind: an answer or an error, never more.
 TEST(Wire, AnyBytesAreSafe) {
+  set_transport_log({});
   Stream dice(3, Purpose::kSynthetic);
   const auto known = messages();
   for (int i = 0; i < 20'000; ++i) {
