@@ -200,11 +200,10 @@ void follow_hinge_sums(const RowBlock<T>& block, const T* y, const T* w, const H
 
 template <class T>
 void halve(std::size_t n, std::size_t parts, const std::int32_t* sums, T* g) {
-  for (std::size_t j = 0; j < n; ++j) {
-    std::int32_t sum = 0;
-    for (std::size_t p = 0; p < parts; ++p) sum += sums[p * n + j];
-    g[j] = static_cast<T>(0.5) * static_cast<T>(sum);
-  }
+  for (std::size_t j = 0; j < n; ++j) g[j] = static_cast<T>(sums[j]);
+  for (std::size_t p = 1; p < parts; ++p)  // the sum and its parts are integers that T holds
+    for (std::size_t j = 0; j < n; ++j) g[j] += static_cast<T>(sums[p * n + j]);
+  for (std::size_t j = 0; j < n; ++j) g[j] *= static_cast<T>(0.5);
 }
 
 template <class T>
@@ -268,24 +267,38 @@ void momentum_step(std::size_t n, T eta, T gamma, const T* g, T* d, T* w) {
   }
 }
 
+// The tree of 8 lanes over the squares of at(j), the doubles from j on; the last of them are asked for one by one.
+template <class AtEight, class AtOne>
+HWY_INLINE double sum_of_squares(std::size_t n, AtEight at_eight, AtOne at_one) {
+  auto sums = Lanes<double>::all(0);
+  const std::size_t end = n / kLanes<double> * kLanes<double>;
+  for (std::size_t j = 0; j < end; j += kLanes<double>) {
+    const Lanes<double> x = at_eight(j);
+    sums.accumulate(x, x);
+  }
+  HWY_ALIGN double lanes[kLanes<double>];
+  sums.store(lanes);
+  for (std::size_t j = end; j < n; ++j) lanes[j - end] = fused_scalar(at_one(j), at_one(j), lanes[j - end]);
+  return tree(Lanes<double>::load(lanes));
+}
+
 template <class T>
 double squared_norm(std::size_t n, const T* x) {
-  double sums[8] = {};
-  for (std::size_t j = 0; j < n; ++j) {
-    const auto value = static_cast<double>(x[j]);
-    sums[j % 8] = fused_scalar(value, value, sums[j % 8]);
-  }
-  return tree(Lanes<double>::load(sums));
+  return sum_of_squares(
+      n, [&](std::size_t j) HWY_ATTR { return Lanes<double>::load_wider(x + j); },
+      [&](std::size_t j) HWY_ATTR { return static_cast<double>(x[j]); });
 }
 
 template <class T>
 double squared_distance(std::size_t n, const T* a, const T* b) {
-  double sums[8] = {};
-  for (std::size_t j = 0; j < n; ++j) {
-    const double off = static_cast<double>(a[j]) - static_cast<double>(b[j]);
-    sums[j % 8] = fused_scalar(off, off, sums[j % 8]);
-  }
-  return tree(Lanes<double>::load(sums));
+  return sum_of_squares(
+      n,
+      [&](std::size_t j) HWY_ATTR {
+        auto off = Lanes<double>::load_wider(a + j);
+        off.accumulate(Lanes<double>::all(-1), Lanes<double>::load_wider(b + j));
+        return off;
+      },
+      [&](std::size_t j) HWY_ATTR { return static_cast<double>(a[j]) - static_cast<double>(b[j]); });
 }
 
 template <class T>
