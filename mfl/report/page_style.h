@@ -11,7 +11,7 @@ inline constexpr std::string_view kPageGenerator = "mfl";
 inline constexpr std::string_view kPageStyle = R"(:root { color-scheme: light; }
 * { box-sizing: border-box; }
 body { margin: 0; background: #fff; color: #1a1a1a; font: 16px/1.55 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
-main { max-width: 1180px; margin: 0 auto; padding: 24px 20px 64px; }
+main { max-width: 1280px; margin: 0 auto; padding: 24px 20px 64px; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0.4em 0 0.3em; }
 h2 { font-size: 1.35rem; line-height: 1.3; margin: 2.2em 0 0.6em; padding-top: 0.5em; border-top: 1px solid #d5d5d5; }
 p, ul { max-width: 78ch; overflow-wrap: anywhere; }
@@ -23,7 +23,7 @@ figure { margin: 0; min-width: 0; max-width: 760px; }
 figure svg { display: block; width: 100%; height: auto; }
 figcaption { font-size: 0.9rem; color: #333; margin-top: 4px; overflow-wrap: anywhere; }
 .table { overflow-x: auto; margin: 14px 0; }
-table { border-collapse: collapse; font-size: 0.92rem; line-height: 1.4; }
+table { border-collapse: collapse; font-size: 0.9rem; line-height: 1.4; }
 caption { text-align: left; font-weight: 600; padding: 4px 0 6px; }
 th, td { text-align: left; vertical-align: top; padding: 6px 14px 6px 0; border-bottom: 1px solid #e2e2e2; }
 th { border-bottom: 2px solid #555; }

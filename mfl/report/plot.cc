@@ -59,7 +59,7 @@ std::size_t drawn(const PlotSeries& series) {
   return i;
 }
 
-bool diverged(const PlotSeries& series) { return drawn(series) < series.x.size(); }
+bool diverged(const PlotSeries& series) { return series.diverged || drawn(series) < series.x.size(); }
 
 Range padded(Range range, const PlotAxis& axis, double margin) {
   if (range.empty()) range = axis.log ? Range{1, 10} : Range{0, 1};
@@ -272,7 +272,7 @@ std::string layout_script(const Plot& plot, const std::vector<LegendEntry>& lege
                           double height) {
   std::size_t longest = 0;
   for (const std::string& text : ticks_of(plot.y, y).texts) longest = std::max(longest, text.size());
-  const double left = 2 * kLabelMiddle + 16 + kCharacterWidth * static_cast<double>(longest);
+  const double left = 2 * kLabelMiddle + 22 + kCharacterWidth * static_cast<double>(longest);
   const double title = plot.title.empty() ? 6 : kLineHeight + 10;
   const double top = title + kLineHeight * static_cast<double>(rows(legend)) + 12;
   return fmt::format(

@@ -39,10 +39,11 @@ struct PlotSeries {
   std::vector<double> low, high;  // a band around y; empty, or of the length of x
   PlotStyle style = {};
   Mark mark = Mark::kLine;
+  bool diverged = false;  // also where a value of y is not finite
 };
 
-// Values that are not finite are not drawn: the series ends before the first of them with a cross, and its title says
-// "(diverged)". It has no say in the range of y, unless no series stays finite.
+// A series that diverged is drawn up to its last finite value, which gets a cross, and its title says "(diverged)". It has
+// no say in the range of y, unless every series diverged.
 struct Plot {
   std::string name;   // of the file; letters, digits, '-' and '_'
   std::string title;  // may be empty
