@@ -15,7 +15,7 @@ for set_name in "$@"; do
         libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libfmt-dev libexpected-dev zlib1g-dev
         libcurl4-openssl-dev ca-certificates gnuplot-nox fonts-dejavu-core)
       ;;
-    test) wanted+=(libgtest-dev libgmock-dev librapidcheck-dev python3) ;;
+    test) wanted+=(libgtest-dev libgmock-dev librapidcheck-dev python3 chromium) ;;
     tidy) wanted+=(clang-tidy clang-format) ;;
     npm) wanted+=(npm) ;;
     bench) wanted+=(python3 python3-venv time libbenchmark-dev) ;;

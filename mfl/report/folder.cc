@@ -62,7 +62,7 @@ ReportFolder::ReportFolder(fs::path target, TempFolder beside)
 
 Result<ReportFolder> ReportFolder::make(const fs::path& target) {
   std::error_code error;
-  fs::path whole = fs::weakly_canonical(target, error);
+  fs::path whole = fs::weakly_canonical(fs::absolute(target, error), error);
   if (error || target.empty())
     return fail(ErrorCode::kBadConfig, fmt::format("'{}' cannot be a folder", target.string()),
                 "name another");

@@ -78,7 +78,9 @@ std::string cell_html(const PageCell& cell, const Column& column) {
   std::string text = html_escaped(cell.text);
   if (cell.badge) text = fmt::format("<span class=\"badge {}\">{}</span>", tone_class(*cell.badge), text);
   if (cell.code) text = fmt::format("<code>{}</code>", text);
-  return fmt::format("<td{}>{}</td>", column.align == Align::kRight ? " class=\"number\"" : "", text);
+  return fmt::format("<td{} data-title=\"{}\">{}</td>",
+                     column.align == Align::kRight ? " class=\"number\"" : "", html_escaped(column.title),
+                     text);
 }
 
 struct BlockHtml {
@@ -94,7 +96,8 @@ struct BlockHtml {
     return fmt::format("<pre tabindex=\"0\">{}</pre>\n", escaped(block.text, true));
   }
   std::string operator()(const PageTable& block) const {
-    std::string out = "<div class=\"table\" tabindex=\"0\"><table>\n";
+    std::string out =
+        fmt::format("<div class=\"table\" tabindex=\"0\"><table{}>\n", block.prose ? " class=\"prose\"" : "");
     if (!block.caption.empty()) out += fmt::format("<caption>{}</caption>\n", html_escaped(block.caption));
     out += "<thead><tr>";
     for (const Column& column : block.columns)

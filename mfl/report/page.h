@@ -24,6 +24,7 @@ struct PageTable {
   std::string caption;
   std::vector<Column> columns;
   std::vector<std::vector<PageCell>> rows;
+  bool prose = false;  // cells are sentences: on a narrow screen each row becomes a block of its own
 };
 
 struct PageFigure {

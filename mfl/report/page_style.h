@@ -41,6 +41,11 @@ td code { font-size: 0.88em; }
   h1 { font-size: 1.5rem; }
   h2 { font-size: 1.2rem; }
   table { font-size: 0.86rem; }
+  .prose, .prose tbody, .prose tr, .prose td { display: block; }
+  .prose thead { display: none; }
+  .prose tr { padding: 8px 0; border-bottom: 1px solid #d5d5d5; }
+  .prose td { border: 0; padding: 2px 0; overflow-wrap: anywhere; }
+  .prose td::before { content: attr(data-title) ": "; color: #555; }
 }
 @media print {
   main { max-width: none; padding: 0; }

@@ -191,14 +191,16 @@ std::string dash_of(const PlotStyle& style) { return style.dash.empty() ? "dt 1"
 std::string legend_script(const Plot& plot, const std::vector<LegendEntry>& legend, double top,
                           double height) {
   std::string out = "unset key\n";
+  double width = 2.2;
   for (const LegendEntry& entry : legend) {
     const PlotStyle& style = entry.series->style;
     const double y = 1 - (top + kLineHeight * (static_cast<double>(entry.row) + 0.5)) / height;
     const auto x = [&](double pixels) { return (entry.left + pixels) / plot.width; };
+    width += 0.001;  // gnuplot joins samples of one colour and width into one path, with one dash
     if (entry.series->mark != PlotSeries::Mark::kPoints)
       out += fmt::format(
-          "set arrow from screen {:.6f},{:.6f} to screen {:.6f},{:.6f} nohead lw 2.2 {} lc rgb '{}'\n", x(0),
-          y, x(kSampleWidth - 8), y, dash_of(style), style.color);
+          "set arrow from screen {:.6f},{:.6f} to screen {:.6f},{:.6f} nohead lw {:.3f} {} lc rgb '{}'\n",
+          x(0), y, x(kSampleWidth - 8), y, width, dash_of(style), style.color);
     if (entry.series->mark != PlotSeries::Mark::kLine)
       out += fmt::format("set label '' at screen {:.6f},{:.6f} point pt {} ps 0.8 lc rgb '{}'\n",
                          x(kSampleWidth / 2 - 4), y, style.point, style.color);
@@ -232,7 +234,7 @@ std::string series_script(const Plot& plot, const Range& y) {
     data += points_script(series, i, y, plot.y.log);
     if (!series.low.empty())
       bands.push_back(
-          fmt::format("$series{} using 1:3:4 with filledcurves fs transparent solid 0.18 noborder "
+          fmt::format("$series{} using 1:3:4 with filledcurves fs transparent solid 0.14 noborder "
                       "lc rgb '{}'",
                       i, series.style.color));
     lines.push_back(line_element(series, i));
@@ -387,7 +389,13 @@ Result<Drawing> draw(const Plot& plot) {
     return fail_because(drawn_it.error(), fmt::format("cannot draw figure {}", plot.name));
   MFL_TRY(std::string svg, read_file(folder->path() / "figure.svg"));
   MFL_TRY(std::string png, read_file(folder->path() / "figure.png"));
-  return Drawing{with_own_ids(std::move(svg), plot.name), std::move(png)};
+  // gnuplot does not notice a disk that is full.
+  if (svg.find("</svg>") == std::string::npos || png.find("IEND") == std::string::npos)
+    return fail(ErrorCode::kRunFailed,
+                fmt::format("cannot draw figure {}: gnuplot left half a file in {}", plot.name,
+                            folder->path().parent_path().string()),
+                "check that the temporary folder has space");
+  return Drawing{with_own_ids(svg, plot.name), std::move(png)};
 }
 
 }  // namespace mfl

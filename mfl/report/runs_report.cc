@@ -220,7 +220,7 @@ PageSection comparison_section(const Comparison& comparison) {
 
 PageSection run_section(const RunExport& run) {
   const RunRow& row = run.run;
-  PageTable facts{.caption = "", .columns = {{"what"}, {"value"}}, .rows = {}};
+  PageTable facts{.caption = "", .columns = {{"what"}, {"value"}}, .rows = {}, .prose = true};
   const auto add = [&](std::string what, std::string value, bool code = false) {
     facts.rows.push_back({{std::move(what)}, {std::move(value), {}, code}});
   };

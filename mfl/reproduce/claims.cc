@@ -29,6 +29,12 @@ std::vector<Claim> judge(const Evidence& evidence) {
     std::vector<Claim> more = figure(evidence);
     std::ranges::move(more, std::back_inserter(claims));
   }
+  for (Claim& claim : claims)
+    if (!asked_for(evidence, claim.figure)) {
+      claim.verdict = Verdict::kNotTested;
+      claim.measured.clear();
+      claim.limit.clear();
+    }
   return claims;
 }
 

@@ -21,12 +21,13 @@ struct Claim {
   std::string test;      // how it was tested
   std::string measured;  // the numbers
   Verdict verdict = Verdict::kNotTested;
-  std::string limit;  // what the verdict leaves open; empty where it holds without one
+  std::string limit;  // what to know beside the verdict; may be empty
 };
 
 // What "flat", "converged" and "the same" mean here. Shares are of the whole drop of the loss, F(w(0)) - F(w(T)).
 inline constexpr double kSmallShare = 0.01;     // converged: what the last tenth of the steps still brings
 inline constexpr double kCrossingShare = 1e-5;  // curves that cross by less than this share are said to touch
+inline constexpr double kVisibleShare = 1e-3;   // below it no picture shows a difference
 inline constexpr double kSmallAccuracy = 0.005;  // half a point of test accuracy
 
 // One claim a row, in the order of the figures. A claim without runs is not tested.

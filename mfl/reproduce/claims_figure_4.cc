@@ -149,12 +149,12 @@ Claim order(const Evidence& evidence, const Model& model, std::string_view lower
                   : wrong == 0                                                      ? Verdict::kHolds
                   : crossing.share <= kCrossingShare && 2 * wrong < crossing.points ? Verdict::kHoldsWithLimit
                                                                                     : Verdict::kDoesNotHold;
-  if (claim.verdict == Verdict::kHoldsWithLimit)
-    claim.limit =
-        model.name == "svm"
-            ? "The curves cross by a hair: the hinge as printed has kinks, at which no method descends "
-              "at every step."
-            : "The curves touch within what can be seen.";
+  if (wrong > 0 && crossing.share < kVisibleShare)
+    claim.limit = fmt::format(
+        "No picture shows it: the curves are less than {} of the drop apart there{}.", kVisibleShare,
+        model.name == "svm" ? ". The hinge as printed has kinks, at which no method descends at "
+                              "every step, so the two take turns"
+                            : "");
   return claim;
 }
 

@@ -20,6 +20,12 @@ std::vector<const RunEvidence*> select(const Evidence& evidence, const RunQuery&
   return found;
 }
 
+bool asked_for(const Evidence& evidence, std::string_view figure) {
+  return evidence.figures.empty() || std::ranges::any_of(evidence.figures, [&](const std::string& asked) {
+           return asked.starts_with(figure);
+         });
+}
+
 RunQuery figure_4_query(const Evidence& evidence, std::string_view model, std::string_view algorithm) {
   RunQuery query{model, algorithm};
   query.steps = evidence.steps;

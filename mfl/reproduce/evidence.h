@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,12 @@ struct Evidence {
   std::uint64_t tau = 0, steps = 0;
   std::uint64_t long_steps = 0;  // 0: not run
   std::vector<RunEvidence> runs;
+  // The panels that were asked for; empty: all. A run may stand in several, and one panel's runs are not all of another's.
+  std::set<std::string> figures = {};
 };
+
+// Whether a figure, "4a" or a whole number such as "4", was asked for.
+bool asked_for(const Evidence& evidence, std::string_view figure);
 
 // What is absent matches everything.
 struct RunQuery {

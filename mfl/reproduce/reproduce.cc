@@ -95,7 +95,7 @@ Result<Reproduction> reproduce(const PlanOptions& options, const std::filesystem
   MFL_CHECK(complete_records(plan, outcomes, path, hooks));
 
   Reproduction out;
-  out.evidence = {plan.gamma, plan.tau, plan.steps, plan.long_steps, {}};
+  out.evidence = {plan.gamma, plan.tau, plan.steps, plan.long_steps, {}, options.figures};
   out.runs = outcomes.size();
   MFL_TRY(const Store store, Store::open(path, {.read_only = true}));
   for (std::size_t i = 0; i < outcomes.size(); ++i) {

@@ -42,7 +42,8 @@ std::string summary_of(const std::vector<Claim>& claims) {
 PageSection claims_section(const std::vector<Claim>& claims) {
   PageTable table{.caption = "",
                   .columns = {{"figure"}, {"claim"}, {"verdict"}, {"measured"}, {"how it was tested"}},
-                  .rows = {}};
+                  .rows = {},
+                  .prose = true};
   for (const Claim& claim : claims)
     table.rows.push_back({{claim.figure},
                           {claim.text},

@@ -63,6 +63,15 @@ TEST(ReportFolder, TakesAnEmptyFolderAndNoOther) {
   EXPECT_EQ(entries(home->path()), 2U);
 }
 
+TEST(ReportFolder, ARelativeNameIsBelowTheWorkingDirectory) {
+  const auto home = TempFolder::make();
+  const fs::path before = fs::current_path();
+  fs::current_path(home->path());
+  publish("out", "one");
+  fs::current_path(before);
+  EXPECT_EQ(*read_file(home->path() / "out" / "data" / "a.csv"), "one");
+}
+
 TEST(ReportFolder, WithoutPublishNothingStays) {
   const auto home = TempFolder::make();
   {

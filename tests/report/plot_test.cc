@@ -129,6 +129,18 @@ TEST(Plot, WithoutGnuplotAndWithOneThatFails) {
             "cannot draw figure fig_a: gnuplot ended with exit code 3: line 7: no such terminal");
 }
 
+TEST(Plot, HalfAFileIsAnError) {
+  const auto folder = TempFolder::make();
+  const auto program = folder->path() / "gnuplot";
+  ASSERT_TRUE(write_file(program, "#!/bin/sh\necho '<svg' > figure.svg\necho PNG > figure.png\n"));
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const Path full(folder->path().string() + ":/usr/bin:/bin");
+  const auto drawing = draw(two_lines());
+  ASSERT_FALSE(drawing);
+  EXPECT_EQ(drawing.error().code, ErrorCode::kRunFailed);
+  EXPECT_THAT(drawing.error().hint, HasSubstr("space"));
+}
+
 TEST(Plot, Ticks) {
   EXPECT_THAT(axis_ticks(0, 1000, false), ElementsAre(0, 200, 400, 600, 800, 1000));
   EXPECT_THAT(axis_ticks(1, 1000, true), ElementsAre(1, 10, 100, 1000));
