@@ -372,7 +372,7 @@ std::vector<double> axis_ticks(double low, double high, bool log) {
 
 std::string tick_text(double value, double step) {
   const double size = std::abs(value);
-  if (size >= 1e7 || (size > 0 && size < 1e-4)) return fmt::format("{:.3g}", value);
+  if (size >= 1e7 || (size > 0 && size < 1e-4 && step < 1e-6)) return fmt::format("{:.3g}", value);
   const double finest = step > 0 ? step : size > 0 ? std::pow(10, std::floor(std::log10(size) + 1e-9)) : 1;
   const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(finest) - 1e-9)), 0, 12);
   std::string text = fmt::format("{:.{}f}", value == 0 ? 0.0 : value, digits);

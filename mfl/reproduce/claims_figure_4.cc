@@ -52,7 +52,10 @@ Claim convergence(const Evidence& evidence, const Model& model) {
     }
   if (slowest.empty() && !failed) return claim;
   claim.measured = failed ? "a run diverged or did not lower the loss"
-                          : fmt::format("at most {:.3g} % (slowest: {})", 100 * largest, slowest);
+                          : fmt::format("at most {:.3g} % (slowest: {})", 100 * largest,
+                                        slowest == "fl"    ? "FL"
+                                        : slowest == "mfl" ? "MFL"
+                                                           : "MGD");
   claim.verdict = failed || smallest < -kSmallShare ? Verdict::kDoesNotHold
                   : largest <= kSmallShare          ? Verdict::kHolds
                                                     : Verdict::kHoldsWithLimit;

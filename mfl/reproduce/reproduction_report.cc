@@ -34,8 +34,9 @@ std::string whole(std::uint64_t value) { return tick_text(static_cast<double>(va
 std::string summary_of(const std::vector<Claim>& claims) {
   std::array<std::size_t, 4> counts{};
   for (const Claim& claim : claims) ++counts.at(static_cast<std::size_t>(claim.verdict));
-  std::string out = fmt::format("Of {} claims, {} hold, {} hold with a stated limit and {} do not hold",
-                                claims.size(), counts[0], counts[1], counts[2]);
+  const std::string out =
+      fmt::format("Of {} claims, {} hold, {} hold with a stated limit and {} {} not hold", claims.size(),
+                  counts[0], counts[1], counts[2], counts[2] == 1 ? "does" : "do");
   return out + (counts[3] == 0 ? "." : fmt::format("; {} were not tested by this command.", counts[3]));
 }
 

@@ -153,6 +153,7 @@ TEST(Plot, Ticks) {
   EXPECT_EQ(tick_text(0, 0.5), "0.0");
   EXPECT_EQ(tick_text(0.001, 0), "0.001");
   EXPECT_EQ(tick_text(1e-7, 0), "1e-07");
+  EXPECT_EQ(tick_text(5e-5, 5e-5), "0.00005") << "as its neighbours";
 }
 
 TEST(Plot, EveryStyleOfThePaletteIsAnother) {
