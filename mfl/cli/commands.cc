@@ -70,6 +70,8 @@ void setup_all(CLI::App& mfl, Commands& commands) {
       "mfl.");
   setup_run(mfl, commands);
   setup_sweep(mfl, commands);
+  setup_reproduce(mfl, commands);
+  setup_report(mfl, commands);
 
   CLI::App* data = mfl.add_subcommand("data", "Get, look at and split data");
   data->require_subcommand(0, 1);

@@ -34,6 +34,8 @@ void setup_sweep(CLI::App& mfl, Commands& commands);
 void setup_data_fetch(CLI::App& data, Commands& commands);
 void setup_data_info(CLI::App& data, Commands& commands);
 void setup_data_split(CLI::App& data, Commands& commands);
+void setup_reproduce(CLI::App& mfl, Commands& commands);
+void setup_report(CLI::App& mfl, Commands& commands);
 void setup_runs_list(CLI::App& runs, Commands& commands);
 void setup_runs_show(CLI::App& runs, Commands& commands);
 void setup_runs_compare(CLI::App& runs, Commands& commands);

@@ -12,6 +12,8 @@ const std::vector<std::vector<std::string>> kCommands = {
     {},
     {"run"},
     {"sweep"},
+    {"reproduce"},
+    {"report"},
     {"data"},
     {"data", "fetch"},
     {"data", "info"},

@@ -20,7 +20,8 @@ ALLOWED = {
     "record": "base algorithm",
     "experiment": "base data partition model solve aggregate algorithm theory engine record",
     "report": "base record theory",
-    "cli": "base data partition model solve aggregate algorithm theory engine record experiment report",
+    "reproduce": "base record experiment report",
+    "cli": "base data partition model solve aggregate algorithm theory engine record experiment report reproduce",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](mfl/[^">]+)[">]')
