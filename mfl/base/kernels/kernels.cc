@@ -194,6 +194,20 @@ void margins(const RowBlock<T>& block, const T* w, double* z) {
 }
 
 template <class T>
+void add_rows(const RowBlock<T>& block, const T* c, T* g) {
+  for (std::size_t first = 0; first < block.rows; first += kTile) {
+    const std::size_t count = std::min(kTile, block.rows - first);
+    T tile[kTile] = {};
+    std::copy_n(c + first, count, tile);
+    switch (block.kind) {
+      case RowKind::kBytes: dense_tile_gradient(dense_tile(block, block.bytes, first), 1, tile, &g); break;
+      case RowKind::kDense: dense_tile_gradient(dense_tile(block, block.values, first), 1, tile, &g); break;
+      case RowKind::kSparse: sparse_tile_gradient(SparseTile<T>{block, first, count}, 1, tile, &g);
+    }
+  }
+}
+
+template <class T>
 double losses(Loss loss, std::size_t n, const double* z, const T* y, T* coefficients) {
   double sum = 0;
   for (std::size_t i = 0; i < n; i += kTile)
@@ -237,8 +251,8 @@ double squared_norm(std::size_t n, const T* x) {
 
 template <class T>
 Kernels<T> kernels() {
-  return {margins<T>,         losses<T>,       pack<T>,          loss_and_gradient<T>, add<T>,
-          finish_gradient<T>, descent_step<T>, momentum_step<T>, squared_norm<T>};
+  return {margins<T>, losses<T>,          pack<T>,         loss_and_gradient<T>, add_rows<T>,
+          add<T>,     finish_gradient<T>, descent_step<T>, momentum_step<T>,     squared_norm<T>};
 }
 
 }  // namespace

@@ -71,6 +71,8 @@ struct Kernels {
   // What a setting gets does not depend on the others.
   void (*loss_and_gradient)(const RowBlock<T>& block, Loss loss, const T* y, std::size_t settings, const T* w,
                             T* const* g, double* loss_sums);
+  // g += sum_r c_r * (stored row r), rows ascending. The scale is left to the caller.
+  void (*add_rows)(const RowBlock<T>& block, const T* c, T* g);
   // total += part
   void (*add)(std::size_t n, const T* part, T* total);
   // g = fma(lambda, w, factor * g)
