@@ -3,7 +3,6 @@
 #include "mfl/experiment/config_keys.h"
 
 namespace mfl::cli {
-namespace {
 
 Json config_json(const Config& config) {
   Json out = Json::object();
@@ -14,8 +13,6 @@ Json config_json(const Config& config) {
   }
   return out;
 }
-
-}  // namespace
 
 Json outcome_json(const RunOutcome& run) {
   return {{"run_id", run.run_id},

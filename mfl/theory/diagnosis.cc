@@ -88,12 +88,17 @@ DriftReport compare_drift(const Path& path, const StepParameters& step) {
   for (const GapStep& gaps : path.gaps) {
     if (gaps.t > interval->first + interval->steps) ++interval;
     const UnitDrift& unit = table[gaps.into];
-    out.h.push_back(unit.w.times(interval->delta));
-    w.add(gaps.w, out.h.back(), gaps.w_size);
-    d.add(gaps.d, unit.d.times(interval->delta), gaps.d_size);
+    out.w_bound.push_back(unit.w.times(interval->delta));
+    out.d_bound.push_back(unit.d.times(interval->delta));
+    w.add(gaps.w, out.w_bound.back(), gaps.w_size);
+    d.add(gaps.d, out.d_bound.back(), gaps.d_size);
+    std::vector<double>& node_w_bound = out.node_w_bound.emplace_back();
+    std::vector<double>& node_d_bound = out.node_d_bound.emplace_back();
     for (std::size_t i = 0; i < gaps.node_w.size(); ++i) {
-      node_w.add(gaps.node_w[i], unit.node_w.times(interval->node_delta[i]), gaps.w_size);
-      node_d.add(gaps.node_d[i], unit.node_d.times(interval->node_delta[i]), gaps.d_size);
+      node_w_bound.push_back(unit.node_w.times(interval->node_delta[i]));
+      node_d_bound.push_back(unit.node_d.times(interval->node_delta[i]));
+      node_w.add(gaps.node_w[i], node_w_bound.back(), gaps.w_size);
+      node_d.add(gaps.node_d[i], node_d_bound.back(), gaps.d_size);
     }
   }
   out.w = w.finish();

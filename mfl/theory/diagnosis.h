@@ -36,7 +36,9 @@ struct GapComparison {
 // Proposition 1 for w and d, Lemma 3 for each node.
 struct DriftReport {
   GapComparison w, d, node_w, node_d;
-  std::vector<double> h;  // the bound on the gap of w, one a step of the path
+  // The bounds themselves, one a step of the path: h for w; of every node for the last two.
+  std::vector<double> w_bound, d_bound;
+  std::vector<std::vector<double>> node_w_bound, node_d_bound;
   std::uint64_t violations() const {
     return w.violations + d.violations + node_w.violations + node_d.violations;
   }
@@ -85,6 +87,7 @@ struct AccelerationReport {
 
 // One of the two runs.
 struct RunDiagnosis {
+  std::string algorithm;  // its name, for people
   StepParameters step;
   Path path;
   std::optional<PathConstants> constants;  // not for the hinge

@@ -48,11 +48,20 @@ void judge_smoothness(const Diagnosis& diagnosis, Conditions& conditions) {
   conditions.check("optimum", "w* is known", optimum.converged,
                    fmt::format("The gradient at the w* found has the norm {:.2g}{}.", optimum.gradient_norm,
                                optimum.converged ? "" : ", which is not 1e-10: F* is only approximate"));
+  if (!diagnosis.run.constants) return;
   conditions.check(
       "lipschitz", "F is Lipschitz on the path", true,
       fmt::format("rho = {:.6g} is the largest gradient norm at an aggregated w; over all w there is no "
                   "such constant beside strong convexity.",
                   diagnosis.run.constants->rho));
+}
+
+void judge_finiteness(const RunDiagnosis& run, Conditions& conditions) {
+  const auto& diverged = run.path.diverged_after;
+  conditions.check(
+      "finite", "the run stays finite", !diverged,
+      diverged ? fmt::format("It does not after step {}; what follows is of the steps before.", *diverged)
+               : "Every loss and every weight is a finite number.");
 }
 
 // The step size and the momentum; true where Proposition 2 allows them.
@@ -179,6 +188,24 @@ AccelerationReport acceleration(const Diagnosis& diagnosis, Conditions& conditio
   return out;
 }
 
+void leave_out_what_needs_smoothness(Conditions& conditions) {
+  for (const auto& [id, statement] : {std::pair("eta_beta", "0 < eta beta < 1"),
+                                      std::pair("drift", "Proposition 1: no gap is above its bound"),
+                                      std::pair("alpha", "Proposition 2: alpha > 0"),
+                                      std::pair("acceleration", "Proposition 3: the limit on gamma")})
+    conditions.not_applicable(id, statement, "It needs a smooth loss.");
+}
+
+void judge_run(RunDiagnosis& run, const Diagnosis& diagnosis, Conditions& conditions) {
+  run.step.beta = diagnosis.curvature->beta;
+  const bool parameters = judge_parameters(run.step, conditions);
+  if (!run.constants) return;
+  const bool path = judge_path(run, conditions);
+  const bool steps = judge_steps(run, conditions);
+  judge_drift(run, conditions);
+  run.convergence = convergence(run, diagnosis, parameters && path, steps);
+}
+
 }  // namespace
 
 void judge(Diagnosis& diagnosis) {
@@ -186,31 +213,18 @@ void judge(Diagnosis& diagnosis) {
   RunDiagnosis& run = diagnosis.run;
   measure(run, diagnosis);
   if (diagnosis.fl) measure(*diagnosis.fl, diagnosis);
-  if (run.constants) {
-    judge_smoothness(diagnosis, conditions);
-    const bool parameters = judge_parameters(run.step, conditions);
-    const bool path = judge_path(run, conditions);
-    const bool steps = judge_steps(run, conditions);
-    judge_drift(run, conditions);
-    run.convergence = convergence(run, diagnosis, parameters && path, steps);
-  } else if (!diagnosis.curvature) {
-    judge_smoothness(diagnosis, conditions);
-    const std::string why = "It needs a smooth loss.";
-    for (const auto& [id, statement] : {std::pair("eta_beta", "0 < eta beta < 1"),
-                                        std::pair("drift", "Proposition 1: no gap is above its bound"),
-                                        std::pair("alpha", "Proposition 2: alpha > 0"),
-                                        std::pair("acceleration", "Proposition 3: the limit on gamma")})
-      conditions.not_applicable(id, statement, why);
+  judge_smoothness(diagnosis, conditions);
+  judge_finiteness(run, conditions);
+  if (!diagnosis.curvature) {
+    leave_out_what_needs_smoothness(conditions);
+  } else {
+    judge_run(run, diagnosis, conditions);
   }
   if (!diagnosis.fl) return;
-  if (diagnosis.fl->constants) {
-    std::vector<Condition> unseen;
-    Conditions fl_conditions(unseen);
-    const bool parameters = judge_parameters(diagnosis.fl->step, fl_conditions);
-    const bool path = judge_path(*diagnosis.fl, fl_conditions);
-    const bool steps = judge_steps(*diagnosis.fl, fl_conditions);
-    diagnosis.fl->convergence = convergence(*diagnosis.fl, diagnosis, parameters && path, steps);
-  }
+  std::vector<Condition>
+      of_fl;  // the report is about the run; FL's conditions only decide whether it has a bound
+  Conditions fl_conditions(of_fl);
+  if (diagnosis.curvature) judge_run(*diagnosis.fl, diagnosis, fl_conditions);
   diagnosis.acceleration = acceleration(diagnosis, conditions);
 }
 
