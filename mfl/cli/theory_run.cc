@@ -2,6 +2,7 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "mfl/cli/commands.h"
@@ -12,11 +13,13 @@
 #include "mfl/cli/text.h"
 #include "mfl/experiment/diagnose.h"
 #include "mfl/report/theory.h"
+#include "mfl/report/theory_page.h"
 
 namespace mfl::cli {
 namespace {
 
 struct Arguments {
+  std::string page;
   bool quiet = false;
   ExperimentFlags experiment;
 };
@@ -54,6 +57,13 @@ Result<Reply> theory_run_command(const Arguments& args, bool json) {
                 {"wall_seconds", outcome->wall_seconds}};
   reply.data.update(theory_json(outcome->diagnosis));
   reply.text = outcome_text(*outcome);
+  if (!args.page.empty()) {
+    MFL_CHECK(
+        write_theory_page(args.page, {setting_text(outcome->config), outcome->digest, outcome->diagnosis}));
+    reply.data["page"] = args.page;
+    reply.text +=
+        fmt::format("\npage            {}\n", (std::filesystem::path(args.page) / "index.html").string());
+  }
   if (const auto& diverged = outcome->diagnosis.run.path.diverged_after)
     reply.failure = Error{ErrorCode::kRunFailed, fmt::format("the run diverged after step {}", *diverged),
                           "lower eta or gamma", nullptr};
@@ -73,6 +83,8 @@ void setup_theory_run(CLI::App& theory, Commands& commands) {
       "is recorded.",
       [args, &commands] { return theory_run_command(*args, commands.json); });
   args->experiment.add(command);
+  command.add_option("--page", args->page, "Write a page with figures into this folder; needs gnuplot")
+      ->type_name("DIR");
   command.add_flag("--quiet", args->quiet, "No progress on stderr");
 }
 

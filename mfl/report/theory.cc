@@ -250,9 +250,9 @@ Json acceleration_json(const AccelerationReport& report) {
 
 }  // namespace
 
-std::string theory_text(const Diagnosis& diagnosis) {
-  return constants_text(diagnosis) + conditions_text(diagnosis) + drift_text(diagnosis) +
-         convergence_text(diagnosis) + acceleration_text(diagnosis);
+std::string theory_text(const Diagnosis& diagnosis, bool with_conditions) {
+  return constants_text(diagnosis) + (with_conditions ? conditions_text(diagnosis) : "") +
+         drift_text(diagnosis) + convergence_text(diagnosis) + acceleration_text(diagnosis);
 }
 
 nlohmann::ordered_json theory_json(const Diagnosis& diagnosis) {

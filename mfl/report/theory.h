@@ -9,7 +9,7 @@
 namespace mfl {
 
 // Constants, conditions and the three propositions, each under a title that says what it is about.
-std::string theory_text(const Diagnosis& diagnosis);
+std::string theory_text(const Diagnosis& diagnosis, bool with_conditions = true);
 
 // Everything, every step included. What does not apply is null.
 nlohmann::ordered_json theory_json(const Diagnosis& diagnosis);

@@ -22,7 +22,7 @@ struct BoundConstants {
   double alpha = 0;  // descent_factor of the worst step
   double rho = 0;    // largest |grad F(w(k tau))|
   double h = 0;      // h(tau)
-  double tau = 1;    // steps of an interval
+  double tau = 1;    // steps of the longest interval
 };
 
 // f1(T), and f2(T) with FL's constants: F(w^f) - F* is at most this. Infinite unless omega alpha > 0.

@@ -53,12 +53,17 @@ void add_interval(PathConstants& out, const Interval& interval) {
   out.largest_distance = std::max(out.largest_distance, interval.start_distance);
 }
 
+double step_alpha(const VirtualStep& at, const StepParameters& step) {
+  const double squared = at.gradient * at.gradient;
+  if (squared == 0) return descent_factor(step, 0, 0);
+  return descent_factor(step, at.product / squared, at.momentum / at.gradient);
+}
+
 void add_virtual_step(PathConstants& out, const VirtualStep& at, const StepParameters& step,
                       double start_distance) {
   const double squared = at.gradient * at.gradient;
   const double ratio = squared > 0 ? at.momentum / at.gradient : 0;
-  const double projection = squared > 0 ? at.product / squared : 0;
-  const double alpha = descent_factor(step, projection, ratio);
+  const double alpha = step_alpha(at, step);
   out.least_step_alpha = std::min(out.least_step_alpha, alpha);
   ++(descends(at, alpha) ? out.descents : out.ascents);
   if (at.distance > 0) out.sums.descent += alpha / (at.distance * at.distance);
@@ -126,6 +131,34 @@ PathConstants path_constants(const Path& path, const StepParameters& step) {
   if (out.largest_distance > 0) out.omega = 1 / (out.largest_distance * out.largest_distance);
   out.alpha = descent_factor(step, out.cos_theta, out.momentum_ratio);
   out.h_tau = table.back().w.times(out.delta);
+  return out;
+}
+
+BoundConstants bound_constants(const RunDiagnosis& run) {
+  const PathConstants& c = *run.constants;
+  return {c.omega, c.alpha, c.rho, c.h_tau, static_cast<double>(longest_interval(run.path))};
+}
+
+std::vector<CurvePoint> convergence_curve(const RunDiagnosis& run, double least_loss) {
+  const std::vector<UnitDrift> table =
+      drift_table({run.step.eta, run.step.beta, run.step.gamma}, longest_interval(run.path));
+  const BoundConstants constants = bound_constants(run);
+  std::vector<CurvePoint> out;
+  PathSums sums;
+  double best = std::numeric_limits<double>::infinity();
+  for (const Interval& interval : run.path.intervals) {
+    for (std::uint64_t t = interval.first; t < interval.first + interval.steps; ++t) {
+      const VirtualStep& at = run.path.virtual_steps[t];
+      if (at.distance > 0) sums.descent += step_alpha(at, run.step) / (at.distance * at.distance);
+    }
+    const double drift = interval.gradient * table[interval.steps].w.times(interval.delta);
+    sums.drift += drift;
+    sums.largest_drift = std::max(sums.largest_drift, drift);
+    best = std::min(best, interval.loss);
+    const std::uint64_t steps = interval.first + interval.steps;
+    out.push_back({steps, best - least_loss, convergence_bound(static_cast<double>(steps), constants),
+                   a_posteriori_bound(sums)});
+  }
   return out;
 }
 

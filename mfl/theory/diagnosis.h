@@ -106,6 +106,20 @@ struct Diagnosis {
   std::optional<AccelerationReport> acceleration;
 };
 
+// Of a run that has constants.
+BoundConstants bound_constants(const RunDiagnosis& run);
+
+// After `steps` steps of a run.
+struct CurvePoint {
+  std::uint64_t steps = 0;
+  double gap = 0;           // F(w^f) - F* so far
+  double bound = 0;         // f(steps), with the constants of the whole run
+  double a_posteriori = 0;  // from the path so far
+};
+
+// One point an interval. The run has constants; whether the bounds apply is for its convergence report to say.
+std::vector<CurvePoint> convergence_curve(const RunDiagnosis& run, double least_loss);
+
 // Fills what follows from the paths: constants, reports and conditions.
 void judge(Diagnosis& diagnosis);
 

@@ -131,10 +131,6 @@ void judge_drift(const RunDiagnosis& run, Conditions& conditions) {
       fmt::format("{} of {} gaps (w, d and every node's) are above.", drift.violations(), compared));
 }
 
-BoundConstants bound_constants(const PathConstants& c, std::uint64_t tau) {
-  return {c.omega, c.alpha, c.rho, c.h_tau, static_cast<double>(tau)};
-}
-
 void measure(RunDiagnosis& run, const Diagnosis& diagnosis) {
   if (!diagnosis.curvature || run.path.intervals.empty()) return;
   run.step.beta = diagnosis.curvature->beta;
@@ -147,8 +143,7 @@ ConvergenceReport convergence(const RunDiagnosis& run, const Diagnosis& diagnosi
   ConvergenceReport out;
   out.gap = run.path.best_loss - diagnosis.optimum->loss;
   const auto steps = static_cast<double>(run.path.gaps.size());
-  const std::uint64_t tau = std::min(diagnosis.tau, diagnosis.steps);
-  if (proven) out.bound = convergence_bound(steps, bound_constants(*run.constants, tau));
+  if (proven) out.bound = convergence_bound(steps, bound_constants(run));
   if (by_steps) out.a_posteriori = a_posteriori_bound(run.constants->sums);
   return out;
 }
@@ -182,9 +177,7 @@ AccelerationReport acceleration(const Diagnosis& diagnosis, Conditions& conditio
       fmt::format("The limit is {:.4g}; the condition is sufficient for alpha > alpha_FL, not necessary "
                   "for a faster run.",
                   out.gamma_limit));
-  const std::uint64_t tau = std::min(diagnosis.tau, diagnosis.steps);
-  if (run.constants->alpha > 0)
-    out.crossing = cross(bound_constants(*run.constants, tau), bound_constants(*fl.constants, tau));
+  if (run.constants->alpha > 0) out.crossing = cross(bound_constants(run), bound_constants(fl));
   return out;
 }
 
