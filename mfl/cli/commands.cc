@@ -77,7 +77,7 @@ void setup_all(CLI::App& mfl, Commands& commands) {
   theory->footer("Example:\n  mfl theory run --data synthetic --model squared-svm --steps 200");
   setup_theory_run(*theory, commands);
   setup_theory_h(*theory, commands);
-  //ADV
+  setup_theory_advise(*theory, commands);
 
   CLI::App* data = mfl.add_subcommand("data", "Get, look at and split data");
   data->require_subcommand(0, 1);

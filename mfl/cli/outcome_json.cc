@@ -14,6 +14,17 @@ Json config_json(const Config& config) {
   return out;
 }
 
+namespace {
+
+Json warnings_json(const std::vector<Warning>& warnings) {
+  Json out = Json::array();
+  for (const Warning& warning : warnings)
+    out.push_back({{"id", warning.id}, {"step", warning.step}, {"message", warning.message}});
+  return out;
+}
+
+}  // namespace
+
 Json outcome_json(const RunOutcome& run) {
   return {{"run_id", run.run_id},
           {"status", run.status},
@@ -31,7 +42,8 @@ Json outcome_json(const RunOutcome& run) {
           {"bytes_down", run.bytes_down},
           {"load_seconds", run.load_seconds},
           {"wall_seconds", run.wall_seconds},
-          {"digest", run.digest}};
+          {"digest", run.digest},
+          {"warnings", warnings_json(run.warnings)}};
 }
 
 }  // namespace mfl::cli

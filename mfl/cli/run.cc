@@ -21,11 +21,13 @@ namespace {
 
 struct Arguments {
   std::string resume, store, weights_out;
-  bool reuse = false, quiet = false;
+  bool reuse = false, quiet = false, monitor = false;
   ExperimentFlags experiment;
 };
 
 std::string outcome_text(const RunOutcome& run) {
+  std::string warnings;
+  for (const Warning& warning : run.warnings) warnings += (warnings.empty() ? "" : "; ") + warning.message;
   return facts_text({
       {"run", fmt::format("{} ({}{})", run.run_id, run.status, run.reused ? ", recorded before" : "")},
       {"setting", setting_text(run.config)},
@@ -38,6 +40,7 @@ std::string outcome_text(const RunOutcome& run) {
                    : fmt::format("train loss {} at step {}", loss_text(run.best_train_loss), run.best_step)},
       {"traffic", fmt::format("{} up, {} down", bytes_text(run.bytes_up), bytes_text(run.bytes_down))},
       {"time", fmt::format("{:.2f} s loading, {:.2f} s training", run.load_seconds, run.wall_seconds)},
+      {"warnings", warnings},
       {"digest", run.digest},
   });
 }
@@ -67,18 +70,25 @@ Result<void> check_resume(const Arguments& args) {
               fmt::format("leave out {}", extra.front()));
 }
 
+std::string warning_text(const Warning& warning) {
+  return fmt::format("warning at step {}: {}", warning.step, warning.message);
+}
+
 Result<Reply> run_command(const Arguments& args, bool json) {
   if (!args.resume.empty()) MFL_CHECK(check_resume(args));
   MFL_TRY(const Config config, args.experiment.assemble());
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
-  const RunOptions options{args.store, args.resume, args.reuse, args.weights_out};
+  const RunOptions options{args.store, args.resume, args.reuse, args.weights_out, args.monitor};
   const std::atomic<bool>& stop = watch_interrupts();
   Result<RunOutcome> outcome = fail(ErrorCode::kInternal, "");
   {
     ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
-    outcome =
-        run_experiment(config, options, {[&](const Progress& progress) { meter.show(progress); }, &stop});
+    outcome = run_experiment(config, options,
+                             {[&](const Progress& progress) { meter.show(progress); }, &stop,
+                              [&](const Warning& warning) {
+                                if (!json) meter.say(warning_text(warning));
+                              }});
   }
   if (!outcome) return tl::unexpected<Error>(std::move(outcome).error());
   return outcome_reply(*outcome);
@@ -103,6 +113,8 @@ void setup_run(CLI::App& mfl, Commands& commands) {
                    "Show the recorded run of this very setting, data and mfl, if there is one");
   add_store_flag(command, args->store);
   command.add_option("--weights-out", args->weights_out, "Write the final weights")->type_name("FILE.npy");
+  command.add_flag("--monitor", args->monitor,
+                   "Warn where eta, drift or momentum leave the region in which averaging helps");
   command.add_flag("--quiet", args->quiet, "No progress on stderr");
 }
 

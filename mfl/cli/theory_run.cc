@@ -2,8 +2,8 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "mfl/cli/commands.h"
 #include "mfl/cli/experiment_flags.h"
@@ -41,6 +41,10 @@ std::string outcome_text(const TheoryOutcome& outcome) {
 
 Result<Reply> theory_run_command(const Arguments& args, bool json) {
   MFL_TRY(const Config config, args.experiment.assemble());
+  std::optional<ReportFolder> folder;  // a folder that cannot be written is better said before than after
+  if (!args.page.empty()) {
+    MFL_TRY(folder, ReportFolder::make(args.page));
+  }
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
   const std::atomic<bool>& stop = watch_interrupts();
@@ -57,12 +61,11 @@ Result<Reply> theory_run_command(const Arguments& args, bool json) {
                 {"wall_seconds", outcome->wall_seconds}};
   reply.data.update(theory_json(outcome->diagnosis));
   reply.text = outcome_text(*outcome);
-  if (!args.page.empty()) {
+  if (folder) {
     MFL_CHECK(
-        write_theory_page(args.page, {setting_text(outcome->config), outcome->digest, outcome->diagnosis}));
-    reply.data["page"] = args.page;
-    reply.text +=
-        fmt::format("\npage            {}\n", (std::filesystem::path(args.page) / "index.html").string());
+        publish_theory_page(*folder, {setting_text(outcome->config), outcome->digest, outcome->diagnosis}));
+    reply.data["page"] = (folder->target() / "report.html").string();
+    reply.text += fmt::format("\npage            {}\n", (folder->target() / "report.html").string());
   }
   if (const auto& diverged = outcome->diagnosis.run.path.diverged_after)
     reply.failure = Error{ErrorCode::kRunFailed, fmt::format("the run diverged after step {}", *diverged),

@@ -3,10 +3,10 @@
 #include <chrono>
 #include <utility>
 
-#include "mfl/aggregate/exact_mean.h"
 #include "mfl/algorithm/state.h"
 #include "mfl/experiment/factory.h"
 #include "mfl/experiment/problem.h"
+#include "mfl/experiment/theory_parts.h"
 
 namespace mfl {
 namespace {
@@ -14,18 +14,6 @@ namespace {
 double gamma_of(const Rule& rule) {
   const auto* momentum = std::get_if<Momentum>(&rule);
   return momentum != nullptr ? momentum->gamma : 0;
-}
-
-// As the engines average: exactly, rounded once.
-Average exact_average(const std::vector<Shard>& nodes, std::size_t columns) {
-  return [&nodes, sum = ExactMean(columns)](std::span<const Vector<double>* const> vectors,
-                                            Vector<double>& mean) mutable {
-    sum.clear();
-    for (std::size_t i = 0; i < vectors.size(); ++i)
-      if (sum.add(std::span<const double>(*vectors[i]), nodes[i].count)) return false;
-    sum.mean(std::span<double>(mean));
-    return true;
-  };
 }
 
 std::string digest_of(const Vector<double>& w) {
@@ -88,14 +76,13 @@ Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& 
   const Runs runs{problem,
                   {federation.loss, effective_lambda(config.model)},
                   exact_average(federation.nodes, federation.train.columns()),
-                  [&](std::size_t n, const std::function<void(std::size_t)>& work) {
-                    workers->for_each(n, [&](unsigned, std::size_t i) { work(i); });
-                  },
+                  for_each_of(*workers),
                   algorithm.tau,
                   config.run.steps};
 
   Diagnosis& diagnosis = out.diagnosis;
   diagnosis.model = config.model.name;
+  diagnosis.loss = federation.loss;
   diagnosis.tau = algorithm.tau;
   diagnosis.steps = config.run.steps;
   diagnosis.nodes = federation.nodes.size();

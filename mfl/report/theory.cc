@@ -103,6 +103,8 @@ std::string convergence_text(const Diagnosis& diagnosis) {
     const bool paired = diagnosis.fl && diagnosis.fl->convergence;
     table.add({name, get(*diagnosis.run.convergence), paired ? get(*diagnosis.fl->convergence) : ""});
   };
+  add("at the start, F(w(0)) - F*",
+      [](const ConvergenceReport& report) { return number_text(report.start_gap); });
   add("measured", [](const ConvergenceReport& report) { return number_text(report.gap); });
   add("at most, by Proposition 2",
       [](const ConvergenceReport& report) { return optional_text(report.bound); });
@@ -227,7 +229,8 @@ Json run_json(const RunDiagnosis& run) {
   out["proposition_1"] = run.drift ? drift_json(*run.drift) : Json(nullptr);
   out["proposition_2"] = nullptr;
   if (run.convergence)
-    out["proposition_2"] = {{"gap", run.convergence->gap},
+    out["proposition_2"] = {{"start_gap", run.convergence->start_gap},
+                            {"gap", run.convergence->gap},
                             {"bound", optional_json(run.convergence->bound)},
                             {"a_posteriori", optional_json(run.convergence->a_posteriori)}};
   out["intervals"] = intervals_json(run.path);

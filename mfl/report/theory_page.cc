@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "mfl/report/folder.h"
 #include "mfl/report/theory.h"
 
 namespace mfl {
@@ -155,8 +154,7 @@ std::vector<Plot> theory_plots(const Diagnosis& diagnosis) {
   return out;
 }
 
-Result<void> write_theory_page(const std::filesystem::path& target, const TheoryPage& page) {
-  MFL_TRY(ReportFolder folder, ReportFolder::make(target));
+Result<void> publish_theory_page(ReportFolder& folder, const TheoryPage& page) {
   MFL_TRY(PageFigures figures, draw_all(page.diagnosis, folder));
   Page out{
       "The theory of a run",
@@ -166,7 +164,7 @@ Result<void> write_theory_page(const std::filesystem::path& target, const Theory
   out.sections.push_back({"conditions", "Conditions", {conditions_table(page.diagnosis)}});
   out.sections.push_back({"numbers", "Numbers", {PageCode{theory_text(page.diagnosis, false)}}});
   out.sections.push_back({"digest", "Digest of the final weights", {PageCode{page.digest}}});
-  MFL_CHECK(folder.write("index.html", page_html(out)));
+  MFL_CHECK(folder.write("report.html", page_html(out)));
   return folder.publish();
 }
 

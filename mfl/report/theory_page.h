@@ -1,11 +1,11 @@
 // The page of `mfl theory run --page`: figures of the gaps and the bounds, and the tables beside them.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "mfl/base/result.h"
+#include "mfl/report/folder.h"
 #include "mfl/report/page.h"
 #include "mfl/theory/diagnosis.h"
 
@@ -20,7 +20,7 @@ struct TheoryPage {
 // Gap and h over the first intervals and over the whole run, bound and loss gap over T; those that apply.
 std::vector<Plot> theory_plots(const Diagnosis& diagnosis);
 
-// Writes index.html and figures/NAME.svg and .png into `folder`, as ReportFolder does. Needs gnuplot.
-Result<void> write_theory_page(const std::filesystem::path& folder, const TheoryPage& page);
+// Writes report.html and figures/NAME.svg and .png, and publishes the folder. Needs gnuplot.
+Result<void> publish_theory_page(ReportFolder& folder, const TheoryPage& page);
 
 }  // namespace mfl

@@ -70,6 +70,7 @@ PathConstants path_constants(const Path& path, const StepParameters& step);
 
 // Proposition 2: how far F(w^f) can be from F*.
 struct ConvergenceReport {
+  double start_gap = 0;                // F(w(0)) - F*
   double gap = 0;                      // measured F(w^f) - F*
   std::optional<double> bound;         // f(T); only where its conditions hold
   std::optional<double> a_posteriori;  // only where every alpha_t > 0
@@ -97,6 +98,7 @@ struct RunDiagnosis {
 
 struct Diagnosis {
   std::string model;  // its name, for sentences
+  Loss loss = Loss::kHinge;
   std::uint64_t tau = 1, steps = 0, nodes = 1;
   std::optional<Curvature> curvature;  // not for the hinge
   std::optional<Optimum> optimum;

@@ -27,6 +27,15 @@ class Conditions {
   std::vector<Condition>& to_;
 };
 
+std::string convexity_sentence(Loss loss, double mu) {
+  if (mu > 0) return fmt::format("mu = {:.6g}.", mu);
+  return fmt::format(
+      "mu = 0: {}; a lambda above 0 would change that.",
+      loss == Loss::kLogistic
+          ? "the logistic loss gets ever flatter for large margins"
+          : "in some direction of w nothing changes, as when a feature is zero in all samples");
+}
+
 void judge_smoothness(const Diagnosis& diagnosis, Conditions& conditions) {
   conditions.check("convex", "every F_i is convex", true,
                    fmt::format("The loss of {} is convex in w.", diagnosis.model));
@@ -38,12 +47,7 @@ void judge_smoothness(const Diagnosis& diagnosis, Conditions& conditions) {
           : "The hinge has a kink at margin 1, where its gradient jumps; squared-svm is its smooth form.");
   if (!diagnosis.curvature) return;
   const double mu = diagnosis.curvature->mu;
-  conditions.check("strongly_convex", "F is strongly convex", mu > 0,
-                   mu > 0 ? fmt::format("mu = {:.6g}.", mu)
-                          : fmt::format("mu = 0: some direction of w leaves the loss of {} as it is (a "
-                                        "feature that is always zero is "
-                                        "enough); a lambda above 0 would change that.",
-                                        diagnosis.model));
+  conditions.check("strongly_convex", "F is strongly convex", mu > 0, convexity_sentence(diagnosis.loss, mu));
   const Optimum& optimum = *diagnosis.optimum;
   conditions.check("optimum", "w* is known", optimum.converged,
                    fmt::format("The gradient at the w* found has the norm {:.2g}{}.", optimum.gradient_norm,
@@ -141,6 +145,7 @@ void measure(RunDiagnosis& run, const Diagnosis& diagnosis) {
 ConvergenceReport convergence(const RunDiagnosis& run, const Diagnosis& diagnosis, bool proven,
                               bool by_steps) {
   ConvergenceReport out;
+  out.start_gap = run.path.start_loss - diagnosis.optimum->loss;
   out.gap = run.path.best_loss - diagnosis.optimum->loss;
   const auto steps = static_cast<double>(run.path.gaps.size());
   if (proven) out.bound = convergence_bound(steps, bound_constants(run));
