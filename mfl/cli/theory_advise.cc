@@ -23,7 +23,8 @@ struct Arguments {
 
 // The keys that the advice does not set itself; what is recorded does not matter to it.
 bool is_asked_for(const Key& key) {
-  if (key.table == "run") return key.key == "seed" || key.key == "precision" || key.key == "engine" || key.key == "threads";
+  if (key.table == "run")
+    return key.key == "seed" || key.key == "precision" || key.key == "engine" || key.key == "threads";
   return key.table != "algorithm";
 }
 

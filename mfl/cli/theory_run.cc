@@ -2,6 +2,7 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -43,7 +44,7 @@ Result<Reply> theory_run_command(const Arguments& args, bool json) {
   MFL_TRY(const Config config, args.experiment.assemble());
   std::optional<ReportFolder> folder;  // a folder that cannot be written is better said before than after
   if (!args.page.empty()) {
-    MFL_TRY(folder, ReportFolder::make(args.page));
+    MFL_TRY(folder, ReportFolder::make(std::filesystem::absolute(args.page)));
   }
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);

@@ -103,9 +103,9 @@ class Trials {
 
 std::vector<PilotSetting> coarse_grid(double beta, std::uint64_t most_tau) {
   std::vector<PilotSetting> out;
-  for (const double gamma : {0.0, 0.5, 0.8, 0.9, 0.95, 0.98})
-    for (const double share : {0.05, 0.15, 0.4, 0.9})
-      for (std::uint64_t tau = 1; tau <= most_tau; tau *= 4)
+  for (const double gamma : {0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98})
+    for (const double share : {0.03, 0.07, 0.15, 0.3, 0.6, 0.95})
+      for (std::uint64_t tau = 1; tau <= most_tau; tau *= 2)
         out.push_back({rounded(share * 2 * (1 + gamma) / beta, 3), gamma, tau});
   return out;
 }
@@ -124,8 +124,7 @@ std::vector<PilotSetting> around(const PilotSetting& centre, double factor, doub
   std::vector<PilotSetting> out;
   const auto add = [&](double eta_step, double gamma_step, double tau_step) {
     PilotSetting setting = centre;
-    if (centre.gamma > 0)
-      setting.gamma = rounded(1 - rounded(std::clamp((1 - centre.gamma) * gamma_step, 1e-3, 1.0), 2), 4);
+    setting.gamma = rounded(1 - rounded(std::clamp((1 - centre.gamma) * gamma_step, 1e-3, 1.0), 3), 4);
     const double stable = 2 * (1 + setting.gamma) / beta;
     setting.eta = rounded(std::min(centre.eta * eta_step, stable), 3);
     if (tau_step != 1) setting.tau = moved_tau(centre.tau, tau_step, most_tau);
@@ -156,27 +155,12 @@ std::vector<PilotSetting> first_settings(const std::vector<PilotRun>& runs, std:
   return out;
 }
 
-// Heats of growing length over a coarse grid, then a search around the winner.
+// Goes to a better neighbour while there is one, in ever smaller steps.
 template <class T>
-Result<PilotRun> search(Trials<T>& trials, double beta, std::uint64_t most_tau,
-                        const std::optional<PilotSetting>& seed) {
-  std::vector<PilotSetting> settings = coarse_grid(beta, most_tau);
-  if (seed) settings.push_back(*seed);
-  for (const auto& [share, keep] : {std::pair(0.125, 3.0), std::pair(0.4, 3.0)}) {
-    MFL_TRY(auto runs, trials.run(settings, share));
-    sort_by_promise(runs, trials);
-    settings =
-        first_settings(runs, static_cast<std::size_t>(std::ceil(static_cast<double>(runs.size()) / keep)));
-  }
-  MFL_TRY(auto runs, trials.run(settings, 1));
-  sort_by_promise(runs, trials);
-  PilotRun best = runs.front();
-  if (!std::isfinite(trials.expected_loss(best)))
-    return fail(ErrorCode::kRunFailed, "every trial run diverged",
-                "look at the data with mfl data info, and scale it");
-  constexpr int kMostStages = 16;
-  double factor = 2;
-  for (int stage = 0; stage < kMostStages && factor > 1.05; ++stage) {
+Result<PilotRun> climb(Trials<T>& trials, PilotRun best, double beta, std::uint64_t most_tau) {
+  constexpr int kMostStages = 20;
+  double factor = 1.5;
+  for (int stage = 0; stage < kMostStages && factor > 1.03; ++stage) {
     MFL_TRY(auto near, trials.run(around(best.setting, factor, beta, most_tau), 1));
     sort_by_promise(near, trials);
     if (!near.empty() && trials.expected_loss(near.front()) < trials.expected_loss(best))
@@ -185,6 +169,33 @@ Result<PilotRun> search(Trials<T>& trials, double beta, std::uint64_t most_tau,
       factor = std::sqrt(factor);
   }
   return best;
+}
+
+// Heats of growing length over a coarse grid, then a search around the winners.
+template <class T>
+Result<PilotRun> search(Trials<T>& trials, double beta, std::uint64_t most_tau,
+                        const std::optional<PilotSetting>& seed) {
+  std::vector<PilotSetting> settings = coarse_grid(beta, most_tau);
+  if (seed) settings.push_back(*seed);
+  for (const auto& [share, keep] : {std::pair(0.125, 4.0), std::pair(0.4, 4.0)}) {
+    MFL_TRY(auto runs, trials.run(settings, share));
+    sort_by_promise(runs, trials);
+    settings =
+        first_settings(runs, static_cast<std::size_t>(std::ceil(static_cast<double>(runs.size()) / keep)));
+  }
+  MFL_TRY(auto finalists, trials.run(settings, 1));
+  sort_by_promise(finalists, trials);
+  if (!std::isfinite(trials.expected_loss(finalists.front())))
+    return fail(ErrorCode::kRunFailed, "every trial run diverged",
+                "look at the data with mfl data info, and scale it");
+  constexpr std::size_t kStarts = 3;
+  std::vector<PilotRun> found;
+  for (std::size_t i = 0; i < std::min(kStarts, finalists.size()); ++i) {
+    MFL_TRY(PilotRun climbed, climb(trials, finalists[i], beta, most_tau));
+    found.push_back(std::move(climbed));
+  }
+  sort_by_promise(found, trials);
+  return found.front();
 }
 
 // The constants of the data, and the lowest bound of Proposition 2 over a grid, from short measured paths.

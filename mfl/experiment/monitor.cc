@@ -36,11 +36,13 @@ RoundSigns round_signs(const Rule& rule, std::uint64_t steps, const std::vector<
   RoundSigns out;
   out.steps = steps;
   const Vector<T>&old_w = before.front(), &new_w = after.front().values;
-  double move = 0;
+  double move = 0, size = 0;
   for (std::size_t j = 0; j < old_w.size(); ++j) {
     const double change = static_cast<double>(new_w[j]) - static_cast<double>(old_w[j]);
     move += change * change;
+    size += static_cast<double>(new_w[j]) * static_cast<double>(new_w[j]);
   }
+  if (size > 0) out.move = std::sqrt(move / size);
   if (move > 0) out.spread = std::sqrt(std::max(0.0, mean_square_move - move) / move);
   const auto* momentum = std::get_if<Momentum>(&rule);
   if (momentum == nullptr || momentum->gamma == 0) return out;
@@ -70,9 +72,9 @@ void Monitor::warn(std::string id, std::uint64_t step, std::string message) {
 std::optional<double> Monitor::drift_effect() const {
   if (!signs_ || !signs_->spread) return std::nullopt;
   constexpr double kWithoutBeta = 0.25;
-  const double share =
-      beta_ ? pace_of(rule_).eta * *beta_ * static_cast<double>(signs_->steps) : kWithoutBeta;
-  return share * *signs_->spread;
+  if (!beta_) return kWithoutBeta * *signs_->spread;
+  const double later_steps = static_cast<double>(signs_->steps) - 1;
+  return pace_of(rule_).eta * *beta_ * later_steps / 2 * *signs_->spread;
 }
 
 void Monitor::recorded(std::uint64_t step) {
@@ -86,12 +88,12 @@ void Monitor::recorded(std::uint64_t step) {
          fmt::format("eta is above 2 (1 + gamma) / beta = {:.4g}: the run may diverge",
                      2 * (1 + gamma) / *beta_));
   if (!signs_) return;
-  if (const auto effect = drift_effect(); effect && *effect > 1)
-    warn(
-        "drift", step,
-        fmt::format(
-            "the nodes move apart {:.3g} times as far as they move together: a smaller tau or eta would help",
-            *signs_->spread));
+  constexpr double kAtRest = 1e-2;  // a run that has converged stands still between its nodes
+  if (const auto effect = drift_effect(); effect && *effect > 1 && signs_->move > kAtRest)
+    warn("drift", step,
+         fmt::format("the nodes drift apart {:.3g} times as far as they move together, more than averaging "
+                     "makes up for: a smaller tau or eta would help",
+                     *signs_->spread));
   if (signs_->momentum_cosine && *signs_->momentum_cosine < 0)
     warn("momentum_angle", step,
          fmt::format("momentum points against the gradients (cosine {:.3g}): gamma is large for this problem",

@@ -18,6 +18,7 @@ namespace mfl {
 // What is judged of the round that ended last.
 struct RoundSigns {
   std::uint64_t steps = 0;
+  double move = 0;  // |m| / |w|, m as below
   // Root mean square of |m_i - m| over |m|, where m_i is how far node i moved in the round and m their mean. Absent when
   // nothing moved.
   std::optional<double> spread;
@@ -39,11 +40,12 @@ class Monitor {
 
   const Rule& rule() const { return rule_; }
   void round_done(const RoundSigns& signs) { signs_ = signs; }
+  // Drift is not warned of once a round moves w by less than a hundredth: such a run has come to rest.
   void recorded(std::uint64_t step);
 
-  // How much of a round's common move the nodes' drift can undo: a gradient taken `spread` away is wrong by up to beta
-  // times as much, for all steps of the round. Where there is no beta, a quarter of the spread stands for it. Averaging
-  // helps while this is below 1.
+  // How much of a round's common move the nodes' drift can undo: a gradient taken away from the mean is wrong by up to
+  // beta times the distance, which grows from 0 at the first step to the spread at the last. Where there is no beta, a
+  // quarter of the spread stands for it. Averaging helps while this is below 1.
   std::optional<double> drift_effect() const;
 
   const std::vector<Warning>& warnings() const { return warnings_; }
