@@ -73,6 +73,14 @@ void setup_all(CLI::App& mfl, Commands& commands) {
   setup_reproduce(mfl, commands);
   setup_report(mfl, commands);
 
+  CLI::App* theory =
+      mfl.add_subcommand("theory", "What the convergence theory says: bounds, a judged run, advice");
+  theory->require_subcommand(0, 1);
+  theory->footer("Example:\n  mfl theory run --data synthetic --model squared-svm --steps 200");
+  setup_theory_run(*theory, commands);
+  setup_theory_h(*theory, commands);
+  setup_theory_advise(*theory, commands);
+
   CLI::App* data = mfl.add_subcommand("data", "Get, look at and split data");
   data->require_subcommand(0, 1);
   data->footer("Example:\n  mfl data fetch mnist\n  mfl data info mnist");

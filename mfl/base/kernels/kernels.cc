@@ -236,6 +236,20 @@ void margins(const RowBlock<T>& block, const T* w, double* z) {
 }
 
 template <class T>
+void add_rows(const RowBlock<T>& block, const T* c, T* g) {
+  for (std::size_t first = 0; first < block.rows; first += kTile) {
+    const std::size_t count = std::min(kTile, block.rows - first);
+    T tile[kTile] = {};
+    std::copy_n(c + first, count, tile);
+    switch (block.kind) {
+      case RowKind::kBytes: dense_tile_gradient(dense_tile(block, block.bytes, first), 1, tile, &g); break;
+      case RowKind::kDense: dense_tile_gradient(dense_tile(block, block.values, first), 1, tile, &g); break;
+      case RowKind::kSparse: sparse_tile_gradient(SparseTile<T>{block, first, count}, 1, tile, &g);
+    }
+  }
+}
+
+template <class T>
 double losses(Loss loss, std::size_t n, const double* z, const T* y, T* coefficients) {
   double sum = 0;
   for (std::size_t i = 0; i < n; i += kTile)
@@ -310,6 +324,7 @@ Kernels<T> kernels() {
           loss_and_hinge_sums<T>,
           follow_hinge_sums<T>,
           halve<T>,
+          add_rows<T>,
           add<T>,
           finish_gradient<T>,
           descent_step<T>,
