@@ -13,12 +13,12 @@
 
 namespace mfl {
 
-std::string_view verdict_text(Verdict verdict) {
+std::string_view verdict_text(ClaimVerdict verdict) {
   switch (verdict) {
-    case Verdict::kHolds: return "holds";
-    case Verdict::kHoldsWithLimit: return "holds with a limit";
-    case Verdict::kDoesNotHold: return "does not hold";
-    case Verdict::kNotTested: return "not tested";
+    case ClaimVerdict::kHolds: return "holds";
+    case ClaimVerdict::kHoldsWithLimit: return "holds with a limit";
+    case ClaimVerdict::kDoesNotHold: return "does not hold";
+    case ClaimVerdict::kNotTested: return "not tested";
   }
   return "";
 }
@@ -31,7 +31,7 @@ std::vector<Claim> judge(const Evidence& evidence) {
   }
   for (Claim& claim : claims)
     if (!asked_for(evidence, claim.figure)) {
-      claim.verdict = Verdict::kNotTested;
+      claim.verdict = ClaimVerdict::kNotTested;
       claim.measured.clear();
       claim.limit.clear();
     }

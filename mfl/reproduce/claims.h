@@ -9,10 +9,10 @@
 
 namespace mfl {
 
-enum class Verdict { kHolds, kHoldsWithLimit, kDoesNotHold, kNotTested };
+enum class ClaimVerdict { kHolds, kHoldsWithLimit, kDoesNotHold, kNotTested };
 
 // "holds", "holds with a limit", "does not hold", "not tested".
-std::string_view verdict_text(Verdict verdict);
+std::string_view verdict_text(ClaimVerdict verdict);
 
 struct Claim {
   std::string id;        // stable: "4a-order-mfl-fl-svm"
@@ -20,7 +20,7 @@ struct Claim {
   std::string text;      // what the paper says, in our words
   std::string test;      // how it was tested
   std::string measured;  // the numbers
-  Verdict verdict = Verdict::kNotTested;
+  ClaimVerdict verdict = ClaimVerdict::kNotTested;
   std::string limit;  // what to know beside the verdict; may be empty
 };
 

@@ -56,10 +56,10 @@ Claim convergence(const Evidence& evidence, const Model& model) {
                                         slowest == "fl"    ? "FL"
                                         : slowest == "mfl" ? "MFL"
                                                            : "MGD");
-  claim.verdict = failed || smallest < -kSmallShare ? Verdict::kDoesNotHold
-                  : largest <= kSmallShare          ? Verdict::kHolds
-                                                    : Verdict::kHoldsWithLimit;
-  if (claim.verdict == Verdict::kHoldsWithLimit)
+  claim.verdict = failed || smallest < -kSmallShare ? ClaimVerdict::kDoesNotHold
+                  : largest <= kSmallShare          ? ClaimVerdict::kHolds
+                                                    : ClaimVerdict::kHoldsWithLimit;
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit)
     claim.limit =
         fmt::format("The loss falls all the way, but at T = {} it is still on its way down.", evidence.steps);
   return claim;
@@ -87,10 +87,10 @@ Claim accuracy_convergence(const Evidence& evidence) {
   if (!std::isfinite(lowest_rise)) return claim;
   claim.measured = fmt::format("moves by at most {:.2f} points; rises by at least {:.1f} points in all",
                                100 * moved, 100 * lowest_rise);
-  claim.verdict = lowest_rise <= 0          ? Verdict::kDoesNotHold
-                  : moved <= kSmallAccuracy ? Verdict::kHolds
-                                            : Verdict::kHoldsWithLimit;
-  if (claim.verdict == Verdict::kHoldsWithLimit)
+  claim.verdict = lowest_rise <= 0          ? ClaimVerdict::kDoesNotHold
+                  : moved <= kSmallAccuracy ? ClaimVerdict::kHolds
+                                            : ClaimVerdict::kHoldsWithLimit;
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit)
     claim.limit = "It still moves by more than half a point at the end.";
   return claim;
 }
@@ -148,10 +148,11 @@ Claim order(const Evidence& evidence, const Model& model, std::string_view lower
                        ? fmt::format("so at all {} points", crossing.points)
                        : fmt::format("not so at {} of {} points; above by at most {:.2g}, {:.2g} of the drop",
                                      wrong, crossing.points, crossing.largest, crossing.share);
-  claim.verdict = crossing.diverged                                                 ? Verdict::kDoesNotHold
-                  : wrong == 0                                                      ? Verdict::kHolds
-                  : crossing.share <= kCrossingShare && 2 * wrong < crossing.points ? Verdict::kHoldsWithLimit
-                                                                                    : Verdict::kDoesNotHold;
+  claim.verdict = crossing.diverged ? ClaimVerdict::kDoesNotHold
+                  : wrong == 0      ? ClaimVerdict::kHolds
+                  : crossing.share <= kCrossingShare && 2 * wrong < crossing.points
+                      ? ClaimVerdict::kHoldsWithLimit
+                      : ClaimVerdict::kDoesNotHold;
   if (wrong > 0 && crossing.share < kVisibleShare)
     claim.limit = fmt::format(
         "No picture shows it: the curves are less than {} of the drop apart there{}.", kVisibleShare,
@@ -191,10 +192,10 @@ Claim speed(const Evidence& evidence, const Model& model) {
   }
   if (!any) return claim;
   claim.measured = fmt::format("at least {:.2f} times as fast", least);
-  claim.verdict = least >= 1.5 ? Verdict::kHolds
-                  : least > 1  ? Verdict::kHoldsWithLimit
-                               : Verdict::kDoesNotHold;
-  if (claim.verdict == Verdict::kHoldsWithLimit) claim.limit = "It is faster, by less than half.";
+  claim.verdict = least >= 1.5 ? ClaimVerdict::kHolds
+                  : least > 1  ? ClaimVerdict::kHoldsWithLimit
+                               : ClaimVerdict::kDoesNotHold;
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit) claim.limit = "It is faster, by less than half.";
   return claim;
 }
 

@@ -68,10 +68,10 @@ Claim zero_is_fl(const GammaSweep& sweep) {
   }
   claim.measured = fmt::format("largest difference {:.3g}; {}", largest,
                                same_bits ? "final weights equal bit for bit" : "final weights differ");
-  claim.verdict = largest == 0 && same_bits ? Verdict::kHolds
-                  : share <= kCrossingShare ? Verdict::kHoldsWithLimit
-                                            : Verdict::kDoesNotHold;
-  if (claim.verdict == Verdict::kHoldsWithLimit) claim.limit = "The curves overlap, the bits differ.";
+  claim.verdict = largest == 0 && same_bits ? ClaimVerdict::kHolds
+                  : share <= kCrossingShare ? ClaimVerdict::kHoldsWithLimit
+                                            : ClaimVerdict::kDoesNotHold;
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit) claim.limit = "The curves overlap, the bits differ.";
   return claim;
 }
 
@@ -137,11 +137,11 @@ Claim faster(const Evidence& evidence, const GammaSweep& sweep) {
       "in the wrong direction",
       trend.first, sweep.gammas.front(), trend.last, trend.last_gamma, trend.wrong, trend.gammas - 1);
   const bool faster_in_all = trend.last < trend.first;
-  claim.verdict = trend.wrong == 0 && faster_in_all ? Verdict::kHolds
+  claim.verdict = trend.wrong == 0 && faster_in_all ? ClaimVerdict::kHolds
                   : faster_in_all && trend.worst <= static_cast<double>(evidence.tau)
-                      ? Verdict::kHoldsWithLimit
-                      : Verdict::kDoesNotHold;
-  if (claim.verdict == Verdict::kHoldsWithLimit)
+                      ? ClaimVerdict::kHoldsWithLimit
+                      : ClaimVerdict::kDoesNotHold;
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit)
     claim.limit = "Some neighbours differ by an interval or less.";
   return claim;
 }
@@ -162,10 +162,10 @@ Claim more_accurate(const GammaSweep& sweep) {
                                100 * trend.first, sweep.gammas.front(), 100 * trend.last, trend.last_gamma,
                                trend.wrong, trend.gammas - 1);
   const bool more_in_all = trend.last > trend.first;
-  claim.verdict = trend.wrong == 0 && more_in_all                ? Verdict::kHolds
-                  : more_in_all && trend.worst <= kSmallAccuracy ? Verdict::kHoldsWithLimit
-                                                                 : Verdict::kDoesNotHold;
-  if (claim.verdict == Verdict::kHoldsWithLimit)
+  claim.verdict = trend.wrong == 0 && more_in_all                ? ClaimVerdict::kHolds
+                  : more_in_all && trend.worst <= kSmallAccuracy ? ClaimVerdict::kHoldsWithLimit
+                                                                 : ClaimVerdict::kDoesNotHold;
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit)
     claim.limit =
         fmt::format("Neighbours differ in the wrong direction by up to {:.2f} points.", 100 * trend.worst);
   return claim;
@@ -189,7 +189,7 @@ Claim below_fl(const Evidence& evidence, const GammaSweep& sweep) {
     }
   if (pairs == 0) return claim;
   claim.measured = fmt::format("{} of {} runs below FL, gamma up to {}", pairs - wrong, pairs, largest_gamma);
-  claim.verdict = wrong == 0 ? Verdict::kHolds : Verdict::kDoesNotHold;
+  claim.verdict = wrong == 0 ? ClaimVerdict::kHolds : ClaimVerdict::kDoesNotHold;
   return claim;
 }
 
@@ -219,28 +219,29 @@ Claim falls(const GammaSweep& sweep, const Valley& valley) {
               .text = "The loss at T falls monotonically with gamma to about 0.95.",
               .test = "The mean final loss over seeds, from each gamma to the next.",
               .measured = fmt::format("falls without a break to gamma {}", valley.monotone_to),
-              .verdict = valley.monotone_to >= kTurning   ? Verdict::kHolds
-                         : valley.monotone_to >= kFastest ? Verdict::kHoldsWithLimit
-                                                          : Verdict::kDoesNotHold,
+              .verdict = valley.monotone_to >= kTurning   ? ClaimVerdict::kHolds
+                         : valley.monotone_to >= kFastest ? ClaimVerdict::kHoldsWithLimit
+                                                          : ClaimVerdict::kDoesNotHold,
               .limit = {}};
-  if (claim.verdict == Verdict::kHoldsWithLimit)
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit)
     claim.limit = fmt::format("To {}; beyond it the losses of neighbours no longer differ in order.",
                               valley.monotone_to);
-  if (sweep.gammas.back() < kFastest) claim.verdict = Verdict::kNotTested;
+  if (sweep.gammas.back() < kFastest) claim.verdict = ClaimVerdict::kNotTested;
   return claim;
 }
 
 Claim best_gamma(const GammaSweep& sweep, const Valley& valley) {
   const double best = sweep.gammas[valley.best];
-  Claim claim{.id = "5c-best-gamma",
-              .figure = "5c",
-              .text = "The best gamma is close to 1, around 0.9 to 0.95.",
-              .test = fmt::format("The gamma with the least mean final loss; around is {} to {}.", kNearLow,
-                                  kNearHigh),
-              .measured = fmt::format("gamma {}, loss {:.8g}", best, valley.losses[valley.best]),
-              .verdict = best >= kNearLow && best <= kNearHigh ? Verdict::kHolds : Verdict::kDoesNotHold,
-              .limit = {}};
-  if (sweep.gammas.back() < kNearHigh) claim.verdict = Verdict::kNotTested;
+  Claim claim{
+      .id = "5c-best-gamma",
+      .figure = "5c",
+      .text = "The best gamma is close to 1, around 0.9 to 0.95.",
+      .test =
+          fmt::format("The gamma with the least mean final loss; around is {} to {}.", kNearLow, kNearHigh),
+      .measured = fmt::format("gamma {}, loss {:.8g}", best, valley.losses[valley.best]),
+      .verdict = best >= kNearLow && best <= kNearHigh ? ClaimVerdict::kHolds : ClaimVerdict::kDoesNotHold,
+      .limit = {}};
+  if (sweep.gammas.back() < kNearHigh) claim.verdict = ClaimVerdict::kNotTested;
   return claim;
 }
 
@@ -256,13 +257,13 @@ Claim rises(const GammaSweep& sweep, const Valley& valley) {
                   "rise counts as one from 1 %.",
               .measured = fmt::format("at gamma {} the loss is {:.3g} above the least, {:.3g} % of the drop",
                                       sweep.gammas.back(), rise, 100 * share),
-              .verdict = share >= kSmallShare ? Verdict::kHolds
-                         : rise > 0           ? Verdict::kHoldsWithLimit
-                                              : Verdict::kDoesNotHold,
+              .verdict = share >= kSmallShare ? ClaimVerdict::kHolds
+                         : rise > 0           ? ClaimVerdict::kHoldsWithLimit
+                                              : ClaimVerdict::kDoesNotHold,
               .limit = {}};
-  if (claim.verdict == Verdict::kHoldsWithLimit)
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit)
     claim.limit = "It rises, but so little that the run still converges and stays below FL.";
-  if (sweep.gammas.back() <= kTurning) claim.verdict = Verdict::kNotTested;
+  if (sweep.gammas.back() <= kTurning) claim.verdict = ClaimVerdict::kNotTested;
   return claim;
 }
 

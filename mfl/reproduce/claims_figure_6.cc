@@ -48,10 +48,10 @@ TauSweep sweep_of(const Evidence& evidence, std::string_view algorithm, std::uin
   return sweep;
 }
 
-Verdict flat_verdict(double spread) {
-  return spread <= kSmallShare                ? Verdict::kHolds
-         : spread <= kFewShares * kSmallShare ? Verdict::kHoldsWithLimit
-                                              : Verdict::kDoesNotHold;
+ClaimVerdict flat_verdict(double spread) {
+  return spread <= kSmallShare                ? ClaimVerdict::kHolds
+         : spread <= kFewShares * kSmallShare ? ClaimVerdict::kHoldsWithLimit
+                                              : ClaimVerdict::kDoesNotHold;
 }
 
 Claim below_fl(const Evidence& evidence) {
@@ -76,7 +76,7 @@ Claim below_fl(const Evidence& evidence) {
   }
   if (largest <= evidence.tau) return claim;
   claim.measured = fmt::format("{} of {} pairs, tau up to {}", pairs - wrong, pairs, largest);
-  claim.verdict = wrong == 0 ? Verdict::kHolds : Verdict::kDoesNotHold;
+  claim.verdict = wrong == 0 ? ClaimVerdict::kHolds : ClaimVerdict::kDoesNotHold;
   return claim;
 }
 
@@ -96,7 +96,7 @@ Claim flat_short(const Evidence& evidence, std::string_view algorithm, std::stri
   claim.measured =
       fmt::format("{:.3g} % of the drop, tau {} to {}", 100 * spread, sweep.taus.front(), sweep.taus.back());
   claim.verdict = flat_verdict(spread);
-  if (claim.verdict == Verdict::kHoldsWithLimit) claim.limit = "Little, but to be seen.";
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit) claim.limit = "Little, but to be seen.";
   return claim;
 }
 
@@ -114,7 +114,7 @@ Claim flat_long(const Evidence& evidence, const TauSweep& sweep) {
   const double spread = sweep.spread(kTurningTau);
   claim.measured = fmt::format("{:.3g} % of the drop at T = {}", 100 * spread, evidence.long_steps);
   claim.verdict = flat_verdict(spread);
-  if (claim.verdict == Verdict::kHoldsWithLimit) claim.limit = "Little, but to be seen.";
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit) claim.limit = "Little, but to be seen.";
   return claim;
 }
 
@@ -137,10 +137,10 @@ Claim rises_long(const Evidence& evidence, const TauSweep& sweep) {
   claim.measured = fmt::format(
       "rises by {:.3g} % of the drop from tau {} to {}{}; the spread below 100 is {:.3g} %", 100 * rise,
       *from, sweep.taus.back(), monotone ? ", without a break" : ", with breaks", 100 * below);
-  claim.verdict = !(rise > 2 * below)               ? Verdict::kDoesNotHold
-                  : monotone && rise >= kSmallShare ? Verdict::kHolds
-                                                    : Verdict::kHoldsWithLimit;
-  if (claim.verdict == Verdict::kHoldsWithLimit)
+  claim.verdict = !(rise > 2 * below)               ? ClaimVerdict::kDoesNotHold
+                  : monotone && rise >= kSmallShare ? ClaimVerdict::kHolds
+                                                    : ClaimVerdict::kHoldsWithLimit;
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit)
     claim.limit =
         rise < kSmallShare
             ? "The rise is there, and far above the spread before it, but small against the whole drop."

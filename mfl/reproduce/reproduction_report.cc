@@ -18,12 +18,12 @@ namespace {
 
 using nlohmann::json;
 
-Tone tone_of(Verdict verdict) {
+Tone tone_of(ClaimVerdict verdict) {
   switch (verdict) {
-    case Verdict::kHolds: return Tone::kGood;
-    case Verdict::kHoldsWithLimit: return Tone::kLimited;
-    case Verdict::kDoesNotHold: return Tone::kBad;
-    case Verdict::kNotTested: return Tone::kNeutral;
+    case ClaimVerdict::kHolds: return Tone::kGood;
+    case ClaimVerdict::kHoldsWithLimit: return Tone::kLimited;
+    case ClaimVerdict::kDoesNotHold: return Tone::kBad;
+    case ClaimVerdict::kNotTested: return Tone::kNeutral;
   }
   return Tone::kNeutral;
 }
