@@ -3,7 +3,9 @@
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -162,6 +164,57 @@ void add_parts() {
   });
 }
 
+// The same rounds twice: by an engine, and as the bare arithmetic that a round is made of. What the engine adds is the difference.
+struct Rounds {
+  explicit Rounds(std::size_t nodes)
+      : federation{Loss::kSquaredHinge, Samples<float>(bytes_without_zeros(kRows), signs(kRows)), {}, std::nullopt} {
+    for (std::size_t i = 0; i < nodes; ++i) federation.nodes.push_back({i * kRows / nodes, kRows / nodes});
+    engine = local_engine<float>(federation, settings, serial_workers());
+  }
+
+  void by_engine() {
+    Stretch<float> stretch{0, &state, true, true, &aggregate, std::nullopt};
+    engine->run(std::span(&stretch, 1), kTau);
+  }
+
+  void bare() {
+    for (ExactMean& sum : sums) sum.clear();
+    loss.clear();
+    for (const Shard& shard : federation.nodes) {
+      for (std::size_t v = 0; v < sums.size(); ++v)
+        std::ranges::copy(state.vectors[v].values, memory.vectors(0)[v].begin());
+      train_node<float>(settings, chosen, federation.loss, federation.train, shard, kTau, memory, {}, losses);
+      for (std::size_t v = 0; v < sums.size(); ++v)
+        sums[v].add(std::span<const float>(memory.vectors(0)[v]), shard.count);
+      loss.add(std::span<const double>(losses), shard.count);
+    }
+    loss.mean(std::span<double>(losses));
+    for (ExactMean& sum : sums) sum.mean(std::span<float>(mean));
+  }
+
+  static constexpr std::size_t kRows = 4096, kTau = 4;
+  Algorithm algorithm = make_mfl(0.0001, 0.5, kTau);
+  std::vector<Setting> settings = {{algorithm.rule, 0.3}};
+  Federation<float> federation;
+  std::unique_ptr<Engine<float>> engine;
+  State<float> state = initial_state<float>(algorithm, kColumns);
+  Aggregate<float> aggregate;
+  std::vector<Chosen> chosen = {{0, true}};
+  NodeMemory<float> memory{kColumns, settings, 1};
+  std::vector<ExactMean> sums{2, ExactMean(kColumns)};
+  ExactMean loss{1};
+  std::vector<double> losses = {0};
+  Vector<float> mean = Vector<float>(kColumns);
+};
+
+void add_rounds() {
+  for (const std::size_t nodes : {4, 64, 1024, 4096}) {
+    const auto rounds = std::make_shared<Rounds>(nodes);
+    add(fmt::format("round of {} nodes, bare", nodes), {}, [rounds] { rounds->bare(); });
+    add(fmt::format("round of {} nodes, engine", nodes), {}, [rounds] { rounds->by_engine(); });
+  }
+}
+
 // Keeps the median time of each benchmark beside the usual table.
 class Collector : public benchmark::ConsoleReporter {
  public:
@@ -217,6 +270,7 @@ int main(int argc, char** argv) {
   mfl::bench::add_limits();
   mfl::bench::add_kernels();
   mfl::bench::add_parts();
+  mfl::bench::add_rounds();
   mfl::bench::Collector collector;
   benchmark::RunSpecifiedBenchmarks(&collector);
   if (json.empty()) return 0;
