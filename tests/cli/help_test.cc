@@ -43,8 +43,9 @@ TEST(Help, EveryCommandHasOneWithAWorkedExample) {
     EXPECT_EQ(outcome.err, "");
     EXPECT_THAT(outcome.out, HasSubstr("Usage: " + path));
     EXPECT_THAT(outcome.out, HasSubstr("Example:\n  " + path));
-    const bool groups =
-        command.empty() || (command.size() == 1 && command[0] != "run" && command[0] != "sweep");
+    const bool groups = command.empty() || command == std::vector<std::string>{"data"} ||
+                        command == std::vector<std::string>{"runs"} ||
+                        command == std::vector<std::string>{"theory"};
     EXPECT_EQ(outcome.out.find("--json") == std::string::npos, groups);
   }
   EXPECT_TRUE(box.files().empty()) << "help leaves no files";
