@@ -13,8 +13,8 @@ using ::testing::Not;
 
 std::vector<std::string> small(const std::string& model, std::vector<std::string> more = {},
                                const std::string& eta = "0.05") {
-  std::vector<std::string> args{"theory",  "run", "--data", "synthetic:160x12", "--test",  "0",
-                                "--model", model, "--eta",  eta,                "--steps", "30"};
+  std::vector<std::string> args{"theory", "run",   "--data", "synthetic:160x12", "--test", "0", "--model",
+                                model,    "--eta", eta,      "--steps",          "30"};
   args.insert(args.end(), more.begin(), more.end());
   return args;
 }
