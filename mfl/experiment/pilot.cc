@@ -48,6 +48,7 @@ bool run_group(const Federation<T>& federation, double lambda, const RunConfig& 
   while (!pilots.empty()) {
     if (stop != nullptr && stop->load(std::memory_order_relaxed)) return false;
     std::vector<Stretch<T>> stretches;
+    stretches.reserve(pilots.size());
     for (Pilot<T>& pilot : pilots)
       stretches.push_back({pilot.index, &pilot.state, true, true, &pilot.aggregate, std::nullopt});
     engine->run(stretches, tau);

@@ -157,6 +157,49 @@ TEST(Optimum, TheGradientVanishesOnSmallData) {
     }
 }
 
+// More features than are ever formed into a matrix.
+TEST(Optimum, TheGradientVanishesOnWideData) {
+  const SmoothModel wide[] = {{"squared-svm", {Loss::kSquaredHinge, 0.3}, TargetKind::kSigned},
+                              {"logistic", {Loss::kLogistic, 0.01}, TargetKind::kUnit},
+                              {"linear", {Loss::kSquared, 0}, TargetKind::kReal}};
+  for (const SmoothModel& model : wide) {
+    const TheoryProblem problem = small(model, 120, kDenseColumns + 100);
+    const Optimum found = find_optimum(problem.objective, problem.samples);
+    EXPECT_LE(found.gradient_norm, 1e-10) << model.name;
+    const auto curvature =
+        measure_curvature(problem.objective, problem.samples, problem.nodes).value().value();
+    EXPECT_EQ(curvature.mu, model.objective.lambda);
+    // lmax of X'X/n is that of the small matrix XX'/n.
+    const Eigen::MatrixXd x = dense_rows(problem.samples, problem.nodes[0]);
+    const Eigen::MatrixXd outer = x * x.transpose() / static_cast<double>(x.rows());
+    const double largest = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(outer).eigenvalues().maxCoeff();
+    EXPECT_NEAR(
+        curvature.node_beta[0] / (model.objective.lambda + largest_curvature(model.objective.loss) * largest),
+        1, 2e-6);
+  }
+}
+
+TEST(Optimum, SparseRowsGiveWhatDenseOnesGive) {
+  const TheoryProblem dense = small(kSmoothModels[0], 200, 30);
+  Dataset data = dense.samples.data();
+  SparseRows<double> sparse;
+  sparse.starts.push_back(0);
+  const auto& bytes = std::get<DenseRows<std::uint8_t>>(data.features).values;
+  for (std::size_t r = 0; r < data.rows; ++r) {
+    for (std::size_t j = 0; j < data.columns; ++j) {
+      if (bytes[r * data.columns + j] == 0) continue;
+      sparse.columns.push_back(static_cast<std::uint32_t>(j));
+      sparse.values.push_back(bytes[r * data.columns + j]);
+    }
+    sparse.starts.push_back(sparse.columns.size());
+  }
+  data.features = std::move(sparse);
+  const Samples<double> samples(data, {dense.samples.targets(0), 200});
+  EXPECT_EQ(find_optimum(dense.objective, samples).w, find_optimum(dense.objective, dense.samples).w);
+  EXPECT_EQ(measure_curvature(dense.objective, samples, dense.nodes).value()->node_beta,
+            measure_curvature(dense.objective, dense.samples, dense.nodes).value()->node_beta);
+}
+
 TEST(Optimum, TheGradientVanishesOnMnist) {
   for (const SmoothModel& model : kSmoothModels) {
     const TheoryProblem problem = mnist_problem(model, 5000);
