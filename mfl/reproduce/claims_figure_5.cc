@@ -42,7 +42,10 @@ GammaSweep sweep_of(const Evidence& evidence) {
   return sweep;
 }
 
-double final_loss(const RunEvidence& run) { return run.diverged ? kInfinity : run.final_loss; }
+double final_loss(const RunEvidence& run) {
+  if (run.diverged) return kInfinity;
+  return run.final_loss;
+}
 
 Claim zero_is_fl(const GammaSweep& sweep) {
   Claim claim{
