@@ -17,6 +17,7 @@
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/progress.h"
 #include "mfl/report/folder.h"
+#include "mfl/report/gnuplot.h"
 #include "mfl/report/table.h"
 
 namespace mfl::cli {
@@ -71,13 +72,17 @@ Result<Reproduction> run_all(const Arguments& args, const PlanOptions& options, 
   return reproduce(options, args.store, {[&](const Progress& progress) { meter.show(progress); }, &stop});
 }
 
+// Better said before the training than after it.
+Result<void> check_output(const Arguments& args) {
+  MFL_CHECK(check_gnuplot());
+  MFL_TRY(const ReportFolder writable, ReportFolder::make(args.out));
+  return {};
+}
+
 Result<Reply> reproduce_command(const Arguments& args, bool json) {
   const auto start = std::chrono::steady_clock::now();
   MFL_TRY(const PlanOptions options, plan_options(args));
-  {
-    // Better said before the training than after it.
-    MFL_TRY(const ReportFolder writable, ReportFolder::make(args.out));
-  }
+  MFL_CHECK(check_output(args));
   MFL_TRY(const Reproduction reproduction, run_all(args, options, json));
   MFL_TRY(const Report report, reproduction_report(reproduction, options));
   MFL_TRY(const fs::path folder, write_report(report, args.out));

@@ -65,4 +65,10 @@ Result<void> run_gnuplot(const std::filesystem::path& folder, const std::string&
                                                  last_line(read_file(folder / kSaid).value_or(""))));
 }
 
+Result<void> check_gnuplot() {
+  MFL_TRY(const TempFolder folder, TempFolder::make());
+  MFL_CHECK(write_file(folder.path() / "nothing.gp", ""));
+  return run_gnuplot(folder.path(), "nothing.gp");
+}
+
 }  // namespace mfl

@@ -35,10 +35,8 @@ std::string escaped(std::string_view text, bool keep_newlines) {
     const char c = text.front();
     if (length == 0)
       out += "\xEF\xBF\xBD";
-    else if (length > 1)
+    else if (length > 1 || (c == '\n' && keep_newlines))
       out += text.substr(0, length);
-    else if (c == '\n' && keep_newlines)
-      out += c;
     else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
       out += '?';
     else if (c == '&')

@@ -354,9 +354,9 @@ PlotStyle palette_style(std::size_t index) { return palette().at(index % palette
 std::vector<double> axis_ticks(double low, double high, bool log) {
   std::vector<double> ticks;
   if (log && high / low >= 10) {
-    const double decades = std::log10(high / low);
-    const double every = std::ceil(decades / 7);
-    for (double power = std::ceil(std::log10(low) - 1e-9); power <= std::log10(high) + 1e-9; power += every)
+    const int every = static_cast<int>(std::ceil(std::log10(high / low) / 7));
+    const int last = static_cast<int>(std::floor(std::log10(high) + 1e-9));
+    for (int power = static_cast<int>(std::ceil(std::log10(low) - 1e-9)); power <= last; power += every)
       ticks.push_back(std::pow(10, power));
     return ticks;
   }
@@ -365,8 +365,8 @@ std::vector<double> axis_ticks(double low, double high, bool log) {
   const double share = rough / decade;
   const double step = decade * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
   if (!(step > 0) || !std::isfinite(step)) return {low};
-  for (double count = std::ceil(low / step - 1e-9); count * step <= high + 1e-9 * step; ++count)
-    ticks.push_back(count * step);
+  const double first = std::ceil(low / step - 1e-9);
+  for (int i = 0; (first + i) * step <= high + 1e-9 * step; ++i) ticks.push_back((first + i) * step);
   return ticks;
 }
 

@@ -262,6 +262,7 @@ Result<Report> runs_report(const Store& store, std::span<const std::string> ids,
                            const CompareOptions& options) {
   MFL_TRY(const std::vector<RunExport> runs, load_once(store, ids));
   std::vector<std::string> whole_ids;
+  whole_ids.reserve(runs.size());
   for (const RunExport& run : runs) whole_ids.push_back(run.run.id);
   MFL_TRY(const Comparison comparison, compare_runs(store, whole_ids, options));
   Report report;

@@ -9,6 +9,7 @@
 namespace mfl {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFastest = 0.9;                     // where the paper sees the best gamma
 constexpr double kTurning = 0.95;                    // from where it sees the loss rise
 constexpr double kNearLow = 0.85, kNearHigh = 0.97;  // what counts as "around 0.9 to 0.95"
@@ -42,7 +43,8 @@ GammaSweep sweep_of(const Evidence& evidence) {
 }
 
 double final_loss(const RunEvidence& run) {
-  return run.diverged ? std::numeric_limits<double>::infinity() : run.final_loss;
+  if (run.diverged) return kInfinity;
+  return run.final_loss;
 }
 
 Claim zero_is_fl(const GammaSweep& sweep) {
@@ -80,7 +82,8 @@ double steps_to_fl(const GammaSweep& sweep, std::size_t gamma) {
   double sum = 0;
   for (std::size_t seed = 0; seed < sweep.fl.size(); ++seed) {
     const auto there = first_at(*sweep.runs[gamma][seed], final_loss(*sweep.fl[seed]));
-    sum += there ? static_cast<double>(there->step) : std::numeric_limits<double>::infinity();
+    if (!there) return kInfinity;
+    sum += static_cast<double>(there->step);
   }
   return sum / static_cast<double>(sweep.fl.size());
 }
@@ -113,7 +116,8 @@ Trend trend_to_fastest(const GammaSweep& sweep, const Value& value, double direc
     const double gain = trend.gammas == 0 ? 1 : direction * (now - before);
     if (!(gain >= 0)) {
       ++trend.wrong;
-      trend.worst = std::max(trend.worst, std::isnan(gain) ? std::numeric_limits<double>::infinity() : -gain);
+      if (std::isnan(gain)) trend.worst = kInfinity;
+      trend.worst = std::max(trend.worst, -gain);
     }
     before = trend.last = now;
     trend.last_gamma = sweep.gammas[i];

@@ -55,8 +55,10 @@ std::vector<std::uint64_t> seeds_of(const Evidence& evidence) {
 std::optional<double> mean_final_loss(const std::vector<const RunEvidence*>& runs) {
   if (runs.empty()) return std::nullopt;
   double sum = 0;
-  for (const RunEvidence* run : runs)
-    sum += run->diverged ? std::numeric_limits<double>::infinity() : run->final_loss;
+  for (const RunEvidence* run : runs) {
+    if (run->diverged) return std::numeric_limits<double>::infinity();
+    sum += run->final_loss;
+  }
   return sum / static_cast<double>(runs.size());
 }
 

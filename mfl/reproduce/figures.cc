@@ -103,16 +103,19 @@ FigureData figure_4_gap(const Evidence& evidence) {
       .name = "fig4-gap",
       .title = fmt::format("Loss of MFL above MGD, τ = {}", evidence.tau),
       .caption =
-          "The distance from MFL to MGD, which the curves above do not show; where MFL is not above, "
-          "the line has no point. Not in the paper.",
+          "The distance from MFL to MGD, which the curves above do not show. A logarithm has no room for "
+          "seeds "
+          "at which MFL is not above: lines are means over those at which it is. Not in the paper.",
       .in_paper = false,
       .x = {"local steps t"},
       .y = {.label = "loss of MFL less loss of MGD", .log = true},
       .series = {}};
   constexpr Named kModels[] = {
       {"svm", "SVM"}, {"squared-svm", "Squared SVM"}, {"linear", "Linear"}, {"logistic", "Logistic"}};
+  constexpr std::size_t kNoAlgorithm[] = {3, 4, 5, 7};  // styles that stand for no algorithm
   for (std::size_t i = 0; i < std::size(kModels); ++i) {
-    FigureSeries series{.title = std::string(kModels[i].title), .style = palette_style(i), .points = {}};
+    FigureSeries series{
+        .title = std::string(kModels[i].title), .style = palette_style(kNoAlgorithm[i]), .points = {}};
     for (const RunEvidence* mfl : select(evidence, figure_4_query(evidence, kModels[i].name, "mfl"))) {
       RunQuery query = figure_4_query(evidence, kModels[i].name, "mgd");
       query.seed = mfl->seed;

@@ -77,6 +77,7 @@ Result<void> complete_records(const Plan& plan, std::vector<RunOutcome>& outcome
     }
   }
   std::vector<Config> again;
+  again.reserve(lacking.size());
   for (const std::size_t i : lacking) again.push_back(plan.runs[i].config);
   MFL_TRY(std::vector<RunOutcome> trained, train(again, path, false, hooks));
   for (std::size_t i = 0; i < lacking.size(); ++i) outcomes[lacking[i]] = std::move(trained[i]);
@@ -90,6 +91,7 @@ Result<Reproduction> reproduce(const PlanOptions& options, const std::filesystem
   const std::filesystem::path path = store_path.empty() ? default_store_path() : store_path;
   MFL_TRY(const Plan plan, make_plan(options));
   std::vector<Config> configs;
+  configs.reserve(plan.runs.size());
   for (const PlannedRun& run : plan.runs) configs.push_back(run.config);
   MFL_TRY(std::vector<RunOutcome> outcomes, train(configs, path, true, hooks));
   MFL_CHECK(complete_records(plan, outcomes, path, hooks));

@@ -151,10 +151,25 @@ TEST(Reproduce, WhatCannotBeDoneIsSaidAndLeavesNothing) {
   expect_error(box.run(with("--out", "/proc/mfl/out")), 1, {"/proc/mfl"});
   box.write("mine/notes.txt", "mine");
   expect_error(box.run(with("--out", "mine")), 2, {"mine", "no report of mfl"});
+  expect_error(box.run(with("--out", "out"), {.file_bytes = {}, .interrupt_after = {}, .path = "/nowhere"}),
+               1, {"gnuplot is not installed", "gnuplot-nox"});
   EXPECT_FALSE(fs::exists(box.store())) << "all of that is said before the training";
   expect_error(box.run(with("--out", "out"), {.file_bytes = 60000, .interrupt_after = {}}), 1, {});
   EXPECT_FALSE(fs::exists(box.path("out")));
   for (const auto& [name, bytes] : box.files()) EXPECT_FALSE(name.starts_with("mfl-")) << name;
+}
+
+TEST(Reproduce, AnInterruptionLeavesNoReportAndTheNextCallGoesOn) {
+  const Sandbox box;
+  write_experiments(box);
+  const std::vector<std::string> args = {
+      "reproduce", "--experiments", "small", "--figure",        "4c", "--seeds", "1",
+      "--out",     "out",           "--set", "run.steps=200000"};
+  const Outcome stopped = box.run(args, {.file_bytes = {}, .interrupt_after = "10 %"});
+  EXPECT_EQ(stopped.code, 1);
+  EXPECT_THAT(stopped.err, HasSubstr("interrupted after"));
+  EXPECT_THAT(stopped.err, HasSubstr("the same command goes on"));
+  EXPECT_FALSE(fs::exists(box.path("out")));
 }
 
 TEST(Report, AnyRunsOfTheStoreBecomeAPage) {
