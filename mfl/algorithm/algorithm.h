@@ -34,7 +34,8 @@ std::uint64_t next_round_steps(const Algorithm& algorithm, std::uint64_t step, s
 // What the nodes' round comes to, vectors in the order of State's.
 template <class T>
 struct Aggregate {
-  double loss_before = 0;  // F at the broadcast w
+  double loss_before = 0;       // F at the broadcast w
+  double mean_square_move = 0;  // weighted mean of |w_i - broadcast w|^2, where it was asked for
   std::vector<Vector<T>> vectors;
 };
 

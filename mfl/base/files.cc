@@ -48,6 +48,23 @@ fs::path home_relative(const char* variable, const char* below_home) {
 
 }  // namespace
 
+Result<std::size_t> read_part(const fs::path& path, std::uint64_t offset, std::span<std::byte> out) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0)
+    return fail(ErrorCode::kBadData, fmt::format("cannot open {}: {}", path.string(), system_reason()));
+  std::size_t found = 0;
+  while (found < out.size()) {
+    const ssize_t n =
+        ::pread(file.get(), out.data() + found, out.size() - found, static_cast<off_t>(offset + found));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      return fail(ErrorCode::kBadData, fmt::format("cannot read {}: {}", path.string(), system_reason()));
+    if (n == 0) break;
+    found += static_cast<std::size_t>(n);
+  }
+  return found;
+}
+
 Result<std::string> read_file(const fs::path& path) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0)

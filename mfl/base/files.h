@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -13,6 +14,10 @@ namespace mfl {
 
 // The whole file. Errors are kBadData and name the path and the system's reason.
 Result<std::string> read_file(const std::filesystem::path& path);
+
+// Fills `out` with the bytes from `offset` on; how many there were, fewer only where the file ends. Errors as for read_file.
+Result<std::size_t> read_part(const std::filesystem::path& path, std::uint64_t offset,
+                              std::span<std::byte> out);
 
 // All or nothing: written beside the target, synced, then renamed over it. Errors are kRunFailed.
 Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);

@@ -70,6 +70,16 @@ void setup_all(CLI::App& mfl, Commands& commands) {
       "mfl.");
   setup_run(mfl, commands);
   setup_sweep(mfl, commands);
+  setup_reproduce(mfl, commands);
+  setup_report(mfl, commands);
+
+  CLI::App* theory =
+      mfl.add_subcommand("theory", "What the convergence theory says: bounds, a judged run, advice");
+  theory->require_subcommand(0, 1);
+  theory->footer("Example:\n  mfl theory run --data synthetic --model squared-svm --steps 200");
+  setup_theory_run(*theory, commands);
+  setup_theory_h(*theory, commands);
+  setup_theory_advise(*theory, commands);
 #ifdef MFL_NETWORK
   setup_server(mfl, commands);
   setup_node(mfl, commands);

@@ -31,9 +31,14 @@ void add_store_flag(CLI::App& command, std::string& path);
 
 void setup_run(CLI::App& mfl, Commands& commands);
 void setup_sweep(CLI::App& mfl, Commands& commands);
+void setup_theory_h(CLI::App& theory, Commands& commands);
+void setup_theory_run(CLI::App& theory, Commands& commands);
+void setup_theory_advise(CLI::App& theory, Commands& commands);
 void setup_data_fetch(CLI::App& data, Commands& commands);
 void setup_data_info(CLI::App& data, Commands& commands);
 void setup_data_split(CLI::App& data, Commands& commands);
+void setup_reproduce(CLI::App& mfl, Commands& commands);
+void setup_report(CLI::App& mfl, Commands& commands);
 void setup_server(CLI::App& mfl, Commands& commands);  // these four with MFL_NETWORK only
 void setup_node(CLI::App& mfl, Commands& commands);
 void setup_certs(CLI::App& mfl, Commands& commands);

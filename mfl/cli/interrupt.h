@@ -5,7 +5,8 @@
 
 namespace mfl::cli {
 
-// True from the first SIGINT or SIGTERM after the call; a second one ends the process at once. Call once.
+// True from the first SIGINT or SIGTERM after the call; a later one ends the process at once. Both at the same moment, as
+// timeout(1) sends them, are one. Call once.
 const std::atomic<bool>& watch_interrupts();
 
 }  // namespace mfl::cli

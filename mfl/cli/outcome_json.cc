@@ -3,7 +3,6 @@
 #include "mfl/experiment/config_keys.h"
 
 namespace mfl::cli {
-namespace {
 
 Json config_json(const Config& config) {
   Json out = Json::object();
@@ -12,6 +11,15 @@ Json config_json(const Config& config) {
     // A TOML number is a JSON number, a TOML basic string a JSON string.
     out[std::string(key.table)][std::string(key.key)] = Json::parse(text);
   }
+  return out;
+}
+
+namespace {
+
+Json warnings_json(const std::vector<Warning>& warnings) {
+  Json out = Json::array();
+  for (const Warning& warning : warnings)
+    out.push_back({{"id", warning.id}, {"step", warning.step}, {"message", warning.message}});
   return out;
 }
 
@@ -34,7 +42,8 @@ Json outcome_json(const RunOutcome& run) {
           {"bytes_down", run.bytes_down},
           {"load_seconds", run.load_seconds},
           {"wall_seconds", run.wall_seconds},
-          {"digest", run.digest}};
+          {"digest", run.digest},
+          {"warnings", warnings_json(run.warnings)}};
 }
 
 }  // namespace mfl::cli

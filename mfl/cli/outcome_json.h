@@ -6,6 +6,9 @@
 
 namespace mfl::cli {
 
+// {"data":{...},"federation":{...},...}: every key with its value.
+Json config_json(const Config& config);
+
 Json outcome_json(const RunOutcome& run);
 
 }  // namespace mfl::cli

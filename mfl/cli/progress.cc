@@ -44,6 +44,11 @@ bool ProgressMeter::due(const Progress& progress) {
   return true;
 }
 
+void ProgressMeter::say(const std::string& line) const {
+  const bool bar = style_ == Style::kBar && started_;
+  std::fputs(fmt::format("{}mfl: {}\n", bar ? "\r\x1b[K" : "", line).c_str(), stderr);
+}
+
 void ProgressMeter::show(const Progress& progress) {
   if (style_ == Style::kNone) return;
   if (!std::exchange(started_, true)) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #include "mfl/experiment/runner.h"
 
@@ -24,6 +25,8 @@ class ProgressMeter {
   static Style natural_style();
 
   void show(const Progress& progress);
+  // A line between the others; also in a style that shows no progress.
+  void say(const std::string& line) const;
 
  private:
   using Clock = std::chrono::steady_clock;

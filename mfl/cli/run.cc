@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "mfl/cli/commands.h"
-#include "mfl/cli/config_flags.h"
+#include "mfl/cli/experiment_flags.h"
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/outcome_json.h"
 #include "mfl/cli/progress.h"
@@ -20,23 +20,14 @@ namespace mfl::cli {
 namespace {
 
 struct Arguments {
-  std::string file, resume, store, weights_out;
-  bool reuse = false, quiet = false;
-  ConfigFlags flags;
+  std::string resume, store, weights_out;
+  bool reuse = false, quiet = false, monitor = false;
+  ExperimentFlags experiment;
 };
 
-std::string setting_text(const Config& config) {
-  const AlgorithmConfig& algorithm = config.algorithm;
-  std::string out = fmt::format("{} on {}, {}, eta {}", config.model.name, config.data.source, algorithm.name,
-                                algorithm.eta);
-  if (algorithm.name == "mgd" || algorithm.name == "mfl") out += fmt::format(", gamma {}", algorithm.gamma);
-  if (algorithm.name == "fl" || algorithm.name == "mfl")
-    out += fmt::format(", tau {}, {} nodes ({})", algorithm.tau, config.federation.nodes,
-                       config.federation.partition);
-  return out;
-}
-
 std::string outcome_text(const RunOutcome& run) {
+  std::string warnings;
+  for (const Warning& warning : run.warnings) warnings += (warnings.empty() ? "" : "; ") + warning.message;
   return facts_text({
       {"run", fmt::format("{} ({}{})", run.run_id, run.status, run.reused ? ", recorded before" : "")},
       {"setting", setting_text(run.config)},
@@ -49,6 +40,7 @@ std::string outcome_text(const RunOutcome& run) {
                    : fmt::format("train loss {} at step {}", loss_text(run.best_train_loss), run.best_step)},
       {"traffic", fmt::format("{} up, {} down", bytes_text(run.bytes_up), bytes_text(run.bytes_down))},
       {"time", fmt::format("{:.2f} s loading, {:.2f} s training", run.load_seconds, run.wall_seconds)},
+      {"warnings", warnings},
       {"digest", run.digest},
   });
 }
@@ -70,38 +62,33 @@ Reply outcome_reply(const RunOutcome& run) {
 // A resumed run has a configuration; only where it is computed may change.
 Result<void> check_resume(const Arguments& args) {
   std::vector<std::string> extra;
-  if (!args.file.empty()) extra.push_back(args.file);
   if (args.reuse) extra.emplace_back("--reuse");
-  for (const std::string& flag : args.flags.given())
-    if (flag != "--engine" && flag != "--threads") extra.push_back(flag);
+  for (const std::string& word : args.experiment.given())
+    if (word != "--engine" && word != "--threads") extra.push_back(word);
   if (extra.empty()) return {};
   return fail(ErrorCode::kBadConfig, "--resume goes on with the run's own configuration",
               fmt::format("leave out {}", extra.front()));
 }
 
-// Defaults < file < --set < flags.
-Result<Config> assemble(const Arguments& args) {
-  if (!args.resume.empty()) MFL_CHECK(check_resume(args));
-  Config config;
-  if (!args.file.empty()) {
-    MFL_TRY(config, read_config(args.file));
-  }
-  MFL_CHECK(args.flags.apply(config));
-  MFL_CHECK(validate(config));
-  return config;
+std::string warning_text(const Warning& warning) {
+  return fmt::format("warning at step {}: {}", warning.step, warning.message);
 }
 
 Result<Reply> run_command(const Arguments& args, bool json) {
-  MFL_TRY(const Config config, assemble(args));
+  if (!args.resume.empty()) MFL_CHECK(check_resume(args));
+  MFL_TRY(const Config config, args.experiment.assemble());
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
-  const RunOptions options{args.store, args.resume, args.reuse, args.weights_out};
+  const RunOptions options{args.store, args.resume, args.reuse, args.weights_out, args.monitor};
   const std::atomic<bool>& stop = watch_interrupts();
   Result<RunOutcome> outcome = fail(ErrorCode::kInternal, "");
   {
     ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
-    outcome =
-        run_experiment(config, options, {[&](const Progress& progress) { meter.show(progress); }, &stop});
+    outcome = run_experiment(config, options,
+                             {[&](const Progress& progress) { meter.show(progress); }, &stop,
+                              [&](const Warning& warning) {
+                                if (!json) meter.say(warning_text(warning));
+                              }});
   }
   if (!outcome) return tl::unexpected<Error>(std::move(outcome).error());
   return outcome_reply(*outcome);
@@ -118,10 +105,7 @@ void setup_run(CLI::App& mfl, Commands& commands) {
       "Later words win: defaults, then FILE, then --set, then the other flags.\n"
       "Ctrl-C stops at the end of a round; mfl run --resume ID goes on.",
       [args, &commands] { return run_command(*args, commands.json); });
-  command.add_option("FILE", args->file,
-                     "Experiment file (TOML); its data paths are relative to where you are");
-  args->flags.add(command, [](const Key&) { return true; });
-  args->flags.add_set(command);
+  args->experiment.add(command);
   command
       .add_option("--resume", args->resume, "Go on with a stopped run (--engine and --threads may change)")
       ->type_name("ID");
@@ -129,6 +113,8 @@ void setup_run(CLI::App& mfl, Commands& commands) {
                    "Show the recorded run of this very setting, data and mfl, if there is one");
   add_store_flag(command, args->store);
   command.add_option("--weights-out", args->weights_out, "Write the final weights")->type_name("FILE.npy");
+  command.add_flag("--monitor", args->monitor,
+                   "Warn where eta, drift or momentum leave the region in which averaging helps");
   command.add_flag("--quiet", args->quiet, "No progress on stderr");
 }
 

@@ -1,8 +1,12 @@
 #include "mfl/data/dataset.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -41,11 +45,49 @@ SparseRows<X> pick(const SparseRows<X>& from, std::size_t, std::span<const std::
   return to;
 }
 
+// Along the cycles of the permutation.
+template <class X>
+void reorder(DenseRows<X>& dense, std::size_t columns, std::span<const std::uint32_t> order) {
+  const auto row = [&](std::size_t r) {
+    return dense.values.begin() + static_cast<std::ptrdiff_t>(r * columns);
+  };
+  std::vector<bool> placed(order.size());
+  std::vector<X> aside(columns);
+  for (std::size_t start = 0; start < order.size(); ++start) {
+    if (placed[start] || order[start] == start) continue;
+    std::copy_n(row(start), columns, aside.begin());
+    std::size_t to = start;
+    for (; order[to] != start; to = order[to]) {
+      std::copy_n(row(order[to]), columns, row(to));
+      placed[to] = true;
+    }
+    std::copy_n(aside.begin(), columns, row(to));
+    placed[to] = true;
+  }
+}
+
+template <class X>
+void reorder(SparseRows<X>& sparse, std::size_t columns, std::span<const std::uint32_t> order) {
+  sparse = pick(sparse, columns, order);
+}
+
 template <class To, class From>
 std::vector<To> converted(const std::vector<From>& from) {
   std::vector<To> to(from.size());
   std::transform(from.begin(), from.end(), to.begin(), [](From x) { return static_cast<To>(x); });
   return to;
+}
+
+// A finite number that f32 has no place for.
+std::optional<double> find_too_large(const Features& features) {
+  const auto find = [](const std::vector<double>& values) -> std::optional<double> {
+    const auto found = std::ranges::find_if(
+        values, [](double x) { return std::isfinite(x) && !std::isfinite(static_cast<float>(x)); });
+    return found == values.end() ? std::nullopt : std::optional(*found);
+  };
+  if (const auto* dense = std::get_if<DenseRows<double>>(&features)) return find(dense->values);
+  if (const auto* sparse = std::get_if<SparseRows<double>>(&features)) return find(sparse->values);
+  return std::nullopt;
 }
 
 template <class To>
@@ -90,9 +132,24 @@ Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows) {
   return taken;
 }
 
-Dataset with_precision(Dataset data, Precision precision) {
-  data.features = precision == Precision::kF32 ? as_floating<float>(std::move(data.features))
-                                               : as_floating<double>(std::move(data.features));
+Dataset reordered(Dataset data, std::span<const std::uint32_t> order) {
+  assert(order.size() == data.rows);
+  std::vector<double> labels(data.rows);
+  for (std::size_t i = 0; i < data.rows; ++i) labels[i] = data.labels[order[i]];
+  data.labels = std::move(labels);
+  std::visit([&](auto& features) { reorder(features, data.columns, order); }, data.features);
+  return data;
+}
+
+Result<Dataset> with_precision(Dataset data, Precision precision) {
+  if (precision == Precision::kF64) {
+    data.features = as_floating<double>(std::move(data.features));
+    return data;
+  }
+  if (const auto large = find_too_large(data.features))
+    return fail(ErrorCode::kBadData, fmt::format("the features hold {}, which is too large for f32", *large),
+                "train with --precision f64, or scale the data");
+  data.features = as_floating<float>(std::move(data.features));
   return data;
 }
 

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "mfl/base/result.h"
 #include "mfl/base/vectors.h"
 
 namespace mfl {
@@ -42,9 +43,12 @@ struct Dataset {
 // The rows named, in the order named.
 Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows);
 
-// Floating features converted to the precision of the run (bytes stay bytes).
-// Moves when there is nothing to do.
-Dataset with_precision(Dataset data, Precision precision);
+// All rows, row order[i] becoming row i. Dense rows move in place: no second copy of them is made.
+Dataset reordered(Dataset data, std::span<const std::uint32_t> order);
+
+// Floating features converted to the precision of the run (bytes stay bytes). Moves when there is nothing to do.
+// A number too large for it is kBadData.
+Result<Dataset> with_precision(Dataset data, Precision precision);
 
 // SHA-256 (hex) of shape, scale, features and labels: two equal digests are the same data.
 std::string data_digest(const Dataset& data);

@@ -85,6 +85,7 @@ Result<void> npm_install(const std::string& package, const std::filesystem::path
       "--no-save", "--fetch-retries=1", "--fetch-timeout=60000", "--prefix",   folder.string(),
       package};
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const SpawnActions actions;

@@ -2,10 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "mfl/base/files.h"
 #include "mfl/data/gzip.h"
 #include "mfl/data/text.h"
 
@@ -63,17 +66,46 @@ Result<Header> parse_header(std::string_view bytes, bool images, const fs::path&
 
 struct Array {
   Header header;
-  std::string bytes;  // header included
+  std::vector<std::uint8_t> body;
 };
 
+// The first bytes, unpacked: enough for any header.
+struct Beginning {
+  std::string bytes;
+  std::string packed;  // the whole file, if it is packed
+};
+
+Result<Beginning> read_beginning(const fs::path& path) {
+  std::string bytes(kLongestHeader, '\0');
+  auto found = read_part(path, 0, std::as_writable_bytes(std::span(bytes)));
+  if (!found) found.error().hint = kCheckPath;
+  MFL_CHECK(found);
+  bytes.resize(*found);
+  if (!is_gzip(bytes)) return Beginning{std::move(bytes), {}};
+  MFL_TRY(std::string packed, read_data_file(path));
+  MFL_TRY(bytes, gunzip(packed, kLongestHeader, path));
+  return Beginning{std::move(bytes), std::move(packed)};
+}
+
+Result<std::vector<std::uint8_t>> unpack_body(const Header& header, const std::string& packed,
+                                              const fs::path& path) {
+  MFL_TRY(const std::string file, gunzip(packed, header.file_length(), path));
+  const auto first = file.begin() + static_cast<std::ptrdiff_t>(std::min(header.length, file.size()));
+  return std::vector<std::uint8_t>(first, file.end());
+}
+
+// Straight into place: the data stands in memory once.
+Result<std::vector<std::uint8_t>> read_body(const Header& header, const fs::path& path) {
+  std::vector<std::uint8_t> body(header.rows * header.columns);
+  MFL_TRY(const std::size_t found, read_part(path, header.length, std::as_writable_bytes(std::span(body))));
+  body.resize(found);
+  return body;
+}
+
 Result<Array> read_array(const fs::path& path, bool images) {
-  MFL_TRY(std::string file, read_data_file(path));
-  const bool packed = is_gzip(file);
-  std::string start;
-  if (packed) {
-    MFL_TRY(start, gunzip(file, kLongestHeader, path));
-  }
-  MFL_TRY(const Header header, parse_header(packed ? start : file, images, path));
+  MFL_TRY(const Beginning beginning, read_beginning(path));
+  MFL_TRY(const Header header, parse_header(beginning.bytes, images, path));
+  const bool packed = !beginning.packed.empty();
   const std::size_t expected = header.file_length();
   const auto truncated = [&](std::string_view at_most, std::size_t found) {
     return bad_file(path,
@@ -81,40 +113,40 @@ Result<Array> read_array(const fs::path& path, bool images) {
                                 packed ? "unpacked file" : "file", at_most, found),
                     kGetAgain);
   };
-  if (packed && expected / kGzipMostRatio > file.size())
-    return truncated("most at ", file.size() * kGzipMostRatio);
-  if (packed) {
-    MFL_TRY(file, gunzip(file, expected, path));
-  }
-  if (file.size() < expected) return truncated("", file.size());
-  if (file.size() > expected)
+  const auto over_long = [&] {
     return bad_file(path,
                     fmt::format("over-long: the header promises {} bytes, but data goes on from byte {}",
                                 expected, expected),
                     kGetAgain);
-  return Array{header, std::move(file)};
+  };
+  if (packed && expected / kGzipMostRatio > beginning.packed.size())
+    return truncated("most at ", beginning.packed.size() * kGzipMostRatio);
+  if (!packed) {
+    std::error_code ignored;
+    const std::size_t size = fs::file_size(path, ignored);
+    if (size < expected) return truncated("", size);
+    if (size > expected) return over_long();
+  }
+  MFL_TRY(auto body, packed ? unpack_body(header, beginning.packed, path) : read_body(header, path));
+  if (header.length + body.size() < expected) return truncated("", header.length + body.size());
+  if (header.length + body.size() > expected) return over_long();
+  return Array{header, std::move(body)};
 }
 
 }  // namespace
 
 Result<Dataset> read_idx(const fs::path& images, const fs::path& labels) {
-  MFL_TRY(const Array x, read_array(images, true));
+  MFL_TRY(Array x, read_array(images, true));
   MFL_TRY(const Array y, read_array(labels, false));
   if (x.header.rows != y.header.rows)
     return bad_file(
         labels,
         fmt::format("{} labels, but {} holds {} images", y.header.rows, images.string(), x.header.rows),
         "images and labels must come from the same set");
-  const auto body = [](const Array& array) {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(array.bytes.data());
-    return std::span(bytes + array.header.length, bytes + array.bytes.size());
-  };
   Dataset data{
       .rows = x.header.rows, .columns = x.header.columns, .scale = 1.0 / 255, .features = {}, .labels = {}};
-  const auto pixels = body(x);
-  data.features = DenseRows<std::uint8_t>{{pixels.begin(), pixels.end()}};
-  const auto classes = body(y);
-  data.labels.assign(classes.begin(), classes.end());
+  data.features = DenseRows<std::uint8_t>{std::move(x.body)};
+  data.labels.assign(y.body.begin(), y.body.end());
   return data;
 }
 

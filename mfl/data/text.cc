@@ -42,7 +42,7 @@ std::string excerpt(std::string_view text) {
 
 Result<std::string> read_data_file(const std::filesystem::path& path) {
   auto bytes = read_file(path);
-  if (!bytes) bytes.error().hint = "check the path and that the file may be read";
+  if (!bytes) bytes.error().hint = kCheckPath;
   return bytes;
 }
 

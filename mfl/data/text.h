@@ -23,6 +23,8 @@ std::optional<std::uint64_t> parse_count(std::string_view text);
 // At most 40 characters in quotes, on one line, for use in a message.
 std::string excerpt(std::string_view text);
 
+inline constexpr const char* kCheckPath = "check the path and that the file may be read";
+
 // read_file() with a hint.
 Result<std::string> read_data_file(const std::filesystem::path& path);
 

@@ -51,6 +51,7 @@ struct Stretch {
       nullptr;  // loss_before is written when the round starts, vectors when it ends; memory is reused
   std::optional<NotFinite>
       failure;  // written; out.vectors are then of no use, loss_before is NaN if it was the loss
+  bool measure_moves = false;  // out.mean_square_move is written when the round ends
 };
 
 // Not thread-safe: one call at a time.

@@ -13,11 +13,13 @@ namespace {
 
 // What the nodes of a round add up to, for one setting.
 struct Sums {
-  Sums(std::size_t columns, std::size_t vector_count) : vectors(vector_count, ExactMean(columns)), loss(1) {}
+  Sums(std::size_t columns, std::size_t vector_count)
+      : vectors(vector_count, ExactMean(columns)), loss(1), square_moves(1) {}
 
   void clear() {
     for (ExactMean& sum : vectors) sum.clear();
     loss.clear();
+    square_moves.clear();
     failure.reset();
   }
   void fail(std::size_t node, std::string what) {
@@ -26,6 +28,7 @@ struct Sums {
 
   std::vector<ExactMean> vectors;
   ExactMean loss;
+  ExactMean square_moves;
   std::optional<NotFinite> failure;
 };
 
@@ -156,6 +159,8 @@ class LocalEngine final : public Engine<T> {
       Sums& sums = worker.sums[stretch.setting];
       if (stretch.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), shard.count))
         sums.fail(node, "the loss");
+      if (stretch.ends && stretch.measure_moves)
+        add_move(worker.memory.vectors(stretch.setting)[0], stretch, shard.count, sums);
       put_down(worker.memory.vectors(stretch.setting), stretch, node, shard.count, sums);
     }
   }
@@ -169,6 +174,17 @@ class LocalEngine final : public Engine<T> {
         vectors[v].swap(kept_[stretch.setting][node * vectors.size() + v]);
       }
     }
+  }
+
+  // A move that is not finite is seen as the vector is.
+  static void add_move(const Vector<T>& w, const Stretch<T>& stretch, std::size_t weight, Sums& sums) {
+    const Vector<T>& from = stretch.state->vectors[0].values;
+    double square = 0;
+    for (std::size_t j = 0; j < w.size(); ++j) {
+      const double change = static_cast<double>(w[j]) - static_cast<double>(from[j]);
+      square += change * change;
+    }
+    (void)sums.square_moves.add(std::span<const double>(&square, 1), weight);
   }
 
   void put_down(std::vector<Vector<T>>& vectors, const Stretch<T>& stretch, std::size_t node,
@@ -188,6 +204,7 @@ class LocalEngine final : public Engine<T> {
     for (const Worker<T>& worker : std::span(states_).subspan(1)) {
       const Sums& sums = worker.sums[stretch.setting];
       if (stretch.starts) total.loss.merge(sums.loss);
+      if (stretch.ends && stretch.measure_moves) total.square_moves.merge(sums.square_moves);
       if (sums.failure) total.fail(sums.failure->node, sums.failure->what);
     }
     if (stretch.starts) {
@@ -197,6 +214,7 @@ class LocalEngine final : public Engine<T> {
     }
     stretch.failure = total.failure;
     if (!stretch.ends || total.failure) return;
+    if (stretch.measure_moves) total.square_moves.mean(std::span(&stretch.out->mean_square_move, 1));
     stretch.out->vectors.resize(total.vectors.size());
     for (std::size_t v = 0; v < total.vectors.size(); ++v) ending_.push_back({&stretch, v});
   }

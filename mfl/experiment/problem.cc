@@ -19,7 +19,8 @@ constexpr Precision kPrecisionOf = sizeof(T) == sizeof(float) ? Precision::kF32 
 template <class T>
 Result<Samples<T>> make_samples(const Config& config, Dataset data) {
   MFL_TRY(const auto targets, make_targets(data, effective_task(config.data), target_kind(config.model)));
-  return Samples<T>(with_precision(std::move(data), kPrecisionOf<T>), targets);
+  MFL_TRY(data, with_precision(std::move(data), kPrecisionOf<T>));
+  return Samples<T>(std::move(data), targets);
 }
 
 std::vector<Shard> shards_of(const Partition& partition) {
@@ -39,6 +40,12 @@ bool two_classes(const Config& config, const Samples<T>& samples) {
   if (target_kind(config.model) != TargetKind::kReal) return true;
   const T* y = samples.targets(0);
   return std::all_of(y, y + samples.size(), [](T v) { return v == 1 || v == -1; });
+}
+
+// The rows that nodes hold, node by node.
+Dataset held_rows(Dataset data, const Partition& partition) {
+  return partition.order.size() == data.rows ? reordered(std::move(data), partition.order)
+                                             : take_rows(data, partition.order);
 }
 
 std::string digest_of_partition(const Partition& partition) {
@@ -66,8 +73,7 @@ Result<Problem<T>> load_problem(const Config& config) {
   const std::string train_digest = data_digest(loaded.train);
   const std::string test_digest = loaded.test ? data_digest(*loaded.test) : "";
   MFL_TRY(const Partition partition, who_holds_what(config, loaded.train));
-  MFL_TRY(auto train, make_samples<T>(config, take_rows(loaded.train, partition.order)));
-  loaded.train = {};
+  MFL_TRY(auto train, make_samples<T>(config, held_rows(std::move(loaded.train), partition)));
   std::optional<Samples<T>> test;
   if (loaded.test) {
     MFL_TRY(test, make_samples<T>(config, *std::move(loaded.test)));

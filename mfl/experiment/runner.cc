@@ -8,6 +8,7 @@
 #include "mfl/base/files.h"
 #include "mfl/data/npy.h"
 #include "mfl/experiment/factory.h"
+#include "mfl/experiment/monitor.h"
 #include "mfl/experiment/outcome.h"
 #include "mfl/experiment/problem.h"
 #include "mfl/experiment/training.h"
@@ -62,6 +63,12 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
       local_engine<T>(problem.federation, {setting_of(config, algorithm)}, make_workers(config.run));
   Training<T> training(0, algorithm, config.run.steps, *engine, problem.federation.nodes.size(),
                        problem.has_accuracy, make_cadence(config.run), store, std::move(start));
+  std::optional<Monitor> monitor;
+  if (options.monitor) {
+    MFL_TRY(const auto beta, monitored_beta(problem.federation, effective_lambda(config.model)));
+    monitor.emplace(algorithm.rule, beta, hooks.warn);
+    training.watch(&*monitor);
+  }
   if (const auto trained = train_together(*engine, std::span(&training, 1), hooks); !trained) {
     (void)store.set_status(id, RunStatus::kFailed,
                            trained.error().text());  // the store itself may be the cause
@@ -70,7 +77,9 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   if (!options.weights_out.empty())
     MFL_CHECK(write_npy(options.weights_out, std::span<const T>(training.state().w())));
   MFL_TRY(const RunRow run, store.get(id));
-  return make_outcome(run, config);
+  RunOutcome out = make_outcome(run, config);
+  if (monitor) out.warnings = monitor->warnings();
+  return out;
 }
 
 // Better said before the training than after it.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "mfl/base/result.h"
 #include "mfl/experiment/config.h"
@@ -19,9 +20,17 @@ struct Progress {
   double wall_seconds;
 };
 
+// What a monitored run shows signs of, at the record of `step`.
+struct Warning {
+  std::string id;  // "eta_beta", "unstable", "drift" or "momentum_angle"
+  std::uint64_t step = 0;
+  std::string message;
+};
+
 struct RunHooks {
   std::function<void(const Progress&)> progress;  // after every round; may be empty
   const std::atomic<bool>* stop = nullptr;        // polled at the end of every round
+  std::function<void(const Warning&)> warn = {};  // as it comes; may be empty
 };
 
 struct RunOptions {
@@ -29,6 +38,7 @@ struct RunOptions {
   std::string resume_id;              // go on with this run instead of starting one
   bool reuse = false;                 // show an equal finished run of the store instead of training
   std::filesystem::path weights_out;  // where the final w goes as NPY; empty: nowhere
+  bool monitor = false;               // look for signs that the setting is a bad one (monitor.h)
 };
 
 struct FinalMetrics {
@@ -49,6 +59,7 @@ struct RunOutcome {
   std::uint64_t rounds = 0, bytes_up = 0, bytes_down = 0;
   double load_seconds = 0, wall_seconds = 0;
   std::string digest;
+  std::vector<Warning> warnings;  // of a monitored run
 };
 
 // Loads, trains, records. A resumed run takes its configuration from the store; of `config` only engine and threads

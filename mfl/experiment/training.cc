@@ -52,7 +52,8 @@ void Training<T>::start_round() {
 
 template <class T>
 Stretch<T> Training<T>::stretch(std::uint64_t steps) {
-  return {setting_, &state_, taken_ == 0, taken_ + steps == round_steps_, &aggregate_, std::nullopt};
+  return {setting_,    &state_,      taken_ == 0,        taken_ + steps == round_steps_,
+          &aggregate_, std::nullopt, monitor_ != nullptr};
 }
 
 template <class T>
@@ -67,7 +68,10 @@ Result<void> Training<T>::took(std::uint64_t steps, const Stretch<T>& stretch) {
   taken_ += steps;
   if (!stretch.ends) return {};
   previous_step_ = state_.step;
-  apply(state_, aggregate_, round_steps_);
+  apply(state_, aggregate_, round_steps_);  // and aggregate_ has the vectors of the round before
+  if (monitor_ != nullptr)
+    monitor_->round_done(round_signs(algorithm_.rule, round_steps_, aggregate_.vectors, state_.vectors,
+                                     aggregate_.mean_square_move));
   closed_ = false;
   start_round();
   if (cadence_.checkpoint_every != 0 && state_.round % cadence_.checkpoint_every == 0)
@@ -96,6 +100,7 @@ Result<void> Training<T>::close_round(double train_loss, bool force_record) {
     if (test && has_accuracy_) record.test_accuracy = test->accuracy;
     record.wall_seconds = seconds();
     journal_.add(std::move(record));
+    if (monitor_ != nullptr) monitor_->recorded(state_.step);
   }
   return journal_.flush_if_due();
 }

@@ -11,6 +11,7 @@
 #include "mfl/base/result.h"
 #include "mfl/engine/engine.h"
 #include "mfl/experiment/journal.h"
+#include "mfl/experiment/monitor.h"
 #include "mfl/experiment/runner.h"
 
 namespace mfl {
@@ -53,6 +54,9 @@ class Training {
   Stretch<T> stretch(std::uint64_t steps);
   Result<void> took(std::uint64_t steps, const Stretch<T>& stretch);
 
+  // From now on `monitor` looks at every round and every record; it outlives the training.
+  void watch(Monitor* monitor) { monitor_ = monitor; }
+
   // Ends the run where its last round ended, to be resumed.
   Result<void> stop();
 
@@ -81,6 +85,7 @@ class Training {
   std::uint64_t round_steps_ = 0;  // of the round under way
   std::uint64_t taken_ = 0;        // of those
   bool over_ = false;
+  Monitor* monitor_ = nullptr;
 };
 
 // Runs all trainings to their ends, each stretch of steps for all of them at once. hooks.stop stops them all.

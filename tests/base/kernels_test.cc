@@ -214,6 +214,25 @@ TYPED_TEST(KernelsOf, HingeSumsFollowTheGradient) {
   }
 }
 
+TYPED_TEST(KernelsOf, AddedRowsKeepTheContract) {
+  using T = TypeParam;
+  for (const auto& [rows, columns] : kShapes) {
+    const TestRows<T> data(rows, columns, rows * 2000 + columns);
+    std::vector<T> c(rows), expected(columns, static_cast<T>(0.25));
+    for (std::size_t r = 0; r < rows; ++r)
+      c[r] = r % 5 == 3 ? T{0} : static_cast<T>(0.1) * data.w[r % columns];
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t j = 0; j < columns; ++j) expected[j] = std::fma(c[r], data.row(r)[j], expected[j]);
+    for (const KernelSet& set : kernel_sets())
+      for (const RowKind kind : kKinds)
+        for (const bool with_chunks : {false, true}) {
+          std::vector<T> g(columns, static_cast<T>(0.25));
+          set.of<T>().add_rows(data.block(kind, with_chunks), c.data(), g.data());
+          ASSERT_EQ(g, expected) << set.name << " rows " << rows << " columns " << columns;
+        }
+  }
+}
+
 TYPED_TEST(KernelsOf, VectorStepsKeepTheContract) {
   using T = TypeParam;
   const T eta = static_cast<T>(0.002), gamma = static_cast<T>(0.9), lambda = static_cast<T>(0.3);

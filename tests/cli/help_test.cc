@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "process.h"
 
 namespace mfl::test {
@@ -23,6 +25,12 @@ const std::vector<std::vector<std::string>> kCommands = {
     {"demo"},
     {"demo", "federation"},
 #endif
+    {"reproduce"},
+    {"report"},
+    {"theory"},
+    {"theory", "run"},
+    {"theory", "h"},
+    {"theory", "advise"},
     {"data"},
     {"data", "fetch"},
     {"data", "info"},
@@ -48,9 +56,8 @@ TEST(Help, EveryCommandHasOneWithAWorkedExample) {
     EXPECT_EQ(outcome.err, "");
     EXPECT_THAT(outcome.out, HasSubstr("Usage: " + path));
     EXPECT_THAT(outcome.out, HasSubstr("Example:\n  " + path));
-    const bool groups =
-        command.empty() || (command.size() == 1 && (command[0] == "data" || command[0] == "runs" ||
-                                                    command[0] == "certs" || command[0] == "demo"));
+    const std::set<std::string> group_names = {"data", "runs", "theory", "certs", "demo"};
+    const bool groups = command.empty() || (command.size() == 1 && group_names.contains(command[0]));
     EXPECT_EQ(outcome.out.find("--json") == std::string::npos, groups);
   }
   EXPECT_TRUE(box.files().empty()) << "help leaves no files";

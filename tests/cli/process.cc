@@ -87,7 +87,8 @@ Outcome Sandbox::run(const std::vector<std::string>& args, const Limits& limits)
   std::vector<std::string> words{MFL_BINARY};
   words.insert(words.end(), args.begin(), args.end());
   std::vector<std::string> variables{"MFL_STORE=" + store().string(), "MFL_CACHE=" + path("cache").string(),
-                                     "HOME=" + path("home").string(), "PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"};
+                                     "HOME=" + path("home").string(), "PATH=" + limits.path,
+                                     "LC_ALL=C.UTF-8"};
   // What is meant for the child must reach it.
   for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS", "MFL_KERNEL"})
     if (const char* value = std::getenv(name)) variables.push_back(std::string(name) + '=' + value);

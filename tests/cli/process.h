@@ -25,6 +25,7 @@ struct Outcome {
 struct Limits {
   std::optional<std::uint64_t> file_bytes;     // as on a full disk: larger files cannot be written
   std::optional<std::string> interrupt_after;  // send SIGINT once this appears on stderr
+  std::string path = "/usr/bin:/bin";          // PATH
 };
 
 class Sandbox {

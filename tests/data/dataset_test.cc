@@ -56,23 +56,52 @@ TEST(TakeRows, NoneIsAnEmptySet) {
 }
 
 TEST(WithPrecision, ConvertsFloatsAndLeavesBytes) {
-  const Dataset f32 = with_precision(sparse(), Precision::kF32);
+  const Dataset f32 = with_precision(sparse(), Precision::kF32).value();
   EXPECT_THAT(std::get<SparseRows<float>>(f32.features).values, ElementsAre(1.5F, -2.0F, 0.1F));
   EXPECT_THAT(std::get<SparseRows<float>>(f32.features).columns, ElementsAre(2, 0, 3));
-  const Dataset f64 = with_precision(f32, Precision::kF64);
+  const Dataset f64 = with_precision(f32, Precision::kF64).value();
   EXPECT_THAT(std::get<SparseRows<double>>(f64.features).values, ElementsAre(1.5, -2, double{0.1F}));
   EXPECT_TRUE(
-      std::holds_alternative<DenseRows<std::uint8_t>>(with_precision(bytes(), Precision::kF32).features));
+      std::holds_alternative<DenseRows<std::uint8_t>>(with_precision(bytes(), Precision::kF32)->features));
   const Dataset dense{
       .rows = 1, .columns = 1, .scale = 1, .features = DenseRows<double>{{0.1}}, .labels = {0}};
-  EXPECT_THAT(std::get<DenseRows<float>>(with_precision(dense, Precision::kF32).features).values,
+  EXPECT_THAT(std::get<DenseRows<float>>(with_precision(dense, Precision::kF32)->features).values,
               ElementsAre(0.1F));
+}
+
+TEST(WithPrecision, ANumberTooLargeForF32IsAnError) {
+  const Dataset dense{
+      .rows = 1, .columns = 2, .scale = 1, .features = DenseRows<double>{{1, -1e300}}, .labels = {0}};
+  const auto converted = with_precision(dense, Precision::kF32);
+  ASSERT_FALSE(converted);
+  EXPECT_EQ(converted.error().code, ErrorCode::kBadData);
+  EXPECT_THAT(converted.error().message, ::testing::HasSubstr("-1e+300"));
+  EXPECT_TRUE(with_precision(dense, Precision::kF64));
+}
+
+TEST(Reordered, IsWhatTakeRowsGives) {
+  const std::vector<std::uint32_t> order = {2, 0, 1};
+  for (const Dataset& data : {bytes(), sparse()}) {
+    std::vector<std::uint32_t> rows(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(data.rows));
+    if (data.rows == 2) rows = {1, 0};
+    EXPECT_EQ(data_digest(reordered(data, rows)), data_digest(take_rows(data, rows)));
+  }
+  Dataset dense{.rows = 7,
+                .columns = 2,
+                .scale = 1,
+                .features = DenseRows<float>{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}},
+                .labels = {0, 1, 2, 3, 4, 5, 6}};
+  for (const std::vector<std::uint32_t>& rows : {std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6},
+                                                 {6, 5, 4, 3, 2, 1, 0},
+                                                 {1, 2, 0, 3, 5, 6, 4},
+                                                 {3, 0, 6, 1, 4, 2, 5}})
+    EXPECT_EQ(data_digest(reordered(dense, rows)), data_digest(take_rows(dense, rows)));
 }
 
 TEST(WithPrecision, MovesWhenThereIsNothingToDo) {
   Dataset data = sparse();
   const double* values = std::get<SparseRows<double>>(data.features).values.data();
-  data = with_precision(std::move(data), Precision::kF64);
+  data = with_precision(std::move(data), Precision::kF64).value();
   EXPECT_EQ(std::get<SparseRows<double>>(data.features).values.data(), values);
 }
 
@@ -96,7 +125,7 @@ TEST(DataDigest, ChangesWithEveryPart) {
   data = bytes();
   std::swap(data.rows, data.columns);
   EXPECT_NE(data_digest(data), whole);
-  EXPECT_NE(data_digest(with_precision(sparse(), Precision::kF32)), data_digest(sparse()));
+  EXPECT_NE(data_digest(with_precision(sparse(), Precision::kF32).value()), data_digest(sparse()));
 }
 
 TEST(Describe, Bytes) {

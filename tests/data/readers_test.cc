@@ -211,7 +211,7 @@ RC_GTEST_PROP(RoundTrip, Npy, ()) {
   Dataset data = any_dense();
   if (precision == Precision::kF32)
     for (double& x : std::get<DenseRows<double>>(data.features).values) x = std::remainder(x, 1e6);
-  data = with_precision(std::move(data), precision);
+  data = with_precision(std::move(data), precision).value();
   RC_ASSERT(write_npy_folder(folder.path(), data).has_value());
   const auto back = read_npy(folder.path("x.npy"), folder.path("y.npy"));
   RC_ASSERT(back.has_value());

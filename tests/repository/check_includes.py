@@ -22,7 +22,8 @@ ALLOWED = {
     "experiment": "base data partition model solve aggregate algorithm theory engine record",
     "network": "base data partition model solve aggregate algorithm engine record federation experiment",
     "report": "base record theory",
-    "cli": "base data partition model solve aggregate algorithm theory engine record federation experiment network report",
+    "reproduce": "base record experiment report",
+    "cli": "base data partition model solve aggregate algorithm theory engine record federation experiment network report reproduce",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](mfl/[^">]+)[">]')

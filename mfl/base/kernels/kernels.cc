@@ -200,11 +200,10 @@ void follow_hinge_sums(const RowBlock<T>& block, const T* y, const T* w, const H
 
 template <class T>
 void halve(std::size_t n, std::size_t parts, const std::int32_t* sums, T* g) {
-  for (std::size_t j = 0; j < n; ++j) {
-    std::int32_t sum = 0;
-    for (std::size_t p = 0; p < parts; ++p) sum += sums[p * n + j];
-    g[j] = static_cast<T>(0.5) * static_cast<T>(sum);
-  }
+  for (std::size_t j = 0; j < n; ++j) g[j] = static_cast<T>(sums[j]);
+  for (std::size_t p = 1; p < parts; ++p)  // the sum and its parts are integers that T holds
+    for (std::size_t j = 0; j < n; ++j) g[j] += static_cast<T>(sums[p * n + j]);
+  for (std::size_t j = 0; j < n; ++j) g[j] *= static_cast<T>(0.5);
 }
 
 template <class T>
@@ -234,6 +233,20 @@ void margins(const RowBlock<T>& block, const T* w, double* z) {
         sparse_tile_margins(SparseTile<T>{block, first, std::min(kTile, block.rows - first)}, 1, w,
                             z + first);
     }
+}
+
+template <class T>
+void add_rows(const RowBlock<T>& block, const T* c, T* g) {
+  for (std::size_t first = 0; first < block.rows; first += kTile) {
+    const std::size_t count = std::min(kTile, block.rows - first);
+    T tile[kTile] = {};
+    std::copy_n(c + first, count, tile);
+    switch (block.kind) {
+      case RowKind::kBytes: dense_tile_gradient(dense_tile(block, block.bytes, first), 1, tile, &g); break;
+      case RowKind::kDense: dense_tile_gradient(dense_tile(block, block.values, first), 1, tile, &g); break;
+      case RowKind::kSparse: sparse_tile_gradient(SparseTile<T>{block, first, count}, 1, tile, &g);
+    }
+  }
 }
 
 template <class T>
@@ -268,24 +281,38 @@ void momentum_step(std::size_t n, T eta, T gamma, const T* g, T* d, T* w) {
   }
 }
 
+// The tree of 8 lanes over the squares of at(j), the doubles from j on; the last of them are asked for one by one.
+template <class AtEight, class AtOne>
+HWY_INLINE double sum_of_squares(std::size_t n, AtEight at_eight, AtOne at_one) {
+  auto sums = Lanes<double>::all(0);
+  const std::size_t end = n / kLanes<double> * kLanes<double>;
+  for (std::size_t j = 0; j < end; j += kLanes<double>) {
+    const Lanes<double> x = at_eight(j);
+    sums.accumulate(x, x);
+  }
+  HWY_ALIGN double lanes[kLanes<double>];
+  sums.store(lanes);
+  for (std::size_t j = end; j < n; ++j) lanes[j - end] = fused_scalar(at_one(j), at_one(j), lanes[j - end]);
+  return tree(Lanes<double>::load(lanes));
+}
+
 template <class T>
 double squared_norm(std::size_t n, const T* x) {
-  double sums[8] = {};
-  for (std::size_t j = 0; j < n; ++j) {
-    const auto value = static_cast<double>(x[j]);
-    sums[j % 8] = fused_scalar(value, value, sums[j % 8]);
-  }
-  return tree(Lanes<double>::load(sums));
+  return sum_of_squares(
+      n, [&](std::size_t j) HWY_ATTR { return Lanes<double>::load_wider(x + j); },
+      [&](std::size_t j) HWY_ATTR { return static_cast<double>(x[j]); });
 }
 
 template <class T>
 double squared_distance(std::size_t n, const T* a, const T* b) {
-  double sums[8] = {};
-  for (std::size_t j = 0; j < n; ++j) {
-    const double off = static_cast<double>(a[j]) - static_cast<double>(b[j]);
-    sums[j % 8] = fused_scalar(off, off, sums[j % 8]);
-  }
-  return tree(Lanes<double>::load(sums));
+  return sum_of_squares(
+      n,
+      [&](std::size_t j) HWY_ATTR {
+        auto off = Lanes<double>::load_wider(a + j);
+        off.accumulate(Lanes<double>::all(-1), Lanes<double>::load_wider(b + j));
+        return off;
+      },
+      [&](std::size_t j) HWY_ATTR { return static_cast<double>(a[j]) - static_cast<double>(b[j]); });
 }
 
 template <class T>
@@ -297,6 +324,7 @@ Kernels<T> kernels() {
           loss_and_hinge_sums<T>,
           follow_hinge_sums<T>,
           halve<T>,
+          add_rows<T>,
           add<T>,
           finish_gradient<T>,
           descent_step<T>,

@@ -104,6 +104,8 @@ struct Kernels {
                             double allowance);
   // g = half of the sum of `parts` vectors of n numbers that stand one after the other
   void (*halve)(std::size_t n, std::size_t parts, const std::int32_t* sums, T* g);
+  // g += sum_r c_r * (stored row r), rows ascending. The scale is left to the caller.
+  void (*add_rows)(const RowBlock<T>& block, const T* c, T* g);
   // total += part
   void (*add)(std::size_t n, const T* part, T* total);
   // g = fma(lambda, w, factor * g)

@@ -81,6 +81,15 @@ struct Lanes {
     for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::LoadU(D(), from + p * kStep);
     return out;
   }
+  // Doubles from floats.
+  static HWY_INLINE Lanes load_wider(const float* from) {
+    Lanes out;
+    MFL_UNROLL
+    for (std::size_t p = 0; p < kParts; ++p)
+      out.part[p] = hn::PromoteTo(D(), hn::LoadU(hn::Rebind<float, D>(), from + p * kStep));
+    return out;
+  }
+  static HWY_INLINE Lanes load_wider(const double* from) { return load(from); }
   // Small integers (8 or 16 bits), converted.
   template <class X>
   static HWY_INLINE Lanes load(const X* from) {

@@ -1,0 +1,43 @@
+#include "mfl/cli/experiment_flags.h"
+
+#include <fmt/core.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+namespace mfl::cli {
+
+void ExperimentFlags::add(CLI::App& command, bool (*wanted)(const Key&)) {
+  command.add_option("FILE", file_, "Experiment file (TOML); its data paths are relative to where you are");
+  flags_.add(command, wanted);
+  flags_.add_set(command);
+}
+
+Result<Config> ExperimentFlags::assemble() const {
+  Config config;
+  if (!file_.empty()) {
+    MFL_TRY(config, read_config(file_));
+  }
+  MFL_CHECK(flags_.apply(config));
+  MFL_CHECK(validate(config));
+  return config;
+}
+
+std::vector<std::string> ExperimentFlags::given() const {
+  std::vector<std::string> names = flags_.given();
+  if (!file_.empty()) names.insert(names.begin(), file_);
+  return names;
+}
+
+std::string setting_text(const Config& config) {
+  const AlgorithmConfig& algorithm = config.algorithm;
+  std::string out = fmt::format("{} on {}, {}, eta {}", config.model.name, config.data.source, algorithm.name,
+                                algorithm.eta);
+  if (algorithm.name == "mgd" || algorithm.name == "mfl") out += fmt::format(", gamma {}", algorithm.gamma);
+  if (algorithm.name == "fl" || algorithm.name == "mfl")
+    out += fmt::format(", tau {}, {} nodes ({})", algorithm.tau, config.federation.nodes,
+                       config.federation.partition);
+  return out;
+}
+
+}  // namespace mfl::cli

@@ -1,0 +1,35 @@
+// An experiment on the command line: FILE, its keys as flags and --set, for every command that trains.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+#include <vector>
+
+#include "mfl/base/result.h"
+#include "mfl/cli/config_flags.h"
+#include "mfl/experiment/config.h"
+
+namespace mfl::cli {
+
+// Must stay where it is after add(): the parser writes into it.
+class ExperimentFlags {
+ public:
+  // `wanted` says which keys are flags; --set reaches all.
+  void add(
+      CLI::App& command, bool (*wanted)(const Key&) = [](const Key&) { return true; });
+
+  // After parsing: defaults < FILE < --set < flags, validated.
+  Result<Config> assemble() const;
+
+  // What was given of it: FILE's name, "--gamma", "--set".
+  std::vector<std::string> given() const;
+
+ private:
+  std::string file_;
+  ConfigFlags flags_;
+};
+
+// "svm on mnist, mfl, eta 0.002, gamma 0.5, tau 4, 4 nodes (iid)"
+std::string setting_text(const Config& config);
+
+}  // namespace mfl::cli

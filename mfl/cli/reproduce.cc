@@ -1,0 +1,135 @@
+#include "mfl/reproduce/reproduce.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "mfl/cli/commands.h"
+#include "mfl/cli/config_flags.h"
+#include "mfl/cli/interrupt.h"
+#include "mfl/cli/progress.h"
+#include "mfl/report/folder.h"
+#include "mfl/report/gnuplot.h"
+#include "mfl/report/table.h"
+
+namespace mfl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string figure = "all", out = "reproduction", store, experiments;
+  std::optional<std::uint64_t> seeds;
+  bool quick = false, quiet = false;
+  ConfigFlags flags;
+};
+
+// Where the program stands, two folders are likely: those of an installation and those of a build in the checkout.
+fs::path find_experiments(const std::string& named) {
+  if (!named.empty()) return named;
+  const fs::path here = "experiments/paper";
+  std::error_code error;
+  if (fs::exists(here / "figure-4.toml", error)) return here;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* way : {"../share/mfl/experiments/paper", "../../../experiments/paper"})
+    if (fs::path folder = program / way; !program.empty() && fs::exists(folder / "figure-4.toml", error))
+      return folder.lexically_normal();
+  return here;
+}
+
+Result<PlanOptions> plan_options(const Arguments& args) {
+  PlanOptions options;
+  MFL_TRY(options.figures, parse_figures(args.figure));
+  options.quick = args.quick;
+  options.seeds = args.seeds.value_or(args.quick ? 1 : 5);
+  if (options.seeds < 1 || options.seeds > 1000)
+    return fail(ErrorCode::kBadConfig, fmt::format("--seeds {}: must be 1 to 1000", options.seeds));
+  options.experiments = find_experiments(args.experiments);
+  options.adjust = [&args](Config& config) { return args.flags.apply(config); };
+  return options;
+}
+
+std::string claims_text(const std::vector<Claim>& claims) {
+  Table table({{"figure"}, {"verdict"}, {"claim"}, {"measured"}});
+  for (const Claim& claim : claims)
+    table.add({claim.figure, std::string(verdict_text(claim.verdict)), claim.text, claim.measured});
+  return table.text();
+}
+
+Result<Reproduction> run_all(const Arguments& args, const PlanOptions& options, bool json) {
+  const auto natural = ProgressMeter::natural_style();
+  const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
+  const std::atomic<bool>& stop = watch_interrupts();
+  ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
+  return reproduce(options, args.store, {[&](const Progress& progress) { meter.show(progress); }, &stop});
+}
+
+// Better said before the training than after it.
+Result<void> check_output(const Arguments& args) {
+  MFL_CHECK(check_gnuplot());
+  MFL_TRY(const ReportFolder writable, ReportFolder::make(args.out));
+  return {};
+}
+
+Result<Reply> reproduce_command(const Arguments& args, bool json) {
+  const auto start = std::chrono::steady_clock::now();
+  MFL_TRY(const PlanOptions options, plan_options(args));
+  MFL_CHECK(check_output(args));
+  MFL_TRY(const Reproduction reproduction, run_all(args, options, json));
+  MFL_TRY(const Report report, reproduction_report(reproduction, options));
+  MFL_TRY(const fs::path folder, write_report(report, args.out));
+  const std::string page = (folder / "report.html").string();
+  Reply reply;
+  reply.data = {
+      {"report", page},
+      {"folder", folder.string()},
+      {"quick", options.quick},
+      {"seeds", options.seeds},
+      {"runs", reproduction.runs},
+      {"reused", reproduction.reused},
+      {"wall_seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()}};
+  reply.data["claims"] = Json::array();
+  for (const Claim& claim : reproduction.claims)
+    reply.data["claims"].push_back(
+        {{"id", claim.id}, {"verdict", verdict_text(claim.verdict)}, {"measured", claim.measured}});
+  reply.text = claims_text(reproduction.claims) + fmt::format("\nwrote {}\n", page);
+  return reply;
+}
+
+}  // namespace
+
+void setup_reproduce(CLI::App& mfl, Commands& commands) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& command = commands.add(
+      mfl, "reproduce", "Run the paper's experiments: every figure, every claim, one report",
+      "  mfl reproduce --quick --out reproduction\n"
+      "  mfl reproduce --figure 5 --seeds 3\n"
+      "writes report.html, one file that needs no other, and figures/, data/ and claims.json beside it.\n"
+      "What the store holds already is not trained again. An earlier report in that folder is replaced.",
+      [args, &commands] { return reproduce_command(*args, commands.json); });
+  command.add_option("--figure", args->figure, "all, 4, 4a to 4d, 5, 5a to 5c, 6, or several with commas")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command
+      .add_option("--seeds", args->seeds, "Seeds 1 to N: other samples, another split (default: 5, quick: 1)")
+      ->type_name("N");
+  command.add_flag("--quick", args->quick, "One seed, without the runs of 60,000 steps of figure 6");
+  command.add_option("--out", args->out, "The folder to write")->type_name("DIR")->capture_default_str();
+  command
+      .add_option("--experiments", args->experiments,
+                  "The folder of figure-4.toml and its fellows (default: experiments/paper)")
+      ->type_name("DIR");
+  args->flags.add_set(command);
+  add_store_flag(command, args->store);
+  command.add_flag("--quiet", args->quiet, "No progress on stderr");
+}
+
+}  // namespace mfl::cli

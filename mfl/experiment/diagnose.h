@@ -1,0 +1,25 @@
+// A run with its theory beside it.
+#pragma once
+
+#include <string>
+
+#include "mfl/base/result.h"
+#include "mfl/experiment/config.h"
+#include "mfl/experiment/runner.h"
+#include "mfl/theory/diagnosis.h"
+
+namespace mfl {
+
+struct TheoryOutcome {
+  Config config;
+  Diagnosis diagnosis;
+  std::string digest;  // of the final w: that of mfl run in f64
+  double load_seconds = 0, wall_seconds = 0;
+};
+
+// Loads, finds the constants, trains in f64 whatever the configuration says, and judges. Without momentum of its own the
+// run stands alone, else the same run with gamma = 0 is made beside it. Nothing is recorded. A stopped run is
+// kRunFailed; one that diverges is an outcome.
+Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& hooks);
+
+}  // namespace mfl

@@ -1,0 +1,23 @@
+// Page, figures and data of a report as one value, and its way to disk.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mfl/base/result.h"
+#include "mfl/report/page.h"
+
+namespace mfl {
+
+struct Report {
+  Page page;
+  std::vector<std::pair<std::string, std::string>> files;  // further ones: name in the folder, bytes
+};
+
+// Writes report.html, figures/NAME.svg and .png for every figure of the page, and the files. The folder appears whole or not
+// at all (ReportFolder). Gives its path.
+Result<std::filesystem::path> write_report(const Report& report, const std::filesystem::path& target);
+
+}  // namespace mfl

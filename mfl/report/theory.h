@@ -1,0 +1,17 @@
+// What `mfl theory run` prints: a diagnosis for people and for programs.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "mfl/theory/diagnosis.h"
+
+namespace mfl {
+
+// Constants, conditions and the three propositions, each under a title that says what it is about.
+std::string theory_text(const Diagnosis& diagnosis, bool with_conditions = true);
+
+// Everything, every step included. What does not apply is null.
+nlohmann::ordered_json theory_json(const Diagnosis& diagnosis);
+
+}  // namespace mfl

@@ -1,0 +1,171 @@
+#include "mfl/report/plot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+
+#include "mfl/base/files.h"
+
+namespace mfl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// A whole SVG in a failure's message helps nobody.
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+Plot two_lines() {
+  Plot plot{.name = "fig_a", .title = "Loss", .x = {"local steps t"}, .y = {"training loss"}, .series = {}};
+  plot.series.push_back({.title = "MFL",
+                         .x = {0, 500, 1000},
+                         .y = {0.5, 0.3, 0.27},
+                         .low = {0.5, 0.29, 0.26},
+                         .high = {0.5, 0.31, 0.28},
+                         .style = algorithm_style("mfl")});
+  plot.series.push_back({.title = "FL",
+                         .x = {0, 500, 1000},
+                         .y = {0.5, 0.4, 0.3},
+                         .low = {},
+                         .high = {},
+                         .style = algorithm_style("fl")});
+  return plot;
+}
+
+// PATH for the time of a test.
+class Path {
+ public:
+  explicit Path(const std::string& value) : before_(std::getenv("PATH")) {
+    ::setenv("PATH", value.c_str(), 1);
+  }
+  Path(const Path&) = delete;
+  Path& operator=(const Path&) = delete;
+  ~Path() { ::setenv("PATH", before_.c_str(), 1); }
+
+ private:
+  std::string before_;
+};
+
+TEST(Plot, DrawsSvgAndPngAndTheSameBytesAgain) {
+  const auto drawing = draw(two_lines());
+  ASSERT_TRUE(drawing) << drawing.error().text();
+  for (const char* text : {"<svg", "viewBox", ">Loss<", ">local steps t<", ">training loss<", ">MFL<",
+                           ">1,000<", "rgb(213,  94,   0)", "stroke-dasharray"})
+    EXPECT_TRUE(has(drawing->svg, text)) << text;
+  EXPECT_THAT(drawing->png.substr(0, 6), StartsWith("\x89PNG\r\n"));
+  const auto again = draw(two_lines());
+  EXPECT_TRUE(drawing->svg == again->svg);
+  EXPECT_TRUE(drawing->png == again->png);
+}
+
+TEST(Plot, IdsCarryTheName) {
+  const std::string svg = draw(two_lines())->svg;
+  for (const char* quote : {"'", "\""})
+    for (const std::string before : {" id=", "href="}) {
+      const std::string open = before + quote + (before == "href=" ? "#" : "");
+      for (std::size_t at = svg.find(open); at != std::string::npos; at = svg.find(open, at + 1))
+        EXPECT_EQ(svg.compare(at + open.size(), 6, "fig_a_"), 0) << svg.substr(at, 40);
+    }
+  EXPECT_TRUE(has(svg, "id='fig_a_gpPt0'"));
+}
+
+TEST(Plot, TextIsTextAndNoScript) {
+  Plot plot = two_lines();
+  plot.title = "it's `touch /tmp/x` \"q\" @m {/Bold b}_x \n $y <&>";
+  plot.series[0].title = "'; exit 1; '";
+  const auto drawing = draw(plot);
+  ASSERT_TRUE(drawing) << drawing.error().text();
+  EXPECT_TRUE(has(drawing->svg, "it\xE2\x80\x99s `touch /tmp/x` \"q\" @m {/Bold b}_x ? $y &lt;&amp;>"));
+}
+
+TEST(Plot, ARunThatDivergesIsDrawnAndMarked) {
+  Plot plot = two_lines();
+  plot.series[1].y = {0.5, 1e30, kNan};
+  const auto drawing = draw(plot);
+  ASSERT_TRUE(drawing) << drawing.error().text();
+  EXPECT_TRUE(has(drawing->svg, "FL (diverged)"));
+  EXPECT_TRUE(has(drawing->svg, ">MFL<"));
+  EXPECT_TRUE(has(drawing->svg, ">0.30<")) << "the range is that of the others";
+}
+
+TEST(Plot, NothingToDrawIsDrawnEmpty) {
+  for (const bool log : {false, true}) {
+    Plot plot{.name = "none", .title = "", .x = {"x", log}, .y = {"y", log}, .series = {}};
+    EXPECT_TRUE(draw(plot));
+    plot.series.push_back({.title = "none", .x = {}, .y = {}, .low = {}, .high = {}});
+    plot.series.push_back({.title = "lost", .x = {1}, .y = {kNan}, .low = {}, .high = {}});
+    plot.series.push_back({.title = "one", .x = {2}, .y = {3}, .low = {}, .high = {}});
+    const auto drawing = draw(plot);
+    ASSERT_TRUE(drawing) << drawing.error().text();
+    EXPECT_TRUE(has(drawing->svg, "lost (diverged)"));
+  }
+}
+
+TEST(Plot, WithoutGnuplotAndWithOneThatFails) {
+  const auto folder = TempFolder::make();
+  {
+    const Path nowhere(folder->path().string());
+    const auto drawing = draw(two_lines());
+    ASSERT_FALSE(drawing);
+    EXPECT_EQ(drawing.error().code, ErrorCode::kRunFailed);
+    EXPECT_EQ(drawing.error().text(), "cannot draw figure fig_a: gnuplot is not installed");
+    EXPECT_THAT(std::string(drawing.error().first_hint()), HasSubstr("gnuplot-nox"));
+  }
+  const auto program = folder->path() / "gnuplot";
+  ASSERT_TRUE(
+      write_file(program, "#!/bin/sh\necho first >&2\necho 'line 7: no such terminal' >&2\nexit 3\n"));
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const Path failing(folder->path().string() + ":/usr/bin:/bin");
+  const auto drawing = draw(two_lines());
+  ASSERT_FALSE(drawing);
+  EXPECT_EQ(drawing.error().text(),
+            "cannot draw figure fig_a: gnuplot ended with exit code 3: line 7: no such terminal");
+}
+
+TEST(Plot, HalfAFileIsAnError) {
+  const auto folder = TempFolder::make();
+  const auto program = folder->path() / "gnuplot";
+  ASSERT_TRUE(write_file(program, "#!/bin/sh\necho '<svg' > figure.svg\necho PNG > figure.png\n"));
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const Path full(folder->path().string() + ":/usr/bin:/bin");
+  const auto drawing = draw(two_lines());
+  ASSERT_FALSE(drawing);
+  EXPECT_EQ(drawing.error().code, ErrorCode::kRunFailed);
+  EXPECT_THAT(drawing.error().hint, HasSubstr("space"));
+}
+
+TEST(Plot, Ticks) {
+  EXPECT_THAT(axis_ticks(0, 1000, false), ElementsAre(0, 200, 400, 600, 800, 1000));
+  EXPECT_THAT(axis_ticks(1, 1000, true), ElementsAre(1, 10, 100, 1000));
+  EXPECT_THAT(axis_ticks(2, 2, false), ElementsAre(2));
+  EXPECT_EQ(axis_ticks(0.27, 0.29, true).front(), axis_ticks(0.27, 0.29, false).front());
+  EXPECT_EQ(tick_text(60000, 20000), "60,000");
+  EXPECT_EQ(tick_text(-1234567, 1), "-1,234,567");
+  EXPECT_EQ(tick_text(-100, 50), "-100");
+  EXPECT_EQ(tick_text(0.27, 0.005), "0.270");
+  EXPECT_EQ(tick_text(0, 0.5), "0.0");
+  EXPECT_EQ(tick_text(0.001, 0), "0.001");
+  EXPECT_EQ(tick_text(1e-7, 0), "1e-07");
+  EXPECT_EQ(tick_text(5e-5, 5e-5), "0.00005") << "as its neighbours";
+}
+
+TEST(Plot, EveryStyleOfThePaletteIsAnother) {
+  for (std::size_t a = 0; a < 8; ++a)
+    for (std::size_t b = 0; b < a; ++b) {
+      EXPECT_NE(palette_style(a).color, palette_style(b).color);
+      EXPECT_NE(palette_style(a).dash, palette_style(b).dash);
+      EXPECT_NE(palette_style(a).point, palette_style(b).point);
+    }
+  EXPECT_EQ(palette_style(8).color, palette_style(0).color);
+  EXPECT_NE(algorithm_style("fl").dash, algorithm_style("mfl").dash);
+}
+
+}  // namespace
+}  // namespace mfl
