@@ -23,8 +23,7 @@ namespace {
 struct Arguments {
   std::string file, listen = "127.0.0.1:7443", state = "state", tls, allowed, revoked, metrics, log = "text";
   bool plaintext = false;
-  std::size_t min_available_nodes = 0, quorum = 0;
-  double fraction_train = 1, round_deadline = 60, linger = 2;
+  double linger = 2;
   std::uint64_t columns = 0, max_megabytes = 1024, quota_megabytes = 256;
   ConfigFlags flags;
 };
@@ -55,10 +54,6 @@ Result<HostOptions> host_options(const Arguments& args) {
   options.max_payload = args.max_megabytes << kMegabyte;
   options.server.metrics = args.metrics;
   options.state = args.state;
-  options.min_available_nodes = args.min_available_nodes;
-  options.quorum = args.quorum;
-  options.fraction_train = args.fraction_train;
-  options.round_deadline = seconds(args.round_deadline);
   options.linger = seconds(args.linger);
   options.columns = args.columns;
   return options;
@@ -153,7 +148,8 @@ void setup_server(CLI::App& mfl, Commands& commands) {
       [args] { return server_command(*args); });
   command.add_option("FILE", args->file, "Experiment file (TOML): model, algorithm, steps, how many nodes");
   args->flags.add(command, [](const Key& key) {
-    return key.table == "model" || key.table == "algorithm" || key.key == "nodes" || key.key == "task" ||
+    return key.table == "model" || key.table == "algorithm" || key.key == "task" ||
+           (key.table == "federation" && key.key != "partition") ||
            (key.table == "run" && key.key != "engine" && key.key != "threads" &&
             key.key != "checkpoint_every");
   });
@@ -175,24 +171,6 @@ void setup_server(CLI::App& mfl, Commands& commands) {
       .add_option("--revoked", args->revoked,
                   "Names or serial numbers of certificates that may not; read again when it changes")
       ->type_name("FILE");
-  command
-      .add_option("--min-available-nodes", args->min_available_nodes,
-                  "Nodes that a round needs to start; 0: --nodes")
-      ->type_name("N")
-      ->capture_default_str();
-  command
-      .add_option("--quorum", args->quorum,
-                  "Updates that a round needs at its deadline; 0: all that were chosen")
-      ->type_name("N")
-      ->capture_default_str();
-  command.add_option("--fraction-train", args->fraction_train, "Share of the nodes that a round chooses")
-      ->type_name("X")
-      ->check(CLI::Range(1e-9, 1.0))
-      ->capture_default_str();
-  command.add_option("--round-deadline", args->round_deadline, "Seconds that a round waits for updates")
-      ->type_name("S")
-      ->check(CLI::Range(0.01, 1e6))
-      ->capture_default_str();
   command.add_option("--features", args->columns, "Features of a sample; 0: as the first node has them")
       ->type_name("N")
       ->capture_default_str();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <random>
 #include <thread>
 #include <utility>
@@ -20,11 +22,20 @@ namespace {
 
 constexpr std::chrono::milliseconds kBeat{20};
 
+// Of what a run is; when its rounds start and end may change while it goes on.
+std::string lasting_digest(Config config) {
+  const FederationConfig defaults;
+  config.federation.min_available_nodes = defaults.min_available_nodes;
+  config.federation.quorum = defaults.quorum;
+  config.federation.round_deadline = defaults.round_deadline;
+  return config_digest(config);
+}
+
 RunSpec spec_of(const Config& config, const Algorithm& algorithm, std::size_t nodes) {
   RunSpec spec;
   spec.name = config.run.name;
   spec.config = to_toml(config);
-  spec.config_digest = config_digest(config);
+  spec.config_digest = lasting_digest(config);
   // The data is the nodes' own: runs over a network are comparable with each other, not with a simulation.
   spec.problem = function_digest(config, "federation " + config.data.source);
   spec.mfl_version = version();
@@ -42,7 +53,7 @@ RunSpec spec_of(const Config& config, const Algorithm& algorithm, std::size_t no
 
 Plan plan_of(const Config& config, const std::string& run_id) {
   return {run_id,
-          config_digest(config),
+          lasting_digest(config),
           config.model.name,
           effective_lambda(config.model),
           std::string(task_name(effective_task(config.data))),
@@ -81,12 +92,13 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.epoch = random_number();
   out.steps = config.run.steps;
   out.seed = config.run.seed;
-  out.min_available_nodes = options.min_available_nodes != 0
-                                ? options.min_available_nodes
-                                : static_cast<std::size_t>(config.federation.nodes);
-  out.fraction_train = options.fraction_train;
-  out.quorum = options.quorum;
-  out.round_deadline = options.round_deadline;
+  const FederationConfig& federation = config.federation;
+  out.min_available_nodes =
+      federation.min_available_nodes != 0 ? federation.min_available_nodes : federation.nodes;
+  out.fraction_train = federation.fraction_train;
+  out.quorum = federation.quorum;
+  constexpr double kMilliseconds = 1000;
+  out.round_deadline = std::max(Time{1}, Time{std::llround(kMilliseconds * federation.round_deadline)});
   out.columns = options.columns;
   out.max_payload = options.max_payload;
   if (run.status == RunStatus::kDone || run.status == RunStatus::kDiverged) {

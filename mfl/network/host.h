@@ -18,17 +18,14 @@ namespace mfl {
 struct HostOptions {
   ServerOptions server;
   std::filesystem::path state;  // folder; runs.db in it is the store, `address` the address listened on
-  std::size_t min_available_nodes = 0;  // 0: federation.nodes
-  std::size_t quorum = 0;               // 0: all that were chosen
-  double fraction_train = 1;            // in (0, 1]
-  std::chrono::milliseconds round_deadline{60'000};
-  std::uint64_t columns = 0;  // features; 0: as the first node has them
+  std::uint64_t columns = 0;    // features; 0: as the first node has them
   std::uint64_t max_payload = std::uint64_t{1} << 30U;
   std::chrono::milliseconds linger{2'000};  // after the end, for nodes that have not heard of it
   const std::atomic<bool>* stop = nullptr;  // polled
 };
 
-// Returns when the run has ended (the outcome's status says how) or was stopped ("interrupted": start again to go on).
+// When a round starts and ends (min_available_nodes, quorum, round_deadline) may change from one start of the server to the
+// next; all else must stay. Returns when the run has ended (the outcome's status says how) or was stopped ("interrupted": start again to go on).
 Result<RunOutcome> host_run(const Config& config, const HostOptions& options);
 
 }  // namespace mfl
