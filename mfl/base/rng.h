@@ -14,6 +14,7 @@ enum class Purpose : std::uint64_t {
   kTakeTest = 2,
   kPartition = 3,
   kSynthetic = 4,
+  kChooseNodes = 16,
 };
 
 // A stream of Philox4x64-10. Not thread-safe; make one wherever it is needed.

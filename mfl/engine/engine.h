@@ -52,6 +52,9 @@ struct Stretch {
   std::optional<NotFinite>
       failure;  // written; out.vectors are then of no use, loss_before is NaN if it was the loss
   bool measure_moves = false;  // out.mean_square_move is written when the round ends
+  // The nodes that take part, ascending; empty: all. The same for all stretches of a call, and from the start of a round
+  // to its end.
+  std::span<const std::uint32_t> participants = {};
 };
 
 // Not thread-safe: one call at a time.
@@ -60,11 +63,14 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Every node takes `steps` steps with each of the settings.
+  // Every node that takes part takes `steps` steps with each of the settings. Means are over those nodes.
   virtual void run(std::span<Stretch<T>> stretches, std::uint64_t steps) = 0;
 
-  // F(w) = sum |D_i| F_i(w) / |D|, the bits that run gives for the same w. NaN when a node's is not finite.
-  virtual double train_loss(std::size_t setting, const Vector<T>& w) = 0;
+  // F(w) = sum |D_i| F_i(w) / |D| over the participants (empty: all nodes), the bits that run gives for the same w and
+  // nodes. NaN when a node's is not finite.
+  virtual double train_loss(std::size_t setting, const Vector<T>& w,
+                            std::span<const std::uint32_t> participants) = 0;
+  double train_loss(std::size_t setting, const Vector<T>& w) { return train_loss(setting, w, {}); }
 
   // On the test set; nothing when there is none.
   virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) = 0;
