@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "mfl/algorithm/algorithm.h"
+#include "mfl/engine/fleet.h"
 #include "mfl/engine/workers.h"
 #include "mfl/model/objective.h"
 #include "mfl/solve/node.h"
@@ -26,6 +27,11 @@ struct Federation {
   Samples<T> train;
   std::vector<Shard> nodes;  // disjoint parts of train
   std::optional<Samples<T>> test;
+  // Where there is one, what its nodes hold is made when they run: train then has columns but no rows, and nodes is empty.
+  std::shared_ptr<const Fleet<T>> fleet = nullptr;
+
+  std::size_t node_count() const { return fleet ? fleet->nodes() : nodes.size(); }
+  std::size_t samples_of(std::size_t node) const { return fleet ? fleet->samples(node) : nodes[node].count; }
 };
 
 // Where a run left the numbers: the first node (by index) whose loss or vector is not finite.
@@ -77,8 +83,8 @@ class Engine {
 };
 
 // On this machine, over the given workers: over nodes, or over row blocks inside a node when nodes are too few to
-// keep the workers busy. The federation outlives the engine. Memory: O(workers x settings x model), and O(nodes x model)
-// for settings whose rounds do not end together with the others'.
+// keep the workers busy. The federation outlives the engine. Memory: O(workers x settings x model), O(workers x largest
+// node) for a fleet, and O(nodes x model) for settings whose rounds do not end together with the others'.
 template <class T>
 std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                         std::unique_ptr<Workers> workers);
