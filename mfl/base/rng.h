@@ -14,6 +14,7 @@ enum class Purpose : std::uint64_t {
   kTakeTest = 2,
   kPartition = 3,
   kSynthetic = 4,
+  kFleet = 5,
   kChooseNodes = 16,
 };
 
