@@ -5,12 +5,12 @@ import pathlib
 import sys
 import tempfile
 
-from harness import machine, process, race, report, roofline, scaling, sweep
+from harness import fleet, machine, process, race, report, roofline, scaling, sweep
 from harness.mfl import Mfl
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ["numpy", "torch", "sklearn", "flower"]
-PARTS = [*PEERS, "sweep", "roofline", "scaling"]
+PARTS = [*PEERS, "sweep", "roofline", "scaling", "fleet"]
 
 
 def parse_arguments():
@@ -56,7 +56,8 @@ def measure(arguments, scratch):
     sweeps = sweep.measure(mfl, arguments.repeats, share) if wanted("sweep") else None
     limits = roofline.measure(arguments.kernels, scratch) if wanted("roofline") else None
     curves = scaling.measure(mfl, arguments.repeats, share) if wanted("scaling") else None
-    return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves,
+    laws = fleet.measure(mfl, arguments.kernels, scratch, arguments.repeats, share) if wanted("fleet") else None
+    return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves, laws,
                         HERE / "missed.toml")
 
 

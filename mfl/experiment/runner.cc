@@ -34,6 +34,7 @@ Result<Start<T>> resume(Store& store, const RunRow& run, State<T> initial) {
   if (!rounds.empty()) {
     start.bytes_up = rounds.back().bytes_up;
     start.bytes_down = rounds.back().bytes_down;
+    if (rounds.back().time) start.virtual_seconds = rounds.back().time->total_seconds;
   }
   return start;
 }
@@ -67,9 +68,8 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   const std::string id = start.id;
   const auto engine =
       local_engine<T>(problem.federation, {setting_of(config, algorithm)}, make_workers(config.run));
-  Training<T> training(0, algorithm, config.run.steps, *engine,
-                       make_crowd(config, problem.federation.node_count()), problem.has_accuracy,
-                       make_cadence(config.run), store, std::move(start));
+  Training<T> training(0, algorithm, config.run.steps, *engine, crowd_of(config, problem),
+                       problem.has_accuracy, make_cadence(config.run), store, std::move(start));
   std::optional<Monitor> monitor;
   if (options.monitor) {
     MFL_TRY(const auto beta, monitored_beta(problem.federation, effective_lambda(config.model)));
