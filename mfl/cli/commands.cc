@@ -80,6 +80,12 @@ void setup_all(CLI::App& mfl, Commands& commands) {
   setup_theory_run(*theory, commands);
   setup_theory_h(*theory, commands);
   setup_theory_advise(*theory, commands);
+#ifdef MFL_NETWORK
+  setup_server(mfl, commands);
+  setup_node(mfl, commands);
+  setup_certs(mfl, commands);
+  setup_demo(mfl, commands);
+#endif
 
   CLI::App* data = mfl.add_subcommand("data", "Get, look at and split data");
   data->require_subcommand(0, 1);

@@ -39,6 +39,10 @@ void setup_data_info(CLI::App& data, Commands& commands);
 void setup_data_split(CLI::App& data, Commands& commands);
 void setup_reproduce(CLI::App& mfl, Commands& commands);
 void setup_report(CLI::App& mfl, Commands& commands);
+void setup_server(CLI::App& mfl, Commands& commands);  // these four with MFL_NETWORK only
+void setup_node(CLI::App& mfl, Commands& commands);
+void setup_certs(CLI::App& mfl, Commands& commands);
+void setup_demo(CLI::App& mfl, Commands& commands);
 void setup_runs_list(CLI::App& runs, Commands& commands);
 void setup_runs_show(CLI::App& runs, Commands& commands);
 void setup_runs_compare(CLI::App& runs, Commands& commands);

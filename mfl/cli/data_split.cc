@@ -49,8 +49,8 @@ void setup_data_split(CLI::App& data, Commands& commands) {
       ->type_name("DIR")
       ->required();
   args->flags.add(command, [](const Key& key) {
-    return (key.table == "data" && key.key != "source" && key.key != "task") || key.table == "federation" ||
-           key.key == "seed";
+    return (key.table == "data" && key.key != "source" && key.key != "task") || key.key == "nodes" ||
+           key.key == "partition" || key.key == "seed";
   });
 }
 

@@ -28,11 +28,16 @@ std::string plain(std::string_view toml) {
   return out;
 }
 
-std::string canonical_text(const Config& config, bool only_result) {
+bool is_digested(const Key& key, const Config& config) {
+  return key.digested == Digested::kAlways ||
+         (key.digested == Digested::kUnlessDefault && key.get(config) != key.get(Config{}));
+}
+
+std::string canonical_text(const Config& config, bool only_digested) {
   std::string out;
   std::string_view table;
   for (const Key& key : config_keys()) {
-    if (only_result && !key.affects_result) continue;
+    if (only_digested && !is_digested(key, config)) continue;
     if (key.table != table) out += fmt::format("{}[{}]\n", table.empty() ? "" : "\n", key.table);
     table = key.table;
     out += fmt::format("{} = {}\n", key.key, key.get(config));
@@ -104,7 +109,15 @@ Result<void> validate(const Config& config) {
         ErrorCode::kBadConfig,
         fmt::format("{} nodes cannot share {} training samples", config.federation.nodes, *config.data.train),
         "lower nodes or raise train");
-  return {};
+  const auto at_most_nodes = [&](std::string_view key, std::uint64_t value) -> Result<void> {
+    if (value <= config.federation.nodes) return {};
+    return fail(
+        ErrorCode::kBadConfig,
+        fmt::format("{} = {} is more than the {} nodes there are", key, value, config.federation.nodes),
+        "lower it or raise nodes");
+  };
+  MFL_CHECK(at_most_nodes("quorum", config.federation.quorum));
+  return at_most_nodes("min_available_nodes", config.federation.min_available_nodes);
 }
 
 std::string to_toml(const Config& config) { return canonical_text(config, false); }

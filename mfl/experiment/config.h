@@ -34,6 +34,11 @@ struct DataConfig {
 struct FederationConfig {
   std::uint64_t nodes = 4;        // >= 1
   std::string partition = "iid";  // iid, contiguous, label-sorted, file:PATH
+  // Who takes part in a round, and when it ends.
+  double fraction_train = 1;              // share of the nodes that a round chooses, in (0, 1]
+  std::uint64_t min_available_nodes = 0;  // that must be there for a round to start; 0: all
+  std::uint64_t quorum = 0;               // updates that a round needs at its deadline; 0: all that it chose
+  double round_deadline = 60;             // seconds
 
   bool operator==(const FederationConfig&) const = default;
 };

@@ -26,6 +26,8 @@ constexpr Choice<Precision> kPrecisions[] = {{"f32", Precision::kF32}, {"f64", P
 
 constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
 constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
+constexpr NumberRange kShare{[](double x) { return x > 0 && x <= 1; }, "in (0, 1]"};
+constexpr NumberRange kSeconds{[](double x) { return x > 0 && x <= 1e9; }, "> 0 and at most 1e9"};
 constexpr NumberRange kMomentum{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
 
 Result<void> set_algorithm(std::string& to, std::string_view text) {
@@ -41,8 +43,9 @@ Result<void> set_partition(std::string& to, std::string_view text) {
 }
 
 using Text = std::string_view;
-constexpr bool kResult = true;  // shapes the trajectory
-constexpr bool kNoResult = false;
+constexpr Digested kResult = Digested::kAlways;
+constexpr Digested kNoResult = Digested::kNever;
+constexpr Digested kLaterResult = Digested::kUnlessDefault;
 
 constexpr Key kKeys[] = {
     {"data", "source", "--data", "SPEC", "data: mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR",
@@ -82,6 +85,22 @@ constexpr Key kKeys[] = {
      "who holds what: iid, contiguous, label-sorted or file:PATH", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_partition(c.federation.partition, t); },
      [](const Config& c) { return toml_text(c.federation.partition); }},
+    {"federation", "fraction_train", "--fraction-train", "X",
+     "share of the nodes that a round chooses, in (0, 1]", KeyKind::kNumber, "", kLaterResult,
+     [](Config& c, Text t) { return set_number(c.federation.fraction_train, t, kShare); },
+     [](const Config& c) { return toml_number(c.federation.fraction_train); }},
+    {"federation", "min_available_nodes", "--min-available-nodes", "N",
+     "nodes that must be there for a round to start, 0 for all", KeyKind::kInteger, "", kLaterResult,
+     [](Config& c, Text t) { return set_integer(c.federation.min_available_nodes, t, 0); },
+     [](const Config& c) { return toml_integer(c.federation.min_available_nodes, ""); }},
+    {"federation", "quorum", "--quorum", "N",
+     "updates that a round needs at its deadline, 0 for all that it chose", KeyKind::kInteger, "",
+     kLaterResult, [](Config& c, Text t) { return set_integer(c.federation.quorum, t, 0); },
+     [](const Config& c) { return toml_integer(c.federation.quorum, ""); }},
+    {"federation", "round_deadline", "--round-deadline", "S", "seconds that a round waits for updates, > 0",
+     KeyKind::kNumber, "", kLaterResult,
+     [](Config& c, Text t) { return set_number(c.federation.round_deadline, t, kSeconds); },
+     [](const Config& c) { return toml_number(c.federation.round_deadline); }},
 
     {"model", "name", "--model", "NAME", "svm, squared-svm, linear or logistic", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_name(c.model.name, t, kModels); },

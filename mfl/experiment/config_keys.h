@@ -18,6 +18,13 @@ enum class KeyKind {
   kTextOrInteger,  // a string or an integer
 };
 
+// Whether a key is part of config_digest.
+enum class Digested {
+  kNever,
+  kAlways,
+  kUnlessDefault,  // shapes the trajectory too, but came later: configurations without it keep their digest
+};
+
 struct Key {
   std::string_view table;        // "algorithm"
   std::string_view key;          // "gamma"
@@ -26,7 +33,7 @@ struct Key {
   std::string_view help;         // one line, with what is allowed
   KeyKind kind;
   std::string_view word;  // the one word a number key also takes: "all", "auto" or none
-  bool affects_result;    // whether it is part of config_digest
+  Digested digested;
 
   // From text without quotes. The error is the reason alone ("must be in [0, 1)"): the caller knows where.
   Result<void> (*set)(Config&, std::string_view text);

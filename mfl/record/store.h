@@ -83,6 +83,9 @@ class Store {
   // also when that owner is this process.
   Result<void> rewind(std::string_view id, std::optional<std::uint64_t> round);
 
+  // Forgets the row and the records of one round, but not its checkpoint.
+  Result<void> forget_row(std::string_view id, std::uint64_t round);
+
   // All or none. Unknown ids and runs that are still going are errors.
   Result<void> remove(std::span<const std::string> ids);
 

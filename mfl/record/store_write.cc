@@ -169,6 +169,17 @@ Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> rou
   return transaction.commit();
 }
 
+Result<void> Store::forget_row(std::string_view id, std::uint64_t round) {
+  MFL_TRY(Transaction transaction, Transaction::begin(*database_));
+  MFL_TRY(const std::int64_t number, number_of(id));
+  for (const std::string_view sql : {"DELETE FROM records WHERE run = ? AND round = ?",
+                                     "DELETE FROM rounds WHERE run = ? AND round = ?"}) {
+    MFL_TRY(Statement forget, database_->prepare(sql));
+    MFL_CHECK(forget.with(number, round).run());
+  }
+  return transaction.commit();
+}
+
 Result<void> Store::remove(std::span<const std::string> ids) {
   MFL_TRY(Transaction transaction, Transaction::begin(*database_));
   MFL_TRY(Statement forget, database_->prepare("DELETE FROM runs WHERE id = ?"));

@@ -242,7 +242,7 @@ std::vector<Row> command_rows() {
       {"unknown command", {}, {"rnu"}, 2, {"unknown command \"rnu\"; did you mean run?"}},
       {"unknown subcommand", {}, {"runs", "lst"}, 2, {"unknown command \"lst\"; did you mean list?"}},
       {"unexpected argument", {}, {"runs", "list", "extra"}, 2, {"extra"}},
-      {"no command", {}, {}, 2, {"a command is missing: run, sweep, reproduce, report, theory, data, runs"}},
+      {"no command", {}, {}, 2, {"a command is missing: run, sweep, reproduce, report, theory,"}},
       {"no subcommand", {}, {"data"}, 2, {"a command is missing: fetch, info, split"}},
       {"control characters", {}, {"run", "--eta", "\x1b[31mred\n"}, 2, {"--eta"}},
   };

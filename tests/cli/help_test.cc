@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "process.h"
 
 namespace mfl::test {
@@ -12,6 +14,17 @@ const std::vector<std::vector<std::string>> kCommands = {
     {},
     {"run"},
     {"sweep"},
+#ifdef MFL_NETWORK
+    {"server"},
+    {"server", "status"},
+    {"node"},
+    {"certs"},
+    {"certs", "init"},
+    {"certs", "server"},
+    {"certs", "node"},
+    {"demo"},
+    {"demo", "federation"},
+#endif
     {"reproduce"},
     {"report"},
     {"theory"},
@@ -43,9 +56,8 @@ TEST(Help, EveryCommandHasOneWithAWorkedExample) {
     EXPECT_EQ(outcome.err, "");
     EXPECT_THAT(outcome.out, HasSubstr("Usage: " + path));
     EXPECT_THAT(outcome.out, HasSubstr("Example:\n  " + path));
-    const bool groups = command.empty() || command == std::vector<std::string>{"data"} ||
-                        command == std::vector<std::string>{"runs"} ||
-                        command == std::vector<std::string>{"theory"};
+    const std::set<std::string> group_names = {"data", "runs", "theory", "certs", "demo"};
+    const bool groups = command.empty() || (command.size() == 1 && group_names.contains(command[0]));
     EXPECT_EQ(outcome.out.find("--json") == std::string::npos, groups);
   }
   EXPECT_TRUE(box.files().empty()) << "help leaves no files";

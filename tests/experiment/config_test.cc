@@ -119,6 +119,11 @@ TEST(Config, BadFilesNameLineKeyAndTheNearestOne) {
       {"[federation]\npartition = \"file:\"\n", {":2: ", "file:PATH"}},
       {"[federation]\nnodes = 11\n[data]\ntrain = 10\n",
        {"experiment.toml: 11 nodes cannot share 10 training samples"}},
+      {"[federation]\nfraction_train = 0\n", {":2: fraction_train = 0", "in (0, 1]"}},
+      {"[federation]\nfraction_train = 1.5\n", {":2: fraction_train = 1.5", "in (0, 1]"}},
+      {"[federation]\nround_deadline = 0\n", {":2: round_deadline = 0", "> 0"}},
+      {"[federation]\nquorum = 5\n", {"quorum = 5 is more than the 4 nodes there are"}},
+      {"[federation]\nmin_available_nodes = 5\n", {"min_available_nodes = 5 is more than the 4 nodes"}},
       {"[run]\nsteps = 0\n", {":2: steps = 0", ">= 1"}},
       {"[run]\nprecision = \"f16\"\n", {":2: ", "must be f32 or f64", "did you mean \"f32\"?"}},
       {"[run]\nengine = \"thread\"\n", {":2: ", "did you mean \"threads\"?"}},
@@ -242,6 +247,10 @@ Config any_config() {
   if (coin()) c.data.train = std::max(c.federation.nodes, any_count(1));
   c.federation.partition =
       *rc::gen::element<std::string>("iid", "contiguous", "label-sorted", "file:\"a\\b\"\t\n");
+  if (coin()) c.federation.fraction_train = 0x1p-10;
+  if (coin()) c.federation.min_available_nodes = c.federation.nodes;
+  if (coin()) c.federation.quorum = 1;
+  if (coin()) c.federation.round_deadline = 0.25;
   c.model.name = *rc::gen::element<std::string>("svm", "squared-svm", "linear", "logistic");
   if (coin()) c.model.lambda = coin() ? 0 : any_positive();
   c.algorithm.name = *rc::gen::element<std::string>("gd", "mgd", "fl", "mfl");
@@ -287,11 +296,12 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
                                          : key.key == "name" && key.table == "model"     ? "linear"
                                          : key.key == "name" && key.table == "algorithm" ? "gd"
                                                                                          : "other")
-                                  : key.key == "gamma" ? "0.25"
-                                                       : "77";
+                                  : key.key == "gamma" || key.key == "fraction_train" ? "0.25"
+                                                                                      : "77";
     ASSERT_TRUE(key.set(other, text)) << key.table << '.' << key.key;
     ASSERT_NE(other, base) << key.table << '.' << key.key;
-    EXPECT_EQ(config_digest(other) != digest, key.affects_result) << key.table << '.' << key.key;
+    EXPECT_EQ(config_digest(other) != digest, key.digested != Digested::kNever)
+        << key.table << '.' << key.key;
   }
   Config explicit_lambda = base;
   explicit_lambda.model.lambda = 0.3;

@@ -1,0 +1,97 @@
+#include "mfl/network/node.h"
+
+#include <fmt/core.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "mfl/cli/commands.h"
+#include "mfl/cli/config_flags.h"
+#include "mfl/cli/interrupt.h"
+#include "mfl/cli/network_log.h"
+#include "mfl/cli/text.h"
+
+namespace mfl::cli {
+namespace {
+
+struct Arguments {
+  std::string server, tls, name, config_digest, log = "text";
+  bool plaintext = false;
+  std::optional<double> give_up_after;
+  ConfigFlags flags;
+};
+
+Result<Reply> node_command(const Arguments& args) {
+  Config config;
+  MFL_CHECK(args.flags.apply(config));
+  if (args.tls.empty() == !args.plaintext)
+    return fail(ErrorCode::kBadConfig,
+                args.plaintext ? "--tls and --plaintext exclude each other" : "a node needs --tls",
+                "mfl certs makes the folder; on loopback --plaintext and --name will do");
+  NodeOptions options;
+  options.client = {args.server, std::nullopt, args.name};
+  if (!args.tls.empty()) {
+    MFL_TRY(options.client.tls, read_tls_folder(args.tls));
+  } else if (args.name.empty()) {
+    return fail(ErrorCode::kBadConfig, "a node without a certificate needs --name");
+  }
+  options.data = config.data;
+  options.seed = config.run.seed;
+  options.threads = config.run.threads;
+  options.config_digest = args.config_digest;
+  if (args.give_up_after)
+    options.give_up_after = std::chrono::milliseconds(std::llround(1000 * *args.give_up_after));
+  MFL_TRY(options.log, make_log(args.log));
+  options.stop = &watch_interrupts();
+  MFL_TRY(const NodeOutcome outcome, run_node(options));
+  Reply reply;
+  reply.data = {{"run_id", outcome.run_id},          {"status", outcome.status},
+                {"digest", outcome.digest},          {"samples", outcome.samples},
+                {"features", outcome.columns},       {"rounds", outcome.rounds},
+                {"connections", outcome.connections}};
+  reply.text = facts_text({
+      {"run", fmt::format("{} ({})", outcome.run_id, outcome.status)},
+      {"data", fmt::format("{} samples x {} features, which stayed here", outcome.samples, outcome.columns)},
+      {"rounds", fmt::format("{} with an update of this node", outcome.rounds)},
+      {"digest", outcome.digest},
+  });
+  if (outcome.status == "diverged")
+    reply.failure = Error{ErrorCode::kRunFailed, fmt::format("run {} diverged", outcome.run_id), {}, nullptr};
+  return reply;
+}
+
+}  // namespace
+
+void setup_node(CLI::App& mfl, Commands& commands) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& command = commands.add(
+      mfl, "node", "Take part in a federation with the data of this machine",
+      "  mfl node --server fl.example.org:7443 --data csv:my.csv --tls pki/hospital-a\n"
+      "The data stays here: model vectors, losses and the number of samples are all that is sent.",
+      [args] { return node_command(*args); });
+  command.add_option("--server", args->server, "Where the server is")->type_name("HOST:PORT")->required();
+  command.add_option("--tls", args->tls, "Folder with ca.pem, cert.pem and key.pem, made by mfl certs")
+      ->type_name("DIR");
+  command.add_flag("--plaintext", args->plaintext, "Without TLS, to loopback only");
+  command.add_option("--name", args->name, "The node's name, for --plaintext only")->type_name("NAME");
+  command.add_option("--config-digest", args->config_digest, "Follow only this configuration")
+      ->type_name("HEX");
+  command
+      .add_option("--give-up-after", args->give_up_after, "Seconds without a connection; if not said, never")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 1e9));
+  command.add_option("--log", args->log, "Log on stderr: text, json or none")
+      ->type_name("STYLE")
+      ->capture_default_str();
+  args->flags.add(command, [](const Key& key) {
+    return (key.table == "data" && key.key != "test" && key.key != "test_source") || key.key == "seed" ||
+           key.key == "threads";
+  });
+}
+
+}  // namespace mfl::cli

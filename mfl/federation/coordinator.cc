@@ -1,0 +1,458 @@
+#include "mfl/federation/coordinator.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "mfl/aggregate/exact_mean.h"
+#include "mfl/algorithm/participation.h"
+#include "mfl/federation/payload.h"
+
+namespace mfl {
+namespace {
+
+// A node that is here.
+struct Member {
+  std::uint64_t session = 0;
+  std::uint64_t weight = 0;
+};
+
+// A node's part in the round under way.
+struct Seat {
+  enum class State { kAwaited, kCounted, kRefused, kGone };
+  std::uint64_t weight = 0;
+  State state = State::kAwaited;
+};
+
+template <class T>
+class RoundCoordinator final : public Coordinator {
+ public:
+  RoundCoordinator(const Algorithm& algorithm, CoordinatorOptions options, RoundLog& log,
+                   std::optional<Resumption<T>> from)
+      : algorithm_(algorithm), options_(std::move(options)), log_(log) {
+    if (from) {
+      state_ = std::move(from->state);
+      bytes_up_ = from->bytes_up;
+      bytes_down_ = from->bytes_down;
+      make_place();
+    } else if (options_.columns != 0) {
+      begin_with(options_.columns);
+    }
+    phase_ = options_.ended_status;
+  }
+
+  Joined join(Time now, const std::string& node, const Joining& joining) override {
+    now_ = std::max(now_, now);
+    if (Verdict verdict = check_joining(joining); !verdict.counts()) {
+      note(verdict);
+      return {0, std::move(verdict)};
+    }
+    if (state_.vectors.empty() && !over()) begin_with(joining.columns);
+    members_[node] = {++last_session_, joining.weight};
+    ++news_;
+    // A seat taken with other data is not the one that the State was handed to.
+    if (const auto seat = seats_.find(node); seat != seats_.end()) {
+      if (seat->second.weight != joining.weight)
+        give_up(seat->second);
+      else if (seat->second.state == Seat::State::kGone)
+        seat->second.state = Seat::State::kAwaited;
+    }
+    const std::uint64_t session = last_session_;
+    move_on();
+    return {session, {}};
+  }
+
+  void leave(Time now, const std::string& node, std::uint64_t session) override {
+    now_ = std::max(now_, now);
+    const auto member = members_.find(node);
+    if (member == members_.end() || member->second.session != session) return;
+    remove(member);
+    move_on();
+  }
+
+  Order order_for(const std::string& node, std::uint64_t session, const Ticket& last) const override {
+    const auto member = members_.find(node);
+    if (member == members_.end() || member->second.session != session)
+      return {Order::Kind::kEnded, {}, {}, {}};
+    if (over()) return {Order::Kind::kDone, {}, phase_, digest_};
+    const auto seat = seats_.find(node);
+    if (!open_ || seat == seats_.end() || seat->second.state != Seat::State::kAwaited || last == ticket_)
+      return {};
+    return {Order::Kind::kTask, {options_.run_id, ticket_, steps_, state_digest_, payload_}, {}, {}};
+  }
+
+  Verdict submit(Time now, const std::string& node, const Update& update) override {
+    now_ = std::max(now_, now);
+    move_on();  // it may be past the deadline
+    Verdict verdict = check_ticket(node, update.run_id, update.ticket);
+    if (verdict.counts()) {
+      verdict = check_contents(node, update);
+      Seat& seat = seats_.at(node);
+      if (verdict.counts()) {
+        count(seat, update);
+      } else {
+        seat.state = Seat::State::kRefused;
+        if (verdict.reason == Reason::kNotFinite) {
+          ++not_finite_;
+          divergence_ = fmt::format("node {}: {}", node, verdict.text);
+        }
+      }
+    }
+    note(verdict);
+    move_on();
+    return verdict;
+  }
+
+  void tick(Time now) override {
+    now_ = std::max(now_, now);
+    move_on();
+  }
+
+  std::optional<Time> deadline() const override {
+    if (over() || failure_) return std::nullopt;
+    if (open_) return deadline_;
+    return now_ < not_before_ ? std::optional(not_before_) : std::nullopt;
+  }
+
+  std::optional<std::uint64_t> payload_size(const std::string& node, const Ticket& ticket) const override {
+    if (!check_ticket(node, options_.run_id, ticket).counts()) return std::nullopt;
+    return steps_ == 0 ? 0 : state_bytes();
+  }
+
+  std::uint64_t news() const override { return news_; }
+  bool over() const override { return !phase_.empty(); }
+  const std::optional<Error>& failure() const override { return failure_; }
+
+  FederationStatus status() const override {
+    FederationStatus out;
+    out.run_id = options_.run_id;
+    out.phase = failure_      ? "failed"
+                : over()      ? phase_
+                : !open_      ? "waiting"
+                : steps_ == 0 ? "closing"
+                              : "training";
+    out.round = state_.round;
+    out.step = state_.step;
+    out.steps = options_.steps;
+    out.nodes = members_.size();
+    out.chosen = open_ ? seats_.size() : 0;
+    out.counted = open_ ? in_state(Seat::State::kCounted) : 0;
+    out.abandoned = abandoned_;
+    out.bytes_up = bytes_up_;
+    out.bytes_down = bytes_down_;
+    out.train_loss = train_loss_;
+    out.refused = refused_;
+    out.digest = digest_;
+    out.trouble = trouble_;
+    return out;
+  }
+
+ private:
+  static constexpr std::uint32_t kBits = 8 * sizeof(T);
+
+  std::size_t columns() const { return state_.vectors.empty() ? 0 : state_.w().size(); }
+  std::uint64_t state_bytes() const { return state_.vectors.size() * columns() * sizeof(T); }
+
+  void begin_with(std::uint64_t columns) {
+    state_ = initial_state<T>(algorithm_, static_cast<std::size_t>(columns));
+    make_place();
+  }
+
+  void make_place() {
+    sums_.assign(state_.vectors.size(), ExactMean(columns()));
+    state_digest_ = mfl::state_digest(state_);
+    payload_ = std::make_shared<const std::string>(to_payload(state_.vectors));
+  }
+
+  void note(const Verdict& verdict) { ++refused_[static_cast<std::size_t>(verdict.reason)]; }
+
+  Verdict check_joining(const Joining& joining) const {
+    if (joining.config_digest != options_.config_digest)
+      return {Reason::kConfig,
+              fmt::format("the configuration is {}, the node follows {}",
+                          options_.config_digest.substr(0, 12), joining.config_digest.substr(0, 12))};
+    if (joining.bits != kBits)
+      return {Reason::kShape, fmt::format("numbers have {} bits, the node's {}", kBits, joining.bits)};
+    if (joining.weight == 0 || joining.weight > ExactMean::kMaxWeight)
+      return {Reason::kWeight,
+              fmt::format("{} samples: must be from 1 to {}", joining.weight, ExactMean::kMaxWeight)};
+    const std::uint64_t vectors = vector_names(algorithm_.rule).size();
+    if (joining.columns == 0 || joining.columns > options_.max_payload / (vectors * sizeof(T)))
+      return {Reason::kShape, fmt::format("{} features: must be from 1 to {}", joining.columns,
+                                          options_.max_payload / (vectors * sizeof(T)))};
+    if (columns() != 0 && joining.columns != columns())
+      return {Reason::kShape,
+              fmt::format("samples have {} features in this run, the node's {}", columns(), joining.columns)};
+    return {};
+  }
+
+  Verdict check_ticket(const std::string& node, const std::string& run_id, const Ticket& ticket) const {
+    if (run_id != options_.run_id)
+      return {Reason::kForeign,
+              fmt::format("this is run {}, the update is of run {}", options_.run_id, run_id)};
+    if (!members_.contains(node)) return {Reason::kForeign, "the node has not joined"};
+    if (over()) return {Reason::kOver, fmt::format("the run is {}", phase_)};
+    if (ticket.round <= state_.round)
+      return {Reason::kStale,
+              fmt::format("round {} is over, this is round {}", ticket.round, state_.round + 1)};
+    if (ticket.round > state_.round + 1)
+      return {Reason::kFuture,
+              fmt::format("round {} has not begun, this is round {}", ticket.round, state_.round + 1)};
+    if (ticket.epoch != options_.epoch) return {Reason::kStale, "the server was started anew since"};
+    if (!open_ || ticket.attempt != ticket_.attempt)
+      return {ticket.attempt > attempt_ ? Reason::kFuture : Reason::kLate,
+              fmt::format("attempt {} at round {} is not under way", ticket.attempt, ticket.round)};
+    const auto seat = seats_.find(node);
+    if (seat == seats_.end()) return {Reason::kNotChosen, fmt::format("no part in round {}", ticket.round)};
+    switch (seat->second.state) {
+      case Seat::State::kAwaited: return {};
+      case Seat::State::kCounted:
+      case Seat::State::kRefused:
+        return {Reason::kDuplicate, fmt::format("answered round {} before", ticket.round)};
+      case Seat::State::kGone: return {Reason::kLate, fmt::format("left round {}", ticket.round)};
+    }
+    return {};
+  }
+
+  Verdict check_contents(const std::string& node, const Update& update) const {
+    const Seat& seat = seats_.at(node);
+    if (update.weight != seat.weight)
+      return {Reason::kWeight, fmt::format("{} samples, {} when it joined", update.weight, seat.weight)};
+    const std::uint64_t expected = steps_ == 0 ? 0 : state_bytes();
+    if (update.payload.size() != expected)
+      return {Reason::kShape,
+              fmt::format("{} bytes of vectors, {} expected", update.payload.size(), expected)};
+    if (!std::isfinite(update.loss)) return {Reason::kNotFinite, "the loss is not finite"};
+    if (steps_ == 0) return {};
+    const std::string_view bytes = update.payload;
+    for (std::size_t v = 0; v < state_.vectors.size(); ++v) {
+      const auto values =
+          from_payload<T>(bytes.substr(v * columns() * sizeof(T), columns() * sizeof(T)), 1, columns());
+      const auto bad = std::ranges::find_if(values[0], [](T x) { return !std::isfinite(x); });
+      if (bad != values[0].end())
+        return {Reason::kNotFinite,
+                fmt::format("{}[{}] is not finite", state_.vectors[v].name, bad - values[0].begin())};
+    }
+    return {};
+  }
+
+  void count(Seat& seat, const Update& update) {
+    seat.state = Seat::State::kCounted;
+    loss_.add(std::span<const double>(&update.loss, 1), seat.weight);
+    if (steps_ == 0) return;
+    const auto vectors = from_payload<T>(update.payload, state_.vectors.size(), columns());
+    for (std::size_t v = 0; v < vectors.size(); ++v)
+      sums_[v].add(std::span<const T>(vectors[v]), seat.weight);
+  }
+
+  std::size_t in_state(Seat::State state) const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(seats_, [&](const auto& seat) { return seat.second.state == state; }));
+  }
+
+  void give_up(Seat& seat) {
+    if (seat.state == Seat::State::kAwaited) seat.state = Seat::State::kGone;
+  }
+
+  using Members = std::map<std::string, Member>;
+
+  Members::iterator remove(Members::iterator member) {
+    if (const auto seat = seats_.find(member->first); seat != seats_.end()) give_up(seat->second);
+    ++news_;
+    return members_.erase(member);
+  }
+
+  // Whatever the time and the seats allow.
+  void move_on() {
+    if (over() || failure_) return;
+    if (open_) judge_round();
+    if (!open_ && !over() && !failure_) start_round();
+  }
+
+  void judge_round() {
+    const std::size_t counted = in_state(Seat::State::kCounted);
+    const std::size_t awaited = in_state(Seat::State::kAwaited);
+    const std::size_t needed = options_.quorum == 0 ? seats_.size() : options_.quorum;
+    if (not_finite_ == seats_.size()) return diverge();
+    const bool may_diverge = not_finite_ > 0 && counted == 0 && awaited > 0;
+    if (counted + awaited < needed && (!may_diverge || now_ >= deadline_))
+      return abandon(fmt::format("{} updates are needed and {} can be had{}", needed, counted + awaited,
+                                 not_finite_ > 0 ? fmt::format(" ({})", divergence_) : ""));
+    if (awaited == 0) return close_round();
+    if (now_ < deadline_) return;
+    if (counted >= needed) {
+      drop_silent();
+      return close_round();
+    }
+    abandon(fmt::format("{} of {} updates at the deadline, {} needed", counted, seats_.size(), needed));
+  }
+
+  // Who did not answer in time may be gone without a word; who is not joins again.
+  void drop_silent() {
+    ++news_;
+    for (const auto& [node, seat] : seats_) {
+      if (seat.state != Seat::State::kAwaited) continue;
+      if (const auto member = members_.find(node); member != members_.end()) members_.erase(member);
+    }
+  }
+
+  void abandon(std::string why) {
+    trouble_ = fmt::format("round {}: {}", ticket_.round, why);
+    ++abandoned_;
+    if (now_ >= deadline_) drop_silent();
+    end_attempt();
+    not_before_ = now_ + options_.retry_pause;
+  }
+
+  void end_attempt() {
+    open_ = false;
+    seats_.clear();
+    not_finite_ = 0;
+    for (ExactMean& sum : sums_) sum.clear();
+    loss_.clear();
+  }
+
+  void start_round() {
+    if (state_.vectors.empty() || now_ < not_before_) return;
+    if (members_.size() < std::max({std::size_t{1}, options_.min_available_nodes, options_.quorum})) return;
+    ticket_ = {options_.epoch, state_.round + 1, ++attempt_};
+    steps_ = next_round_steps(algorithm_, state_.step, options_.steps);
+    deadline_ = now_ + options_.round_deadline;
+    open_ = true;
+    ++news_;
+    for (const auto& node : choose()) seats_[node] = {members_.at(node).weight, Seat::State::kAwaited};
+  }
+
+  // The draw of a simulation whose nodes are those that are here, in the order of their names.
+  std::vector<std::string> choose() const {
+    std::vector<std::string> names;
+    for (const auto& member : members_) names.push_back(member.first);
+    const auto chosen = choose_participants({options_.seed, options_.fraction_train, options_.quorum},
+                                            ticket_.round, ticket_.attempt, names.size());
+    std::vector<std::string> out;
+    for (const std::uint32_t i : chosen) out.push_back(names[i]);
+    return out;
+  }
+
+  std::vector<std::string> counted_nodes() const {
+    std::vector<std::string> names;
+    for (const auto& [node, seat] : seats_)
+      if (seat.state == Seat::State::kCounted) names.push_back(node);
+    return names;
+  }
+
+  RoundRow row_of(const State<T>& state, double train_loss) const {
+    return {state.round, state.step, train_loss, bytes_up_, bytes_down_, mfl::state_digest(state)};
+  }
+
+  void close_round() {
+    double train_loss = 0;
+    loss_.mean(std::span(&train_loss, 1));
+    train_loss_ = train_loss;
+    if (steps_ == 0) {
+      note_loss(state_, train_loss);
+      return end(RunStatus::kDone, "", train_loss);
+    }
+    State<T> next = state_;
+    note_loss(next, train_loss);
+    CommittedRound round;
+    round.round = ticket_.round;
+    round.closed = row_of(state_, train_loss);
+    round.nodes = counted_nodes();
+    Aggregate<T> aggregate;
+    for (ExactMean& sum : sums_) {
+      aggregate.vectors.emplace_back(columns());
+      sum.mean(std::span<T>(aggregate.vectors.back()));
+    }
+    apply(next, aggregate, steps_);
+    const std::uint64_t up = bytes_up_ + round.nodes.size() * state_bytes();
+    const std::uint64_t down = bytes_down_ + seats_.size() * state_bytes();
+    round.blob = encode_round(next, up, down);
+    if (auto kept = log_.commit(round); !kept) return stop_with(std::move(kept).error());
+    state_ = std::move(next);
+    bytes_up_ = up;
+    bytes_down_ = down;
+    attempt_ = 0;
+    state_digest_ = mfl::state_digest(state_);
+    payload_ = std::make_shared<const std::string>(to_payload(state_.vectors));
+    trouble_.clear();
+    end_attempt();
+  }
+
+  void diverge() {
+    end(RunStatus::kDiverged, fmt::format("{} in round {}", divergence_, ticket_.round), NAN);
+  }
+
+  void end(RunStatus status, std::string message, double train_loss) {
+    Ending ending{status, std::move(message), row_of(state_, train_loss), {}};
+    RunSummary& summary = ending.summary;
+    summary.final = {state_.step, train_loss, {}, {}};
+    summary.best = {state_.best.step, state_.best.train_loss};
+    summary.rounds = state_.round;
+    summary.bytes_up = bytes_up_;
+    summary.bytes_down = bytes_down_;
+    summary.digest = weights_digest(state_);
+    if (auto kept = log_.finish(ending); !kept) return stop_with(std::move(kept).error());
+    trouble_ = ending.message;
+    digest_ = summary.digest;
+    end_attempt();
+    phase_ = run_status_name(status);
+    ++news_;
+  }
+
+  void stop_with(Error error) {
+    failure_ = std::move(error);
+    trouble_ = failure_->text();
+    end_attempt();
+  }
+
+  Algorithm algorithm_;
+  CoordinatorOptions options_;
+  RoundLog& log_;
+  State<T> state_;
+  std::string state_digest_;
+  std::shared_ptr<const std::string> payload_;
+  Members members_;
+  std::uint64_t last_session_ = 0;
+  std::uint64_t news_ = 0;
+  Time now_{0};
+  Time not_before_{0};
+
+  // The attempt under way.
+  bool open_ = false;
+  Ticket ticket_;
+  std::uint64_t attempt_ = 0;
+  std::uint64_t steps_ = 0;
+  Time deadline_{0};
+  std::map<std::string, Seat> seats_;
+  std::size_t not_finite_ = 0;
+  std::string divergence_;
+  std::vector<ExactMean> sums_;
+  ExactMean loss_{1};
+
+  std::string phase_;  // empty while the run goes on
+  std::string digest_ = options_.ended_digest;
+  std::optional<Error> failure_;
+  std::uint64_t bytes_up_ = 0, bytes_down_ = 0, abandoned_ = 0;
+  std::optional<double> train_loss_;
+  std::array<std::uint64_t, kReasons> refused_ = {};
+  std::string trouble_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Coordinator> make_coordinator(const Algorithm& algorithm, CoordinatorOptions options,
+                                              RoundLog& log, std::optional<Resumption<T>> from) {
+  return std::make_unique<RoundCoordinator<T>>(algorithm, std::move(options), log, std::move(from));
+}
+
+template std::unique_ptr<Coordinator> make_coordinator(const Algorithm&, CoordinatorOptions, RoundLog&,
+                                                       std::optional<Resumption<float>>);
+template std::unique_ptr<Coordinator> make_coordinator(const Algorithm&, CoordinatorOptions, RoundLog&,
+                                                       std::optional<Resumption<double>>);
+
+}  // namespace mfl

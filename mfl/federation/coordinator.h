@@ -1,0 +1,100 @@
+// The server of a federation without transport, threads or clock: a state machine that is told who came, what arrived
+// and what time it is.
+//
+// A run starts when min_available_nodes have joined. Each round chooses nodes, hands out the State, counts updates
+// until all chosen have answered, or until the deadline with at least `quorum` of them, and is committed to the log; or
+// it is abandoned with the State unchanged and tried again. The new State is the exact weighted mean of what was counted,
+// so it does not depend on the order of arrival. A last round without steps gathers the loss of the final weights.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mfl/algorithm/algorithm.h"
+#include "mfl/base/result.h"
+#include "mfl/federation/messages.h"
+#include "mfl/federation/round_log.h"
+
+namespace mfl {
+
+using Time = std::chrono::milliseconds;  // since any fixed moment; never runs backwards
+
+struct CoordinatorOptions {
+  std::string run_id;
+  std::string config_digest;
+  std::uint64_t epoch = 0;  // differs from that of every earlier process that served this run
+  std::uint64_t steps = 0;  // T
+  std::uint64_t seed = 0;   // of the choice of nodes
+
+  std::size_t min_available_nodes = 1;  // a round starts with no fewer
+  double fraction_train = 1;            // of the available nodes that a round chooses, in (0, 1]
+  std::size_t quorum = 0;  // updates that a round needs at its deadline; 0: of all that were chosen
+  Time round_deadline{60'000};
+  Time retry_pause{1'000};                              // after a round was abandoned
+  std::uint64_t columns = 0;                            // features; 0: as the first node that joins has them
+  std::uint64_t max_payload = std::uint64_t{1} << 30U;  // bytes of all vectors of a State
+
+  // For a run that has ended already: nodes are told so, and nothing else happens.
+  std::string ended_status;  // "done" or "diverged"; empty: the run goes on
+  std::string ended_digest;
+};
+
+struct Joined {
+  std::uint64_t session = 0;  // of one node's presence; a later one of the same name ends it
+  Verdict verdict;            // session is 0 where it does not count
+};
+
+// For `mfl server status` and metrics.
+struct FederationStatus {
+  std::string run_id;
+  std::string phase;  // "waiting", "training", "closing", "done", "diverged" or "failed"
+  std::uint64_t round = 0, step = 0, steps = 0;
+  std::uint64_t nodes = 0;                // that are here
+  std::uint64_t chosen = 0, counted = 0;  // of the round under way
+  std::uint64_t abandoned = 0;            // attempts, since the process started
+  std::uint64_t bytes_up = 0, bytes_down = 0;
+  std::optional<double> train_loss;  // of the state before the last
+  std::array<std::uint64_t, kReasons> refused = {};
+  std::string digest;   // of the final weights; empty while the run goes on
+  std::string trouble;  // why the last attempt was abandoned, or the run failed
+};
+
+// Not thread-safe. Every call may move the run on; calls with an older time than an earlier one are harmless.
+class Coordinator {
+ public:
+  virtual ~Coordinator() = default;
+
+  virtual Joined join(Time now, const std::string& node, const Joining& joining) = 0;
+  // Nothing happens unless it is the node's present session.
+  virtual void leave(Time now, const std::string& node, std::uint64_t session) = 0;
+  // What is new for the node since it was given `last` (a default Ticket at first).
+  virtual Order order_for(const std::string& node, std::uint64_t session, const Ticket& last) const = 0;
+  // Grows whenever order_for may have something new for somebody.
+  virtual std::uint64_t news() const = 0;
+  // Counts it or says why not.
+  virtual Verdict submit(Time now, const std::string& node, const Update& update) = 0;
+  // Passes deadlines. Call at deadline() or later.
+  virtual void tick(Time now) = 0;
+  virtual std::optional<Time> deadline() const = 0;
+
+  // Bytes of the payload of an update with this ticket; nothing where such an update would not count.
+  virtual std::optional<std::uint64_t> payload_size(const std::string& node, const Ticket& ticket) const = 0;
+
+  virtual bool over() const = 0;
+  // Why the run cannot go on: the log failed. The caller should end the process.
+  virtual const std::optional<Error>& failure() const = 0;
+  virtual FederationStatus status() const = 0;
+};
+
+// Starts at the state of `from`, or at the beginning. The log outlives the coordinator.
+template <class T>
+std::unique_ptr<Coordinator> make_coordinator(const Algorithm& algorithm, CoordinatorOptions options,
+                                              RoundLog& log,
+                                              std::optional<Resumption<T>> from = std::nullopt);
+
+}  // namespace mfl

@@ -1,0 +1,109 @@
+// What a federation's server and nodes say to each other, as values. No transport, no text format: see mfl/network.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace mfl {
+
+// Raised when server and nodes of different versions would no longer understand each other.
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+// What a node must know to train: the keys of an experiment that are not about data. Names as in an experiment file.
+struct Plan {
+  std::string run_id;
+  std::string config_digest;  // of the server's whole configuration, hex
+  std::string model;
+  double lambda = 0;
+  std::string task;
+  std::string algorithm;
+  double eta = 0, gamma = 0;
+  std::uint64_t tau = 1;
+  std::uint64_t steps = 0;  // T
+  std::uint32_t bits = 32;  // of a number: 32 or 64
+
+  bool operator==(const Plan&) const = default;
+};
+
+// How a node joins. Its name is not here: the transport knows it.
+struct Joining {
+  std::string config_digest;  // of the plan that it follows
+  std::uint64_t weight = 0;   // |D_i|
+  std::uint64_t columns = 0;  // features of its samples
+  std::uint32_t bits = 32;
+
+  bool operator==(const Joining&) const = default;
+};
+
+// Names one attempt at one round by one incarnation of the server, so that nothing old passes for new.
+struct Ticket {
+  std::uint64_t epoch = 0;    // of the server process
+  std::uint64_t round = 0;    // the round that the work leads to, from 1
+  std::uint64_t attempt = 0;  // from 1 within an epoch and a round
+
+  bool operator==(const Ticket&) const = default;
+};
+
+// Work for a node: `steps` steps from these vectors, or, for 0 steps, their loss alone.
+struct Assignment {
+  std::string run_id;
+  Ticket ticket;
+  std::uint64_t steps = 0;
+  std::string state_digest;                    // of the state that the payload is from
+  std::shared_ptr<const std::string> payload;  // all vectors in their order, little-endian numbers
+};
+
+// What a node made of a task.
+struct Update {
+  std::string run_id;
+  Ticket ticket;
+  std::uint64_t weight = 0;  // as when it joined
+  double loss = 0;           // F_i at the w of the task
+  std::string payload;       // as of Assignment; empty for a task of 0 steps
+};
+
+// Why something that a node sent does not count.
+enum class Reason {
+  kNone,  // it counts
+  kProtocol,
+  kConfig,     // another configuration digest
+  kShape,      // columns, precision or length of the payload
+  kWeight,     // 0, too large, or not as when the node joined
+  kNotFinite,  // the loss or a number of a vector
+  kForeign,    // another run, or a node that has not joined
+  kStale,      // a round that is over, or a ticket of an earlier incarnation of the server
+  kLate,       // an attempt of this round that is over
+  kFuture,     // a round that has not begun
+  kNotChosen,  // the node has no part in this round
+  kDuplicate,  // counted before
+  kOver,       // the run has ended
+};
+inline constexpr int kReasons = 13;
+
+// "stale", "not-finite", ...; "none" for kNone.
+std::string_view reason_name(Reason reason);
+
+struct Verdict {
+  Reason reason = Reason::kNone;
+  std::string text;  // what is wrong, for people; empty when it counts
+
+  bool counts() const { return reason == Reason::kNone; }
+};
+
+// What the server wants of a node that has joined.
+struct Order {
+  enum class Kind {
+    kNone,   // nothing new
+    kTask,   // work
+    kDone,   // the run is over
+    kEnded,  // the session is: join again
+  };
+  Kind kind = Kind::kNone;
+  Assignment task;
+  std::string status;  // kDone: "done" or "diverged"
+  std::string digest;  // kDone: of the final weights
+};
+
+}  // namespace mfl

@@ -1,0 +1,55 @@
+#include "mfl/federation/participant.h"
+
+#include <utility>
+
+namespace mfl {
+
+bool Participant::has_work() const {
+  return work_ && task_ && work_->state_digest == task_->state_digest && work_->steps == task_->steps;
+}
+
+Participant::Next Participant::next() const {
+  if (ending_ || refusal_) return Next::kStop;
+  if (!here_) return Next::kJoin;
+  if (!task_ || answered_) return Next::kWait;
+  return has_work() ? Next::kSubmit : Next::kTrain;
+}
+
+Update Participant::update() const {
+  return {task_->run_id, task_->ticket, weight_, work_->loss, work_->payload};
+}
+
+void Participant::lost() {
+  here_ = false;
+  task_.reset();
+}
+
+void Participant::ordered(Order order) {
+  switch (order.kind) {
+    case Order::Kind::kNone: return;
+    case Order::Kind::kEnded: return lost();
+    case Order::Kind::kDone: ending_ = std::move(order); return;
+    case Order::Kind::kTask:
+      task_ = std::move(order.task);
+      answered_ = false;
+      if (!has_work()) work_.reset();
+  }
+}
+
+void Participant::trained(double loss, std::string payload) {
+  work_ = Work{task_->state_digest, task_->steps, loss, std::move(payload)};
+}
+
+void Participant::judged(const Verdict& verdict) {
+  answered_ = true;
+  switch (verdict.reason) {
+    case Reason::kProtocol:
+    case Reason::kConfig:
+    case Reason::kShape:
+    case Reason::kWeight: refusal_ = verdict; return;
+    case Reason::kForeign: return lost();
+    default: return;
+  }
+}
+
+}  // namespace mfl

@@ -1,0 +1,57 @@
+// Where committed rounds go.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mfl/algorithm/state.h"
+#include "mfl/base/result.h"
+#include "mfl/record/run.h"
+
+namespace mfl {
+
+// A round as it is kept: the state after it, the row of the state before it (whose loss came with the round) and who
+// took part.
+struct CommittedRound {
+  std::uint64_t round = 0;
+  std::string blob;  // encode_round()
+  RoundRow closed;
+  std::vector<std::string> nodes;  // whose updates were counted, in the order of their names
+};
+
+// How a run ended.
+struct Ending {
+  RunStatus status = RunStatus::kDone;
+  std::string message;
+  RoundRow last;  // of the final state
+  RunSummary summary;
+};
+
+// Not thread-safe. What a call has returned without an error survives a crash of the process and a power cut.
+class RoundLog {
+ public:
+  virtual ~RoundLog() = default;
+  virtual Result<void> commit(const CommittedRound& round) = 0;
+  virtual Result<void> finish(const Ending& ending) = 0;
+};
+
+// What the log gives back after a restart.
+template <class T>
+struct Resumption {
+  State<T> state;
+  std::uint64_t bytes_up = 0, bytes_down = 0;  // vectors that travelled for committed rounds
+};
+
+// "MFLROUND", u64 bytes up, u64 bytes down, little-endian, the state as in a checkpoint, and the SHA-256 of all that
+// stands before it.
+template <class T>
+std::string encode_round(const State<T>& state, std::uint64_t bytes_up, std::uint64_t bytes_down);
+
+// Takes any bytes; errors are kRunFailed.
+template <class T>
+Result<Resumption<T>> decode_round(std::string_view bytes);
+
+}  // namespace mfl

@@ -1,0 +1,53 @@
+#include "mfl/federation/store_log.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+namespace mfl {
+
+StoreLog::StoreLog(Store& store, std::string run_id, std::uint64_t record_every, double wall_before)
+    : store_(store), run_id_(std::move(run_id)), record_every_(record_every), wall_before_(wall_before) {}
+
+double StoreLog::seconds() const {
+  return wall_before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+std::vector<RecordRow> StoreLog::records_of(const RoundRow& row, bool always) {
+  const bool passed = row.step == 0 || (recorded_ && row.step / record_every_ > *recorded_ / record_every_);
+  recorded_ = row.step;
+  if (!passed && !always) return {};
+  return {RecordRow{
+      row.step, row.round, row.train_loss, {}, {}, row.bytes_up, row.bytes_down, seconds(), row.digest}};
+}
+
+Result<void> StoreLog::commit(const CommittedRound& round) {
+  const auto records = records_of(round.closed, false);
+  return store_.append(run_id_, std::span(&round.closed, 1), records, Checkpoint{round.round, round.blob, 0});
+}
+
+Result<void> StoreLog::finish(const Ending& ending) {
+  const auto records = records_of(ending.last, true);
+  MFL_CHECK(store_.append(run_id_, std::span(&ending.last, 1), records));
+  return store_.finish(run_id_, ending.status, ending.message, ending.summary, seconds());
+}
+
+template <class T>
+Result<std::optional<Resumption<T>>> resume_rounds(Store& store, const std::string& run_id) {
+  MFL_TRY(const auto checkpoint, store.latest_checkpoint(run_id));
+  if (!checkpoint) {
+    MFL_CHECK(store.rewind(run_id, std::nullopt));
+    return std::nullopt;
+  }
+  auto round = decode_round<T>(checkpoint->blob);
+  if (!round) return fail_because(round.error(), fmt::format("cannot go on with run {}", run_id));
+  MFL_CHECK(store.rewind(run_id, checkpoint->round));
+  // The row of the state itself comes with the next round: its loss is not known yet.
+  MFL_CHECK(store.forget_row(run_id, checkpoint->round));
+  return *std::move(round);
+}
+
+template Result<std::optional<Resumption<float>>> resume_rounds(Store&, const std::string&);
+template Result<std::optional<Resumption<double>>> resume_rounds(Store&, const std::string&);
+
+}  // namespace mfl

@@ -1,0 +1,34 @@
+// A node's work: the engine of the simulation over the one shard that the node holds.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mfl/base/result.h"
+#include "mfl/engine/engine.h"
+#include "mfl/federation/messages.h"
+
+namespace mfl {
+
+struct Trained {
+  double loss = 0;  // F_i at the task's w; may be not finite
+  std::string payload;
+};
+
+// Not thread-safe: one call at a time.
+class Trainer {
+ public:
+  virtual ~Trainer() = default;
+  virtual std::uint64_t weight() const = 0;   // |D_i|
+  virtual std::uint64_t columns() const = 0;  // features
+  virtual std::uint32_t bits() const = 0;     // of a number
+  // kNetwork when the payload is not of the shape that the rule has.
+  virtual Result<Trained> train(const Assignment& task) = 0;
+};
+
+// `federation` has one node, and outlives the trainer.
+template <class T>
+std::unique_ptr<Trainer> make_trainer(const Federation<T>& federation, const Algorithm& algorithm,
+                                      const Setting& setting, std::unique_ptr<Workers> workers);
+
+}  // namespace mfl

@@ -1,0 +1,63 @@
+#include "mfl/network/admission.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "mfl/base/files.h"
+
+namespace mfl {
+namespace {
+
+std::set<std::string> parse(const std::string& text) {
+  std::set<std::string> entries;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    for (std::string word; words >> word;) {
+      std::ranges::transform(word, word.begin(), [](char c) {
+        return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      });
+      entries.insert(word);
+    }
+  }
+  return entries;
+}
+
+}  // namespace
+
+bool Admission::refresh(const std::filesystem::path& path, List& list) {
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(path, error);
+  const auto size = error ? 0 : std::filesystem::file_size(path, error);
+  if (error) return false;
+  if (list.read && list.time == time && list.size == size) return true;
+  const auto text = read_file(path);
+  if (!text) return false;
+  list = {parse(*text), time, size, true};
+  return true;
+}
+
+Result<void> Admission::check() {
+  for (auto [path, list] : {std::pair{&files_.allowed, &allowed_}, std::pair{&files_.revoked, &revoked_}})
+    if (!path->empty() && !refresh(*path, *list))
+      return fail(ErrorCode::kBadConfig, fmt::format("cannot read {}", path->string()),
+                  "it is a text file with one name a line; it may be empty");
+  return {};
+}
+
+std::string Admission::refusal(const std::string& node, const std::string& serial) {
+  if (!files_.revoked.empty()) {
+    refresh(files_.revoked, revoked_);
+    if (revoked_.entries.contains(node) || (!serial.empty() && revoked_.entries.contains(serial)))
+      return fmt::format("the certificate of {} is revoked", node);
+  }
+  if (!files_.allowed.empty()) {
+    if (!refresh(files_.allowed, allowed_)) return "the list of nodes that may take part cannot be read";
+    if (!allowed_.entries.contains(node)) return fmt::format("{} is not on the list of nodes", node);
+  }
+  return {};
+}
+
+}  // namespace mfl

@@ -1,0 +1,53 @@
+// A node's side of the network.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "mfl/base/result.h"
+#include "mfl/federation/coordinator.h"
+#include "mfl/federation/messages.h"
+#include "mfl/network/certs.h"
+
+namespace mfl {
+
+struct ClientOptions {
+  std::string server;           // HOST:PORT
+  std::optional<TlsFiles> tls;  // absent: plaintext, to loopback only
+  std::string name;             // of the node, plaintext only
+};
+
+// What went wrong with a call.
+struct CallError {
+  Error error;
+  bool final = false;  // calling again would not help
+};
+
+// One connection. Calls block and are made from one thread; cancel() may come from any.
+class FederationClient {
+ public:
+  // Makes no connection yet. kBadConfig for plaintext beyond loopback.
+  static Result<std::unique_ptr<FederationClient>> make(const ClientOptions& options);
+  virtual ~FederationClient() = default;
+
+  template <class T>
+  using Answer = tl::expected<T, CallError>;
+
+  // `config_digest` of the plan that the node has begun with, or empty.
+  virtual Answer<Plan> greet(const std::string& config_digest) = 0;
+  // Opens the node's presence; orders are then read with next_order. `max_payload` limits what a task may bring.
+  virtual Answer<void> attend(const Joining& joining, std::uint64_t max_payload) = 0;
+  // Blocks until there is an order. kEnded when the connection or the session is over.
+  virtual Answer<Order> next_order() = 0;
+  virtual Answer<Verdict> submit(const Update& update) = 0;
+  virtual Answer<FederationStatus> watch() = 0;
+
+  // Ends the call under way and every later one.
+  virtual void cancel() = 0;
+};
+
+}  // namespace mfl

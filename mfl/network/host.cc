@@ -1,0 +1,179 @@
+#include "mfl/network/host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "mfl/base/files.h"
+#include "mfl/base/version.h"
+#include "mfl/experiment/factory.h"
+#include "mfl/experiment/outcome.h"
+#include "mfl/experiment/problem.h"
+#include "mfl/experiment/training.h"
+#include "mfl/federation/store_log.h"
+#include "mfl/network/transport_log.h"
+
+namespace mfl {
+namespace {
+
+constexpr std::chrono::milliseconds kBeat{20};
+
+// Of what a run is; when its rounds start and end may change while it goes on.
+std::string lasting_digest(Config config) {
+  const FederationConfig defaults;
+  config.federation.min_available_nodes = defaults.min_available_nodes;
+  config.federation.quorum = defaults.quorum;
+  config.federation.round_deadline = defaults.round_deadline;
+  return config_digest(config);
+}
+
+RunSpec spec_of(const Config& config, const Algorithm& algorithm, std::size_t nodes) {
+  RunSpec spec;
+  spec.name = config.run.name;
+  spec.config = to_toml(config);
+  spec.config_digest = lasting_digest(config);
+  // The data is the nodes' own: runs over a network are comparable with each other, not with a simulation.
+  spec.problem = function_digest(config, "federation " + config.data.source);
+  spec.mfl_version = version();
+  spec.data = config.data.source;
+  spec.model = config.model.name;
+  spec.algorithm = algorithm.name;
+  spec.precision = config.run.precision == Precision::kF32 ? "f32" : "f64";
+  spec.nodes = nodes;
+  spec.eta = config.algorithm.eta;
+  if (std::holds_alternative<Momentum>(algorithm.rule)) spec.gamma = config.algorithm.gamma;
+  spec.tau = config.algorithm.tau;
+  spec.planned_steps = config.run.steps;
+  return spec;
+}
+
+Plan plan_of(const Config& config, const std::string& run_id) {
+  return {run_id,
+          lasting_digest(config),
+          config.model.name,
+          effective_lambda(config.model),
+          std::string(task_name(effective_task(config.data))),
+          config.algorithm.name,
+          config.algorithm.eta,
+          config.algorithm.gamma,
+          config.algorithm.tau,
+          config.run.steps,
+          config.run.precision == Precision::kF32 ? 32U : 64U};
+}
+
+// The run of this state folder: an unfinished one goes on, a finished one is only told of, else there is a new one.
+Result<RunRow> find_or_create(Store& store, const RunSpec& spec) {
+  MFL_TRY(const auto newest, store.list({.limit = 1}));
+  if (!newest.empty()) {
+    if (newest.front().config_digest == spec.config_digest) return newest.front();
+    if (newest.front().status != RunStatus::kDone && newest.front().status != RunStatus::kDiverged)
+      return fail(ErrorCode::kBadConfig,
+                  fmt::format("{} holds run {}, which has another configuration and has not ended",
+                              store.path().string(), newest.front().id),
+                  "end that run first, or name another folder with --state");
+  }
+  MFL_TRY(const std::string id, store.create_run(spec));
+  return store.get(id);
+}
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+CoordinatorOptions coordinator_options(const Config& config, const HostOptions& options, const RunRow& run) {
+  CoordinatorOptions out;
+  out.run_id = run.id;
+  out.config_digest = run.config_digest;
+  out.epoch = random_number();
+  out.steps = config.run.steps;
+  out.seed = config.run.seed;
+  const FederationConfig& federation = config.federation;
+  out.min_available_nodes =
+      federation.min_available_nodes != 0 ? federation.min_available_nodes : federation.nodes;
+  out.fraction_train = federation.fraction_train;
+  out.quorum = federation.quorum;
+  constexpr double kMilliseconds = 1000;
+  out.round_deadline = std::max(Time{1}, Time{std::llround(kMilliseconds * federation.round_deadline)});
+  out.columns = options.columns;
+  out.max_payload = options.max_payload;
+  if (run.status == RunStatus::kDone || run.status == RunStatus::kDiverged) {
+    out.ended_status = run_status_name(run.status);
+    out.ended_digest = run.summary ? run.summary->digest : "";
+  }
+  return out;
+}
+
+// Until the run ends and the nodes know, or somebody stops it.
+void wait_for_end(const FederationServer& server, const HostOptions& options, bool ended_before) {
+  const auto stopped = [&] { return options.stop != nullptr && options.stop->load(); };
+  while (!stopped() && !server.failure() && server.status().digest.empty())
+    std::this_thread::sleep_for(kBeat);
+  if (stopped() || server.failure()) return;
+  const auto until = std::chrono::steady_clock::now() + options.linger;
+  while (!stopped() && std::chrono::steady_clock::now() < until && (ended_before || server.attending() > 0))
+    std::this_thread::sleep_for(kBeat);
+}
+
+template <class T>
+Result<RunOutcome> host_as(const Config& config, const HostOptions& options) {
+  MFL_TRY(Store store, Store::open(options.state / "runs.db", {.full_sync = true}));
+  const Algorithm algorithm = make_algorithm(config.algorithm);
+  if (algorithm.centralised)
+    return fail(ErrorCode::kBadConfig, fmt::format("algorithm {} has all data in one place", algorithm.name),
+                "a federation runs fl or mfl");
+  const CoordinatorOptions defaults = coordinator_options(config, options, {});
+  MFL_TRY(const RunRow run, find_or_create(store, spec_of(config, algorithm, defaults.min_available_nodes)));
+  const bool ended = run.status == RunStatus::kDone || run.status == RunStatus::kDiverged;
+  std::optional<Resumption<T>> from;
+  if (!ended &&
+      !(run.status == RunStatus::kRunning && owner_alive(run) && run.owner.pid == this_process().pid)) {
+    MFL_TRY(from, resume_rounds<T>(store, run.id));
+  }
+  StoreLog log(store, run.id, make_cadence(config.run).record_every, run.wall_seconds);
+  MFL_TRY(const auto server,
+          FederationServer::start(
+              make_coordinator<T>(algorithm, coordinator_options(config, options, run), log, std::move(from)),
+              plan_of(config, run.id), options.server));
+  MFL_CHECK(write_file(options.state / "address", server->address() + "\n"));
+  if (options.server.log)
+    options.server.log({LogLine::Level::kInfo,
+                        "serving",
+                        {{"address", server->address()},
+                         {"run", run.id},
+                         {"round", fmt::to_string(server->status().round)},
+                         {"nodes_needed", fmt::to_string(defaults.min_available_nodes)},
+                         {"config", run.config_digest.substr(0, 12)}}});
+  wait_for_end(*server, options, ended);
+  const FederationStatus status = server->status();
+  const auto failure = server->failure();
+  server->stop();
+  if (failure) {
+    (void)store.set_status(run.id, RunStatus::kFailed, failure->text());  // the store itself may be the cause
+    return tl::unexpected<Error>(*failure);
+  }
+  if (status.digest.empty())
+    MFL_CHECK(store.set_status(run.id, RunStatus::kInterrupted,
+                               fmt::format("stopped after round {}", status.round)));
+  MFL_TRY(const RunRow now, store.get(run.id));
+  RunOutcome outcome = make_outcome(now, config);
+  if (status.digest.empty()) {
+    outcome.rounds = status.round;
+    outcome.final.step = status.step;
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Result<RunOutcome> host_run(const Config& config, const HostOptions& options) {
+  set_transport_log(options.server.log);
+  return config.run.precision == Precision::kF32 ? host_as<float>(config, options)
+                                                 : host_as<double>(config, options);
+}
+
+}  // namespace mfl

@@ -1,0 +1,23 @@
+// The Prometheus endpoint of a server.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "mfl/base/result.h"
+#include "mfl/federation/coordinator.h"
+
+namespace mfl {
+
+// Serves until it goes.
+class MetricsEndpoint {
+ public:
+  virtual ~MetricsEndpoint() = default;
+};
+
+// At http://ADDRESS/metrics. `status` is called from its threads. kNetwork when the address cannot be had.
+Result<std::unique_ptr<MetricsEndpoint>> serve_metrics(const std::string& address,
+                                                       std::function<FederationStatus()> status);
+
+}  // namespace mfl

@@ -1,0 +1,276 @@
+#include "mfl/network/node.h"
+
+#include <fmt/format.h>
+
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "mfl/data/fleet.h"
+#include "mfl/experiment/factory.h"
+#include "mfl/experiment/problem.h"
+#include "mfl/federation/participant.h"
+#include "mfl/federation/trainer.h"
+#include "mfl/network/transport_log.h"
+
+namespace mfl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The server's plan over this node's data, as the configuration of a federation with one node.
+Result<Config> config_of(const Plan& plan, const NodeOptions& options) {
+  if (is_fleet(options.data.source))
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("--data {}: a fleet is many nodes, this is one", options.data.source),
+                "name the node's own data; mfl run simulates fleets");
+  Config config;
+  config.data = options.data;
+  config.data.test = 0;
+  config.data.test_source.clear();
+  config.federation = {1, "contiguous"};
+  config.run.seed = options.seed;
+  config.run.threads = options.threads;
+  const auto set = [&](std::string_view key, std::string_view value) {
+    return set_key(config, key, value, fmt::format("the server's {} = {}", key, value));
+  };
+  MFL_CHECK(set("model.name", plan.model));
+  MFL_CHECK(set("model.lambda", fmt::format("{}", plan.lambda)));
+  MFL_CHECK(set("algorithm.name", plan.algorithm));
+  MFL_CHECK(set("algorithm.eta", fmt::format("{}", plan.eta)));
+  MFL_CHECK(set("algorithm.gamma", fmt::format("{}", plan.gamma)));
+  MFL_CHECK(set("algorithm.tau", fmt::to_string(plan.tau)));
+  MFL_CHECK(set("run.steps", fmt::to_string(plan.steps)));
+  MFL_CHECK(set("run.precision", fmt::format("f{}", plan.bits)));
+  if (!config.data.task) MFL_CHECK(set("data.task", plan.task));
+  return config;
+}
+
+// Owns what a trainer works on.
+class Workplace {
+ public:
+  virtual ~Workplace() = default;
+  virtual Trainer& trainer() = 0;
+};
+
+template <class T>
+class LoadedWorkplace final : public Workplace {
+ public:
+  LoadedWorkplace(Problem<T> problem, const Config& config) : problem_(std::move(problem)) {
+    const Algorithm algorithm = make_algorithm(config.algorithm);
+    trainer_ = make_trainer<T>(problem_.federation, algorithm, setting_of(config, algorithm),
+                               make_workers(config.run));
+  }
+  Trainer& trainer() override { return *trainer_; }
+
+ private:
+  Problem<T> problem_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+template <class T>
+Result<std::unique_ptr<Workplace>> load_as(const Config& config) {
+  MFL_TRY(Problem<T> problem, load_problem<T>(config));
+  return std::make_unique<LoadedWorkplace<T>>(std::move(problem), config);
+}
+
+Result<std::unique_ptr<Workplace>> load_workplace(const Config& config) {
+  return config.run.precision == Precision::kF32 ? load_as<float>(config) : load_as<double>(config);
+}
+
+// Waits longer and longer, and never exactly as long as the others.
+class Backoff {
+ public:
+  void reset() { longest_ = kFirst; }
+  std::chrono::milliseconds next() {
+    constexpr std::chrono::milliseconds kMost{5'000};
+    const auto span = std::exchange(longest_, std::min(2 * longest_, kMost));
+    return std::chrono::milliseconds(
+        span.count() / 2 +
+        static_cast<std::int64_t>(device_() % static_cast<unsigned>(span.count() / 2 + 1)));
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kFirst{100};
+  std::random_device device_;
+  std::chrono::milliseconds longest_ = kFirst;
+};
+
+// Turns the stop flag into a cancelled call.
+class StopWatch {
+ public:
+  StopWatch(FederationClient& client, const std::atomic<bool>* stop)
+      : thread_([this, &client, stop] {
+          constexpr std::chrono::milliseconds kBeat{50};
+          while (!done_) {
+            if (stop != nullptr && stop->load()) return client.cancel();
+            std::this_thread::sleep_for(kBeat);
+          }
+        }) {}
+  StopWatch(const StopWatch&) = delete;
+  StopWatch& operator=(const StopWatch&) = delete;
+  ~StopWatch() {
+    done_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+class NodeRun {
+ public:
+  explicit NodeRun(const NodeOptions& options) : options_(options), digest_(options.config_digest) {}
+
+  Result<NodeOutcome> run() {
+    Clock::time_point last_heard = Clock::now();
+    for (;;) {
+      const std::uint64_t before = outcome_.connections;
+      const auto ended = once();
+      if (!ended) return tl::unexpected<Error>(ended.error());
+      if (*ended) return outcome_;
+      if (outcome_.connections != before) {
+        last_heard = Clock::now();
+        backoff_.reset();
+      }
+      if (options_.give_up_after && Clock::now() - last_heard >= *options_.give_up_after)
+        return fail(ErrorCode::kNetwork, fmt::format("gave up: {}", trouble_),
+                    "check the server, or raise --give-up-after");
+      pause();
+    }
+  }
+
+ private:
+  bool stopped() const { return options_.stop != nullptr && options_.stop->load(); }
+
+  void pause() {
+    const auto until = Clock::now() + backoff_.next();
+    while (!stopped() && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+
+  void log(LogLine::Level level, std::string event,
+           std::vector<std::pair<std::string, std::string>> fields) const {
+    if (options_.log) options_.log({level, std::move(event), std::move(fields)});
+  }
+
+  // What a failed call means: an error when trying again is of no use, else false: not over.
+  Result<bool> after(const CallError& failed) {
+    if (stopped()) return stop_here();
+    if (failed.final) return tl::unexpected<Error>(failed.error);
+    if (trouble_ != failed.error.text())
+      log(LogLine::Level::kWarning, "disconnected", {{"text", failed.error.text()}});
+    trouble_ = failed.error.text();
+    return false;
+  }
+
+  Result<bool> stop_here() {
+    outcome_.status = "stopped";
+    return true;
+  }
+
+  // One connection, from greeting to its end. True when all is over.
+  Result<bool> once() {
+    if (stopped()) return stop_here();
+    MFL_TRY(const auto client, FederationClient::make(options_.client));
+    const StopWatch watch(*client, options_.stop);
+    const auto plan = client->greet(digest_);
+    if (!plan) return after(plan.error());
+    MFL_CHECK(prepare(*plan));
+    Trainer& trainer = workplace_->trainer();
+    const auto attended = client->attend(
+        {plan->config_digest, trainer.weight(), trainer.columns(), trainer.bits()}, options_.max_payload);
+    if (!attended) return after(attended.error());
+    ++outcome_.connections;
+    trouble_.clear();
+    log(LogLine::Level::kInfo, "joined",
+        {{"run", plan->run_id}, {"samples", fmt::to_string(trainer.weight())}});
+    participant_->joined();
+    const auto over = take_part(*client, trainer);
+    participant_->lost();
+    return over;
+  }
+
+  Result<void> prepare(const Plan& plan) {
+    if (workplace_) return {};
+    MFL_TRY(const Config config, config_of(plan, options_));
+    MFL_TRY(workplace_, load_workplace(config));
+    digest_ = plan.config_digest;
+    outcome_.run_id = plan.run_id;
+    outcome_.samples = workplace_->trainer().weight();
+    outcome_.columns = workplace_->trainer().columns();
+    participant_.emplace(workplace_->trainer().weight());
+    log(LogLine::Level::kInfo, "loaded",
+        {{"samples", fmt::to_string(outcome_.samples)}, {"features", fmt::to_string(outcome_.columns)}});
+    return {};
+  }
+
+  Result<bool> take_part(FederationClient& client, Trainer& trainer) {
+    for (;;) {
+      if (stopped()) return stop_here();
+      switch (participant_->next()) {
+        case Participant::Next::kJoin: return false;
+        case Participant::Next::kWait: {
+          auto order = client.next_order();
+          if (!order) return after(order.error());
+          if (order->kind == Order::Kind::kEnded)
+            return after({{ErrorCode::kNetwork, order->status, {}, nullptr}, false});
+          participant_->ordered(*std::move(order));
+          break;
+        }
+        case Participant::Next::kTrain: {
+          MFL_TRY(Trained trained, trainer.train(participant_->task()));
+          participant_->trained(trained.loss, std::move(trained.payload));
+          break;
+        }
+        case Participant::Next::kSubmit: {
+          const Update update = participant_->update();
+          const auto verdict = client.submit(update);
+          if (!verdict) return after(verdict.error());
+          participant_->judged(*verdict);
+          note(update, *verdict);
+          break;
+        }
+        case Participant::Next::kStop: return conclude();
+      }
+    }
+  }
+
+  void note(const Update& update, const Verdict& verdict) {
+    if (verdict.counts() && !update.payload.empty()) ++outcome_.rounds;
+    log(verdict.counts() ? LogLine::Level::kInfo : LogLine::Level::kWarning,
+        verdict.counts() ? "sent" : "refused",
+        {{"round", fmt::to_string(update.ticket.round)},
+         {"loss", fmt::format("{:.9g}", update.loss)},
+         {"reason", std::string(reason_name(verdict.reason))},
+         {"text", verdict.text}});
+  }
+
+  Result<bool> conclude() {
+    if (const auto& refusal = participant_->refusal())
+      return fail(ErrorCode::kNetwork,
+                  fmt::format("the server refused this node's update: {} ({})", refusal->text,
+                              reason_name(refusal->reason)),
+                  "check that server and node have the same mfl and that the data has not changed");
+    outcome_.status = participant_->ending()->status;
+    outcome_.digest = participant_->ending()->digest;
+    return true;
+  }
+
+  const NodeOptions& options_;
+  NodeOutcome outcome_;
+  std::string digest_;
+  std::string trouble_;
+  Backoff backoff_;
+  std::unique_ptr<Workplace> workplace_;
+  std::optional<Participant> participant_;
+};
+
+}  // namespace
+
+Result<NodeOutcome> run_node(const NodeOptions& options) {
+  set_transport_log({});  // what goes wrong is in the calls' errors
+  return NodeRun(options).run();
+}
+
+}  // namespace mfl

@@ -1,0 +1,40 @@
+// The life of a node: connect, learn what the run is, load data, train what is asked for, and connect again for ever.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "mfl/base/result.h"
+#include "mfl/experiment/config.h"
+#include "mfl/network/client.h"
+#include "mfl/network/server.h"
+
+namespace mfl {
+
+struct NodeOptions {
+  ClientOptions client;
+  DataConfig data;            // what this node holds; the task is the server's unless it is said here
+  std::uint64_t seed = 1;     // of what the data options draw
+  std::uint64_t threads = 0;  // 0: one a core
+  std::string config_digest;  // refuse to follow any other; empty: follow what the server has
+  std::uint64_t max_payload = std::uint64_t{1} << 30U;     // bytes of vectors that the server may send
+  std::optional<std::chrono::milliseconds> give_up_after;  // without a connection; nothing: never
+  Log log;
+  const std::atomic<bool>* stop = nullptr;  // polled
+};
+
+struct NodeOutcome {
+  std::string run_id;
+  std::string status;  // of the run: "done" or "diverged"; "stopped" when this node was
+  std::string digest;  // of the final weights
+  std::uint64_t samples = 0, columns = 0;
+  std::uint64_t rounds = 0;       // in which an update of this node was counted
+  std::uint64_t connections = 0;  // that were made
+};
+
+// Returns when the run has ended, when it is stopped, or when going on is of no use (kNetwork).
+Result<NodeOutcome> run_node(const NodeOptions& options);
+
+}  // namespace mfl

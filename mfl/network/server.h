@@ -1,0 +1,57 @@
+// A coordinator on the network: gRPC with mutual TLS.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mfl/base/result.h"
+#include "mfl/federation/coordinator.h"
+#include "mfl/network/admission.h"
+#include "mfl/network/certs.h"
+
+namespace mfl {
+
+// Something worth a line in the log. Called from any thread, one at a time.
+struct LogLine {
+  enum class Level { kInfo, kWarning, kError };
+  Level level = Level::kInfo;
+  std::string event;  // "round", "joined", "refused", ...
+  std::vector<std::pair<std::string, std::string>> fields;
+};
+using Log = std::function<void(const LogLine&)>;
+
+struct ServerOptions {
+  std::string listen = "127.0.0.1:0";  // port 0: any that is free
+  std::optional<TlsFiles> tls;         // absent: plaintext, on loopback only
+  AdmissionFiles admission;
+  std::uint64_t memory_quota = std::uint64_t{256} << 20U;  // bytes, for messages under way
+  std::string metrics;                                     // address of the Prometheus endpoint; empty: none
+  Log log;
+};
+
+// Owns the transport, its threads and the clock of the coordinator. Safe to use from any thread.
+class FederationServer {
+ public:
+  // The coordinator is used by nobody else from here on. kNetwork when the address cannot be had, kBadConfig for an
+  // address without TLS that is not loopback.
+  static Result<std::unique_ptr<FederationServer>> start(std::unique_ptr<Coordinator> coordinator, Plan plan,
+                                                         ServerOptions options);
+  virtual ~FederationServer() = default;
+
+  virtual std::string address() const = 0;  // with the real port
+  virtual FederationStatus status() const = 0;
+  virtual std::optional<Error> failure() const = 0;
+  virtual std::size_t attending() const = 0;  // nodes whose connection is open
+  // Ends every call and stops listening.
+  virtual void stop() = 0;
+};
+
+// "127.0.0.1:7443", "[::1]:7443", "localhost:7443".
+bool is_loopback(const std::string& address);
+
+}  // namespace mfl

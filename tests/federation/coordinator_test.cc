@@ -1,0 +1,328 @@
+#include "mfl/federation/coordinator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+
+#include "mfl/base/files.h"
+#include "mfl/federation/payload.h"
+#include "mfl/federation/store_log.h"
+
+namespace mfl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class KeepingLog final : public RoundLog {
+ public:
+  Result<void> commit(const CommittedRound& round) override {
+    if (broken) return fail(ErrorCode::kRunFailed, "disk full");
+    rounds.push_back(round);
+    return {};
+  }
+  Result<void> finish(const Ending& e) override {
+    ending = e;
+    return {};
+  }
+  bool broken = false;
+  std::vector<CommittedRound> rounds;
+  std::optional<Ending> ending;
+};
+
+constexpr std::uint64_t kColumns = 3;
+
+CoordinatorOptions options(std::size_t nodes, std::size_t quorum = 0) {
+  CoordinatorOptions out;
+  out.run_id = "run";
+  out.config_digest = "config";
+  out.epoch = 7;
+  out.steps = 4;
+  out.min_available_nodes = nodes;
+  out.quorum = quorum;
+  out.round_deadline = Time(1000);
+  out.retry_pause = Time(100);
+  return out;
+}
+
+// Drives a coordinator of {w} vectors of three numbers.
+class Bench {
+ public:
+  explicit Bench(CoordinatorOptions o)
+      : coordinator(make_coordinator<double>(make_fl(0.1, 2), std::move(o), log)) {}
+
+  std::uint64_t join(const std::string& node, std::uint64_t weight = 1) {
+    return coordinator->join(now, node, {"config", weight, kColumns, 64}).session;
+  }
+  Order order(const std::string& node, std::uint64_t session) {
+    return coordinator->order_for(node, session, {});
+  }
+
+  static Update answer(const Assignment& task, double value, std::uint64_t weight = 1) {
+    std::vector<Vector<double>> vectors;
+    if (task.steps > 0) vectors.push_back(Vector<double>(kColumns, value));
+    return {task.run_id, task.ticket, weight, value, to_payload(vectors)};
+  }
+  Reason submit(const std::string& node, const Update& update) {
+    return coordinator->submit(now, node, update).reason;
+  }
+
+  Time now{0};
+  KeepingLog log;
+  std::unique_ptr<Coordinator> coordinator;
+};
+
+TEST(Coordinator, StartsWhenEnoughNodesAreThereAndWeighsThem) {
+  Bench bench(options(2));
+  const auto a = bench.join("a", 1);
+  EXPECT_EQ(bench.order("a", a).kind, Order::Kind::kNone);
+  EXPECT_EQ(bench.coordinator->status().phase, "waiting");
+  const auto b = bench.join("b", 3);
+  const Assignment task = bench.order("a", a).task;
+  EXPECT_EQ(task.steps, 2U);
+  EXPECT_EQ(bench.submit("b", Bench::answer(bench.order("b", b).task, 4, 3)), Reason::kNone);
+  EXPECT_TRUE(bench.log.rounds.empty());
+  EXPECT_EQ(bench.submit("a", Bench::answer(task, 8, 1)), Reason::kNone);
+  ASSERT_EQ(bench.log.rounds.size(), 1U);
+  const auto& round = bench.log.rounds[0];
+  EXPECT_EQ(round.nodes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(round.closed.train_loss, 5);
+  const auto kept = decode_round<double>(round.blob).value();
+  EXPECT_EQ(kept.state.w(), Vector<double>(kColumns, 5));
+  EXPECT_EQ(kept.bytes_up, 2 * kColumns * 8);
+  EXPECT_EQ(bench.order("a", a).task.ticket.round, 2U);
+}
+
+TEST(Coordinator, EndsWithTheLossOfTheFinalWeights) {
+  Bench bench(options(1));
+  const auto a = bench.join("a");
+  bench.submit("a", Bench::answer(bench.order("a", a).task, 4));
+  bench.submit("a", Bench::answer(bench.order("a", a).task, 2));
+  const Assignment closing = bench.order("a", a).task;
+  EXPECT_EQ(closing.steps, 0U);
+  EXPECT_EQ(bench.coordinator->payload_size("a", closing.ticket), 0U);
+  EXPECT_EQ(bench.coordinator->status().phase, "closing");
+  bench.submit("a", Bench::answer(closing, 1.5));
+  ASSERT_TRUE(bench.log.ending);
+  EXPECT_EQ(bench.log.ending->status, RunStatus::kDone);
+  EXPECT_EQ(bench.log.ending->summary.final.train_loss, 1.5);
+  EXPECT_EQ(bench.log.ending->summary.rounds, 2U);
+  EXPECT_TRUE(bench.coordinator->over());
+  const Order order = bench.order("a", a);
+  EXPECT_EQ(order.kind, Order::Kind::kDone);
+  EXPECT_EQ(order.digest, bench.log.ending->summary.digest);
+  EXPECT_EQ(bench.submit("a", Bench::answer(closing, 1.5)), Reason::kOver);
+}
+
+TEST(Coordinator, SaysWhyANodeMayNotJoin) {
+  Bench bench(options(1));
+  const auto reason = [&](const Joining& joining) {
+    return bench.coordinator->join(bench.now, "x", joining).verdict.reason;
+  };
+  EXPECT_EQ(reason({"other", 1, kColumns, 64}), Reason::kConfig);
+  EXPECT_EQ(reason({"config", 0, kColumns, 64}), Reason::kWeight);
+  EXPECT_EQ(reason({"config", std::numeric_limits<std::uint64_t>::max(), kColumns, 64}), Reason::kWeight);
+  EXPECT_EQ(reason({"config", 1, 0, 64}), Reason::kShape);
+  EXPECT_EQ(reason({"config", 1, std::numeric_limits<std::uint64_t>::max(), 64}), Reason::kShape);
+  EXPECT_EQ(reason({"config", 1, kColumns, 32}), Reason::kShape);
+  EXPECT_EQ(reason({"config", 1, kColumns, 64}), Reason::kNone);
+  EXPECT_EQ(reason({"config", 1, kColumns + 1, 64}), Reason::kShape);
+}
+
+TEST(Coordinator, SaysWhyAnUpdateDoesNotCountAndLeavesTheModelAlone) {
+  Bench bench(options(2));
+  const auto a = bench.join("a", 2);
+  bench.join("b", 1);
+  const Assignment task = bench.order("a", a).task;
+  const auto changed = [&](auto change) {
+    Update update = Bench::answer(task, 1, 2);
+    change(update);
+    return update;
+  };
+  EXPECT_EQ(bench.submit("c", changed([](Update&) {})), Reason::kForeign);
+  EXPECT_EQ(bench.submit("a", changed([](Update& u) { u.run_id = "other"; })), Reason::kForeign);
+  EXPECT_EQ(bench.submit("a", changed([](Update& u) { u.ticket.round = 0; })), Reason::kStale);
+  EXPECT_EQ(bench.submit("a", changed([](Update& u) { u.ticket.round = 2; })), Reason::kFuture);
+  EXPECT_EQ(bench.submit("a", changed([](Update& u) { u.ticket.epoch = 6; })), Reason::kStale);
+  EXPECT_EQ(bench.submit("a", changed([](Update& u) { u.ticket.attempt = 0; })), Reason::kLate);
+  EXPECT_EQ(bench.submit("a", changed([](Update& u) { u.ticket.attempt = 9; })), Reason::kFuture);
+  bench.join("late");
+  EXPECT_EQ(bench.submit("late", changed([](Update&) {})), Reason::kNotChosen);
+  EXPECT_EQ(bench.coordinator->status().refused[static_cast<std::size_t>(Reason::kStale)], 2U);
+  EXPECT_EQ(bench.coordinator->status().counted, 0U);
+  EXPECT_EQ(bench.submit("a", changed([](Update&) {})), Reason::kNone);
+  EXPECT_EQ(bench.submit("a", changed([](Update&) {})), Reason::kDuplicate);
+  EXPECT_EQ(bench.coordinator->status().counted, 1U);
+}
+
+TEST(Coordinator, BadContentsCostTheNodeItsPartInTheAttempt) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::pair<Reason, std::function<void(Update&)>> cases[] = {
+      {Reason::kWeight, [](Update& u) { u.weight = 3; }},
+      {Reason::kShape, [](Update& u) { u.payload.pop_back(); }},
+      {Reason::kShape, [](Update& u) { u.payload += "x"; }},
+      {Reason::kNotFinite, [&](Update& u) { u.loss = nan; }},
+      {Reason::kNotFinite,
+       [&](Update& u) {
+         u.payload = to_payload(std::vector<Vector<double>>{{1, inf, 1}});
+       }},
+      {Reason::kNotFinite,
+       [&](Update& u) {
+         u.payload = to_payload(std::vector<Vector<double>>{{1, 1, nan}});
+       }},
+  };
+  for (const auto& [reason, change] : cases) {
+    Bench bench(options(2, 1));
+    const auto a = bench.join("a");
+    const auto b = bench.join("b");
+    Update bad = Bench::answer(bench.order("a", a).task, 1);
+    change(bad);
+    EXPECT_EQ(bench.submit("a", bad), reason);
+    EXPECT_EQ(bench.submit("a", Bench::answer(bench.order("b", b).task, 1)), Reason::kDuplicate);
+    EXPECT_EQ(bench.submit("b", Bench::answer(bench.order("b", b).task, 6)), Reason::kNone);
+    ASSERT_EQ(bench.log.rounds.size(), 1U);
+    EXPECT_EQ(bench.log.rounds[0].nodes, std::vector<std::string>{"b"});
+    EXPECT_EQ(decode_round<double>(bench.log.rounds[0].blob)->state.w(), Vector<double>(kColumns, 6));
+  }
+}
+
+TEST(Coordinator, ClosesARoundAtTheDeadlineWithAQuorumAndRefusesTheRestAsStale) {
+  Bench bench(options(3, 2));
+  const auto a = bench.join("a"), b = bench.join("b"), c = bench.join("c");
+  const Assignment task = bench.order("c", c).task;
+  bench.submit("a", Bench::answer(task, 1));
+  bench.submit("b", Bench::answer(task, 3));
+  EXPECT_EQ(bench.coordinator->deadline(), Time(1000));
+  bench.now = Time(999);
+  bench.coordinator->tick(bench.now);
+  EXPECT_TRUE(bench.log.rounds.empty());
+  bench.now = Time(1000);
+  EXPECT_EQ(bench.submit("c", Bench::answer(task, 100)), Reason::kForeign);  // it was taken for gone
+  ASSERT_EQ(bench.log.rounds.size(), 1U);
+  EXPECT_EQ(bench.log.rounds[0].nodes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(bench.order("c", c).kind, Order::Kind::kEnded);
+  const auto again = bench.join("c");
+  EXPECT_EQ(bench.submit("c", Bench::answer(task, 100)), Reason::kStale);
+  EXPECT_EQ(bench.order("c", again).task.ticket.round, 2U);  // three are here again
+  EXPECT_EQ(bench.order("a", a).task.ticket.round, 2U);
+  EXPECT_EQ(bench.order("b", b).task.ticket.round, 2U);
+}
+
+TEST(Coordinator, AbandonsARoundWithoutAQuorumAndTriesAgainFromTheSameState) {
+  Bench bench(options(2));
+  const auto a = bench.join("a"), b = bench.join("b");
+  const Assignment task = bench.order("a", a).task;
+  bench.submit("a", Bench::answer(task, 1));
+  bench.coordinator->leave(bench.now, "b", b);
+  EXPECT_EQ(bench.coordinator->status().abandoned, 1U);
+  EXPECT_THAT(bench.coordinator->status().trouble, HasSubstr("round 1"));
+  EXPECT_EQ(bench.submit("a", Bench::answer(task, 1)), Reason::kLate);
+  const auto back = bench.join("b", 5);  // replaced by one with other data
+  EXPECT_EQ(bench.order("b", back).kind, Order::Kind::kNone);
+  EXPECT_EQ(bench.coordinator->deadline(), Time(100));
+  bench.now = Time(100);
+  bench.coordinator->tick(bench.now);
+  const Assignment again = bench.order("a", a).task;
+  EXPECT_EQ(again.ticket.round, 1U);
+  EXPECT_EQ(again.state_digest, task.state_digest);
+  EXPECT_NE(again.ticket, task.ticket);
+  bench.submit("a", Bench::answer(again, 6));
+  bench.submit("b", Bench::answer(again, 0, 5));
+  ASSERT_EQ(bench.log.rounds.size(), 1U);
+  EXPECT_EQ(decode_round<double>(bench.log.rounds[0].blob)->state.w(), Vector<double>(kColumns, 1));
+}
+
+TEST(Coordinator, ANewSessionOfANameEndsTheOldAndKeepsItsPart) {
+  Bench bench(options(2));
+  const auto old = bench.join("a");
+  bench.join("b");
+  const auto session = bench.join("a");
+  EXPECT_EQ(bench.order("a", old).kind, Order::Kind::kEnded);
+  bench.coordinator->leave(bench.now, "a", old);  // too late to matter
+  EXPECT_EQ(bench.order("a", session).kind, Order::Kind::kTask);
+  EXPECT_EQ(bench.submit("a", Bench::answer(bench.order("a", session).task, 1)), Reason::kNone);
+}
+
+TEST(Coordinator, ChoosesAFractionAndNotAlwaysTheSame) {
+  CoordinatorOptions o = options(4);
+  o.fraction_train = 0.5;
+  o.steps = 40;
+  Bench bench(o);
+  const std::vector<std::string> names{"a", "b", "c", "d"};
+  std::map<std::string, std::uint64_t> sessions;
+  for (const auto& name : names) sessions[name] = bench.join(name);
+  std::set<std::vector<std::string>> groups;
+  while (bench.coordinator->status().step < 40) {
+    EXPECT_EQ(bench.coordinator->status().chosen, 2U);
+    for (const auto& name : names)
+      if (const Order order = bench.order(name, sessions[name]); order.kind == Order::Kind::kTask)
+        bench.submit(name, Bench::answer(order.task, 1));
+    groups.insert(bench.log.rounds.back().nodes);
+  }
+  EXPECT_GT(groups.size(), 2U);
+}
+
+TEST(Coordinator, EveryNodeNotFiniteIsADivergedRun) {
+  Bench bench(options(2));
+  const auto a = bench.join("a");
+  bench.join("b");
+  const Assignment task = bench.order("a", a).task;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(bench.submit("a", Bench::answer(task, nan)), Reason::kNotFinite);
+  EXPECT_FALSE(bench.coordinator->over());
+  EXPECT_EQ(bench.submit("b", Bench::answer(task, nan)), Reason::kNotFinite);
+  ASSERT_TRUE(bench.log.ending);
+  EXPECT_EQ(bench.log.ending->status, RunStatus::kDiverged);
+  EXPECT_THAT(bench.log.ending->message, HasSubstr("node b: the loss is not finite in round 1"));
+  EXPECT_EQ(bench.order("a", a).status, "diverged");
+}
+
+TEST(Coordinator, ALogThatFailsStopsTheRunBeforeAnybodyIsTold) {
+  Bench bench(options(1));
+  const auto a = bench.join("a");
+  bench.log.broken = true;
+  bench.submit("a", Bench::answer(bench.order("a", a).task, 1));
+  ASSERT_TRUE(bench.coordinator->failure());
+  EXPECT_EQ(bench.coordinator->failure()->message, "disk full");
+  EXPECT_EQ(bench.order("a", a).kind, Order::Kind::kNone);
+  EXPECT_EQ(bench.coordinator->status().phase, "failed");
+}
+
+TEST(StoreLog, GivesBackTheLastRoundAndItsRows) {
+  const auto folder = TempFolder::make().value();
+  Store store = Store::open(folder.path() / "runs.db", {.full_sync = true}).value();
+  RunSpec spec;
+  spec.algorithm = "fl";
+  const std::string id = store.create_run(spec).value();
+  CoordinatorOptions o = options(1);
+  const auto answer_next = [](Coordinator& c, double value) {
+    const std::uint64_t session = c.join(Time(0), "a", {"config", 1, kColumns, 64}).session;
+    c.submit(Time(0), "a", Bench::answer(c.order_for("a", session, {}).task, value));
+  };
+  {
+    StoreLog log(store, id, 1);
+    const auto first = make_coordinator<double>(make_fl(0.1, 2), o, log);
+    answer_next(*first, 4);
+  }
+  ASSERT_TRUE(store.set_status(id, RunStatus::kInterrupted, ""));
+  const auto found = resume_rounds<double>(store, id).value();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->state.round, 1U);
+  EXPECT_EQ(found->state.w(), Vector<double>(kColumns, 4));
+  StoreLog log(store, id, 1);
+  const auto second = make_coordinator<double>(make_fl(0.1, 2), o, log, *found);
+  answer_next(*second, 2);
+  answer_next(*second, 1);
+  EXPECT_TRUE(second->over());
+  const auto rounds = store.rounds(id).value();
+  ASSERT_EQ(rounds.size(), 3U);
+  EXPECT_EQ(rounds[1].train_loss, 2);
+  EXPECT_EQ(rounds[2].bytes_up, 2 * kColumns * 8);
+  EXPECT_EQ(store.get(id)->status, RunStatus::kDone);
+  EXPECT_EQ(store.get(id)->summary->final.train_loss, 1);
+}
+
+}  // namespace
+}  // namespace mfl

@@ -1,0 +1,553 @@
+#include "world.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <queue>
+#include <set>
+#include <utility>
+
+#include "mfl/aggregate/exact_mean.h"
+#include "mfl/base/rng.h"
+#include "mfl/data/dataset.h"
+#include "mfl/federation/participant.h"
+#include "mfl/federation/payload.h"
+#include "mfl/network/wire.h"
+
+namespace mfl::testing {
+namespace {
+
+constexpr std::size_t kColumns = 4;
+constexpr Time kRoundDeadline{5'000};
+constexpr Time kFaultsEnd{60'000};
+constexpr Time kPatienceOfTheTest{400'000};
+constexpr const char* kRun = "0badcafe";
+constexpr const char* kConfig = "c0ffee";
+
+Federation<float> shard_of(std::size_t node) {
+  Stream stream(7, Purpose::kSynthetic, node);
+  Dataset data;
+  data.rows = 3 + 2 * node;
+  data.columns = kColumns;
+  DenseRows<float> rows;
+  std::vector<double> targets;
+  for (std::size_t r = 0; r < data.rows; ++r) {
+    for (std::size_t c = 0; c < kColumns; ++c) rows.values.push_back(static_cast<float>(stream.normal()));
+    targets.push_back(stream.next() % 2 == 0 ? 1 : -1);
+  }
+  data.features = std::move(rows);
+  data.labels = targets;
+  const std::size_t count = data.rows;
+  return {Loss::kSquaredHinge, Samples<float>(std::move(data), targets), {{0, count}}, std::nullopt};
+}
+
+}  // namespace
+
+struct Reference::Parts {
+  Algorithm algorithm;
+  std::uint64_t steps;
+  std::deque<Federation<float>> shards;
+  std::vector<std::unique_ptr<Trainer>> trainers;
+  std::map<std::pair<std::string, std::vector<std::string>>, std::string> known;
+  std::string final_digest;
+
+  State<float> step_on(const State<float>& before, const std::vector<std::size_t>& nodes) {
+    const Assignment task{kRun,
+                          {},
+                          next_round_steps(algorithm, before.step, steps),
+                          {},
+                          std::make_shared<const std::string>(to_payload(before.vectors))};
+    std::vector<ExactMean> sums(before.vectors.size(), ExactMean(kColumns));
+    for (const std::size_t node : nodes) {
+      const Trained trained = trainers[node]->train(task).value();
+      const auto vectors = from_payload<float>(trained.payload, sums.size(), kColumns);
+      for (std::size_t v = 0; v < sums.size(); ++v)
+        sums[v].add(std::span<const float>(vectors[v]), trainers[node]->weight());
+    }
+    Aggregate<float> aggregate;
+    for (ExactMean& sum : sums) {
+      aggregate.vectors.emplace_back(kColumns);
+      sum.mean(std::span<float>(aggregate.vectors.back()));
+    }
+    State<float> next = before;
+    apply(next, aggregate, task.steps);
+    return next;
+  }
+};
+
+Reference::Reference(const Algorithm& algorithm, std::size_t nodes, std::uint64_t steps)
+    : parts_(std::make_unique<Parts>()) {
+  parts_->algorithm = algorithm;
+  parts_->steps = steps;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    parts_->shards.push_back(shard_of(i));
+    parts_->trainers.push_back(make_trainer<float>(parts_->shards.back(), algorithm,
+                                                   Setting{algorithm.rule, 0.1}, serial_workers()));
+  }
+}
+Reference::~Reference() = default;
+
+std::size_t Reference::nodes() const { return parts_->trainers.size(); }
+std::uint64_t Reference::steps() const { return parts_->steps; }
+const Algorithm& Reference::algorithm() const { return parts_->algorithm; }
+std::string Reference::name(std::size_t node) const { return fmt::format("node-{}", node); }
+Trainer& Reference::trainer(std::size_t node) { return *parts_->trainers[node]; }
+
+std::string Reference::after(const State<float>& before, const std::vector<std::string>& nodes) {
+  std::string& known = parts_->known[{state_digest(before), nodes}];
+  if (known.empty()) {
+    std::vector<std::size_t> numbers;
+    for (std::size_t i = 0; i < this->nodes(); ++i)
+      if (std::ranges::count(nodes, name(i)) > 0) numbers.push_back(i);
+    known = state_digest(parts_->step_on(before, numbers));
+  }
+  return known;
+}
+
+const std::string& Reference::final_digest() {
+  if (parts_->final_digest.empty()) {
+    std::vector<std::size_t> all;
+    for (std::size_t i = 0; i < nodes(); ++i) all.push_back(i);
+    State<float> state = initial_state<float>(parts_->algorithm, kColumns);
+    while (state.step < parts_->steps) state = parts_->step_on(state, all);
+    parts_->final_digest = weights_digest(state);
+  }
+  return parts_->final_digest;
+}
+
+namespace {
+
+struct Crash {};
+struct Violation {
+  std::string what;
+};
+
+// A disk that may lose what was not synced when the power goes.
+class Disk final : public RoundLog {
+ public:
+  Disk(Reference& reference, std::size_t quorum, Stream& dice, const double& crash_chance, Outcome& outcome)
+      : reference_(reference), quorum_(quorum), dice_(dice), crash_chance_(crash_chance), outcome_(outcome) {}
+
+  Result<void> commit(const CommittedRound& round) override {
+    const auto next = decode_round<float>(round.blob);
+    if (!next) throw Violation{"a committed round cannot be read: " + next.error().text()};
+    check(round, next->state);
+    if (dice_.uniform() < crash_chance_) {
+      switch (dice_.below(3)) {
+        case 0:  // lost
+          ++outcome_.lost_writes;
+          break;
+        case 1: {  // torn: some bytes are not what was written
+          ++outcome_.lost_writes;
+          std::string torn = round.blob.substr(0, 1 + dice_.below(round.blob.size()));
+          torn[dice_.below(torn.size())] ^= 0x40;
+          generations_.push_back({round.round, torn, false});
+          break;
+        }
+        default:  // there, but nobody was told
+          generations_.push_back({round.round, round.blob, true});
+      }
+      throw Crash{};
+    }
+    generations_.push_back({round.round, round.blob, true});
+    while (generations_.size() > 2) generations_.erase(generations_.begin());
+    acknowledged_ = round.round;
+    current_ = next->state;
+    return {};
+  }
+
+  Result<void> finish(const Ending& ending) override {
+    const bool crash = dice_.uniform() < crash_chance_;
+    if (!crash || dice_.below(2) == 0) ending_ = ending;
+    if (crash) throw Crash{};
+    return {};
+  }
+
+  // What a new process finds.
+  std::optional<Resumption<float>> load() {
+    std::optional<Resumption<float>> found;
+    for (auto it = generations_.rbegin(); it != generations_.rend() && !found; ++it) {
+      auto read = decode_round<float>(it->blob);
+      if (read && !it->whole) throw Violation{"a torn write was taken for a round"};
+      if (read) found = *std::move(read);
+    }
+    std::erase_if(generations_, [](const Generation& g) { return !g.whole; });
+    const std::uint64_t round = found ? found->state.round : 0;
+    if (round < acknowledged_)
+      throw Violation{fmt::format("round {} was committed, a restart finds round {}", acknowledged_, round)};
+    acknowledged_ = round;
+    current_ = found ? found->state : initial_state<float>(reference_.algorithm(), kColumns);
+    return found;
+  }
+
+  std::uint64_t acknowledged() const { return acknowledged_; }
+  const std::optional<Ending>& ending() const { return ending_; }
+
+ private:
+  struct Generation {
+    std::uint64_t round;
+    std::string blob;
+    bool whole;
+  };
+
+  void check(const CommittedRound& round, const State<float>& next) {
+    const std::set<std::string> once(round.nodes.begin(), round.nodes.end());
+    if (once.size() != round.nodes.size()) throw Violation{"a node was counted twice"};
+    const std::size_t needed = quorum_ == 0 ? reference_.nodes() : quorum_;
+    if (once.size() < needed) throw Violation{fmt::format("{} updates, {} needed", once.size(), needed)};
+    if (round.round != current_.round + 1 || next.round != round.round)
+      throw Violation{"a round was left out"};
+    if (state_digest(next) != reference_.after(current_, round.nodes))
+      throw Violation{fmt::format("round {} is not the mean of what its nodes sent", round.round)};
+  }
+
+  Reference& reference_;
+  std::size_t quorum_;
+  Stream& dice_;
+  const double& crash_chance_;
+  Outcome& outcome_;
+  std::vector<Generation> generations_;
+  State<float> current_ = initial_state<float>(reference_.algorithm(), kColumns);
+  std::uint64_t acknowledged_ = 0;
+  std::optional<Ending> ending_;
+};
+
+class World {
+ public:
+  World(Reference& reference, const Faults& faults, std::size_t min_available_nodes, std::size_t quorum,
+        std::uint64_t seed)
+      : reference_(reference),
+        faults_(faults),
+        min_available_(min_available_nodes),
+        quorum_(quorum),
+        dice_(seed, Purpose::kSynthetic, 99),
+        disk_(reference, quorum, dice_, faults_.disk_crash, outcome_) {
+    for (std::size_t i = 0; i < reference.nodes(); ++i) nodes_.emplace_back(reference.trainer(i).weight());
+  }
+
+  Outcome run() {
+    try {
+      start_server();
+      for (std::size_t i = 0; i < nodes_.size(); ++i) after(below(100), [this, i] { act(i); });
+      at(kFaultsEnd, [this] { faults_ = Faults{}; });
+      while (!finished()) {
+        if (events_.empty() || now_ > kPatienceOfTheTest)
+          throw Violation{fmt::format("no progress: round {} at {} ms", disk_.acknowledged(), now_.count())};
+        const Event event = events_.top();
+        events_.pop();
+        now_ = event.time;
+        event.what();
+      }
+      outcome_.digest = disk_.ending()->summary.digest;
+      outcome_.rounds = disk_.acknowledged();
+    } catch (const Violation& violation) {
+      outcome_.violation = violation.what;
+    }
+    return outcome_;
+  }
+
+ private:
+  struct Event {
+    Time time;
+    std::uint64_t number;
+    std::function<void()> what;
+    bool operator<(const Event& other) const {  // the earliest is the largest
+      return std::pair(time, number) > std::pair(other.time, other.number);
+    }
+  };
+  struct Node {
+    explicit Node(std::uint64_t weight) : participant(weight) {}
+    Participant participant;
+    bool up = true;
+    bool busy = false;                 // a call or the training is under way
+    std::uint64_t connection = 0;      // 0: none
+    std::uint64_t life = 0, word = 0;  // count restarts, and what was heard
+    std::optional<wire::OrderReader> reader;
+  };
+  struct Attached {
+    std::size_t node;
+    std::uint64_t session;
+    Ticket last;
+  };
+
+  Time below(std::int64_t ms) { return Time(dice_.below(static_cast<std::uint64_t>(ms))); }
+  bool chance(double p) { return p > 0 && dice_.uniform() < p; }
+  void at(Time time, std::function<void()> what) { events_.push({time, ++number_, std::move(what)}); }
+  void after(Time delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
+
+  bool finished() const {
+    return disk_.ending() &&
+           std::ranges::all_of(nodes_, [](const Node& n) { return n.participant.ending().has_value(); });
+  }
+
+  void send(const std::function<void()>& deliver) {
+    const int copies = chance(faults_.drop) ? 0 : chance(faults_.duplicate) ? 2 : 1;
+    for (int i = 0; i < copies; ++i) after(Time(1) + below(faults_.longest_delay_ms), deliver);
+  }
+
+  // --- the server
+
+  void start_server() {
+    if (disk_.ending()) {
+      CoordinatorOptions ended = options();
+      ended.ended_status = run_status_name(disk_.ending()->status);
+      ended.ended_digest = disk_.ending()->summary.digest;
+      coordinator_ = make_coordinator<float>(reference_.algorithm(), ended, disk_, disk_.load());
+    } else {
+      coordinator_ = make_coordinator<float>(reference_.algorithm(), options(), disk_, disk_.load());
+    }
+  }
+
+  CoordinatorOptions options() {
+    CoordinatorOptions out;
+    out.run_id = kRun;
+    out.config_digest = kConfig;
+    out.epoch = dice_.next();
+    out.steps = reference_.steps();
+    out.min_available_nodes = min_available_;
+    out.quorum = quorum_;
+    out.round_deadline = kRoundDeadline;
+    out.retry_pause = Time(200);
+    return out;
+  }
+
+  void crash_server() {
+    if (!coordinator_) return;
+    note_status();
+    ++outcome_.restarts;
+    coordinator_.reset();
+    for (const auto& [connection, attached] : attached_) tell_broken(attached.node, connection);
+    attached_.clear();
+    after(below(3'000), [this] { start_server(); });
+  }
+
+  void note_status() {
+    const FederationStatus status = coordinator_->status();
+    for (std::size_t i = 1; i < kReasons; ++i) outcome_.refused += status.refused[i];
+    outcome_.abandoned += status.abandoned;
+  }
+
+  // Something reaches the server; what it says is delivered unless it crashes.
+  void serve(const std::function<void()>& what) {
+    if (!coordinator_) return;
+    if (chance(faults_.server_crash)) return crash_server();
+    try {
+      what();
+      pump();
+    } catch (const Crash&) {
+      crash_server();
+    }
+  }
+
+  void pump() {
+    for (auto it = attached_.begin(); it != attached_.end();) {
+      auto& [connection, attached] = *it;
+      const std::size_t node = attached.node;
+      const std::uint64_t number = connection;
+      const Order order = coordinator_->order_for(reference_.name(node), attached.session, attached.last);
+      if (order.kind == Order::Kind::kEnded) {
+        tell_broken(node, number);
+        it = attached_.erase(it);
+        continue;
+      }
+      if (order.kind == Order::Kind::kTask) attached.last = order.task.ticket;
+      if (order.kind != Order::Kind::kNone)
+        send([this, node, number, messages = wire::encode(order)] { get_order(node, number, messages); });
+      if (order.kind == Order::Kind::kDone)
+        it = attached_.erase(it);
+      else
+        ++it;
+    }
+    if (const auto deadline = coordinator_->deadline())
+      at(std::max(*deadline, now_), [this] {
+        if (coordinator_ && coordinator_->deadline() && *coordinator_->deadline() <= now_)
+          serve([this] { coordinator_->tick(now_); });
+      });
+  }
+
+  void get_joining(std::size_t node, std::uint64_t connection, const std::string& bytes) {
+    serve([&] {
+      const auto joining = wire::decode_joining(bytes);
+      if (!joining) throw Violation{joining.error().text()};
+      const Joined joined = coordinator_->join(now_, reference_.name(node), *joining);
+      if (!joined.verdict.counts()) throw Violation{"a node may not join: " + joined.verdict.text};
+      attached_[connection] = {node, joined.session, {}};
+      send([this, node, connection] { get_order(node, connection, wire::encode(Order{})); });
+    });
+  }
+
+  void get_update(std::size_t node, std::uint64_t life, const std::vector<std::string>& parts) {
+    serve([&] {
+      wire::UpdateReader reader;
+      for (const std::string& part : parts)
+        if (const auto taken = reader.take(part); !taken) throw Violation{taken.error().text()};
+      const auto update = reader.finish();
+      if (!update) throw Violation{update.error().text()};
+      const Verdict verdict = coordinator_->submit(now_, reference_.name(node), *update);
+      send([this, node, life, ticket = update->ticket, bytes = wire::encode(verdict)] {
+        get_verdict(node, life, ticket, bytes);
+      });
+    });
+  }
+
+  // --- the nodes
+
+  // The other end may notice, or not.
+  void tell_broken(std::size_t node, std::uint64_t connection) {
+    if (chance(0.5)) return;
+    after(Time(1) + below(500), [this, node, connection] {
+      Node& n = nodes_[node];
+      if (n.up && n.connection == connection) hang_up(node);
+    });
+  }
+
+  void hang_up(std::size_t node) {
+    Node& n = nodes_[node];
+    const std::uint64_t connection = std::exchange(n.connection, 0);
+    n.participant.lost();
+    n.busy = false;
+    ++n.word;
+    if (chance(0.5))
+      after(Time(1) + below(500), [this, node, connection] {
+        const auto attached = attached_.find(connection);
+        if (attached == attached_.end()) return;
+        const std::uint64_t session = attached->second.session;
+        attached_.erase(attached);
+        serve([&] { coordinator_->leave(now_, reference_.name(node), session); });
+      });
+    after(below(1'000), [this, node] { act(node); });
+  }
+
+  void crash_node(std::size_t node) {
+    Node& n = nodes_[node];
+    ++outcome_.node_crashes;
+    const std::uint64_t life = n.life + 1;
+    n = Node(reference_.trainer(node).weight());
+    n.life = life;
+    n.up = false;
+    after(below(4'000), [this, node] {
+      nodes_[node].up = true;
+      act(node);
+    });
+  }
+
+  // Does what the participant wants next.
+  void act(std::size_t node) {
+    Node& n = nodes_[node];
+    if (!n.up || n.busy) return;
+    switch (n.participant.next()) {
+      case Participant::Next::kJoin: {
+        n.busy = true;
+        n.connection = ++connections_;
+        n.reader.emplace(std::uint64_t{1} << 20U);
+        const Joining joining{kConfig, reference_.trainer(node).weight(), kColumns, 32};
+        send([this, node, connection = n.connection, bytes = wire::encode(joining)] {
+          get_joining(node, connection, bytes);
+        });
+        break;
+      }
+      case Participant::Next::kTrain: {
+        n.busy = true;
+        const Assignment task = n.participant.task();
+        after(Time(1) + below(50), [this, node, task, life = n.life, connection = n.connection] {
+          Node& trained = nodes_[node];
+          if (trained.life != life || trained.connection != connection) return;
+          trained.busy = false;
+          if (trained.participant.next() == Participant::Next::kTrain &&
+              trained.participant.task().ticket == task.ticket) {
+            const Trained result = reference_.trainer(node).train(task).value();
+            trained.participant.trained(result.loss, result.payload);
+          }
+          act(node);
+        });
+        break;
+      }
+      case Participant::Next::kSubmit:
+        n.busy = true;
+        send([this, node, life = n.life, parts = wire::encode(n.participant.update())] {
+          get_update(node, life, parts);
+        });
+        break;
+      case Participant::Next::kWait:
+      case Participant::Next::kStop: break;
+    }
+    // Who hears nothing for long connects anew.
+    if (n.participant.next() != Participant::Next::kStop)
+      after(Time(1'500) + below(1'500), [this, node, life = n.life, word = n.word] {
+        if (nodes_[node].up && nodes_[node].life == life && nodes_[node].word == word) hang_up(node);
+      });
+  }
+
+  bool hears(std::size_t node) {
+    Node& n = nodes_[node];
+    if (!n.up) return false;
+    if (chance(faults_.node_crash)) {
+      crash_node(node);
+      return false;
+    }
+    if (chance(faults_.break_connection)) {
+      hang_up(node);
+      return false;
+    }
+    ++n.word;
+    return true;
+  }
+
+  void get_order(std::size_t node, std::uint64_t connection, const std::vector<std::string>& messages) {
+    Node& n = nodes_[node];
+    if (!n.up || n.connection != connection || n.participant.ending() || !hears(node)) return;
+    for (const std::string& message : messages) {
+      auto order = n.reader->take(message);
+      if (!order) throw Violation{order.error().text()};
+      if (order->kind == Order::Kind::kNone && n.participant.next() == Participant::Next::kJoin) {
+        n.participant.joined();
+      } else if (order->kind != Order::Kind::kNone) {
+        if (order->kind == Order::Kind::kTask && order->task.ticket.round > disk_.acknowledged() + 1)
+          throw Violation{"a node was given a round before the one before it was committed"};
+        n.participant.joined();
+        n.participant.ordered(*std::move(order));
+      }
+    }
+    n.busy = false;
+    act(node);
+  }
+
+  void get_verdict(std::size_t node, std::uint64_t life, const Ticket& ticket, const std::string& bytes) {
+    Node& n = nodes_[node];
+    if (!n.up || n.life != life || n.participant.next() != Participant::Next::kSubmit ||
+        n.participant.task().ticket != ticket || !hears(node))
+      return;
+    const auto verdict = wire::decode_verdict(bytes);
+    if (!verdict) throw Violation{verdict.error().text()};
+    n.participant.judged(*verdict);
+    if (n.participant.refusal()) throw Violation{"an honest node was refused: " + verdict->text};
+    n.busy = false;
+    act(node);
+  }
+
+  Reference& reference_;
+  Faults faults_;
+  std::size_t min_available_, quorum_;
+  Outcome outcome_;
+  Stream dice_;
+  Disk disk_;
+  Time now_{0};
+  std::uint64_t number_ = 0, connections_ = 0;
+  std::priority_queue<Event> events_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::map<std::uint64_t, Attached> attached_;
+  std::vector<Node> nodes_;
+};
+
+}  // namespace
+
+Outcome simulate(Reference& reference, const Faults& faults, std::size_t min_available_nodes,
+                 std::size_t quorum, std::uint64_t seed) {
+  return World(reference, faults, min_available_nodes, quorum, seed).run();
+}
+
+}  // namespace mfl::testing

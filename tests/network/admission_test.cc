@@ -1,0 +1,40 @@
+#include "mfl/network/admission.h"
+
+#include <gtest/gtest.h>
+
+#include "mfl/base/files.h"
+
+namespace mfl {
+namespace {
+
+TEST(Admission, ReadsItsListsAgainWhenTheyChange) {
+  const auto folder = TempFolder::make().value();
+  const auto allowed = folder.path() / "allowed", revoked = folder.path() / "revoked";
+  ASSERT_TRUE(write_file(allowed, "a # the first\n\nb\nc\n"));
+  ASSERT_TRUE(write_file(revoked, ""));
+  Admission admission({allowed, revoked});
+  ASSERT_TRUE(admission.check());
+  EXPECT_EQ(admission.refusal("a", "01"), "");
+  EXPECT_NE(admission.refusal("d", "02"), "");
+  ASSERT_TRUE(write_file(revoked, "b\nFF01\n"));
+  EXPECT_NE(admission.refusal("b", "03"), "");
+  EXPECT_NE(admission.refusal("c", "ff01"), "");
+  EXPECT_EQ(admission.refusal("c", "04"), "");
+  ASSERT_TRUE(write_file(allowed, "d\nb\n"));
+  EXPECT_EQ(admission.refusal("d", "02"), "");
+  EXPECT_NE(admission.refusal("a", "01"), "");
+  std::filesystem::remove(revoked);
+  EXPECT_NE(admission.refusal("b", "03"), "") << "a list that is gone keeps what it said";
+  std::filesystem::remove(allowed);
+  EXPECT_NE(admission.refusal("d", "02"), "") << "without its list nobody is let in";
+}
+
+TEST(Admission, WithoutListsEveryCertificateWillDo) {
+  Admission admission({});
+  EXPECT_TRUE(admission.check());
+  EXPECT_EQ(admission.refusal("anybody", ""), "");
+  EXPECT_FALSE(Admission({"/nowhere/at/all", {}}).check());
+}
+
+}  // namespace
+}  // namespace mfl

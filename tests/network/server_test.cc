@@ -1,0 +1,342 @@
+// A real server on a free port of loopback, and peers good and bad.
+#include "mfl/network/server.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <thread>
+
+#include "mfl/base/files.h"
+#include "mfl/federation/payload.h"
+#include "mfl/network/client.h"
+#include "mfl/network/transport_log.h"
+#include "mfl/network/wire.grpc.pb.h"
+#include "mfl/network/wire.h"
+
+namespace mfl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class NoLog final : public RoundLog {
+ public:
+  Result<void> commit(const CommittedRound&) override {
+    ++rounds;
+    return {};
+  }
+  Result<void> finish(const Ending&) override { return {}; }
+  std::atomic<int> rounds = 0;
+};
+
+constexpr std::uint64_t kColumns = 3;
+const Plan kPlan{"run", "config", "svm", 0.3, "raw", "fl", 0.1, 0, 2, 1000, 64};
+
+// An authority with a server and nodes a, b, and a second authority with a node a.
+class Pki {
+ public:
+  Pki() : folder_(TempFolder::make().value()) {
+    for (const char* name : {"pki", "other"}) {
+      EXPECT_TRUE(make_authority(path(name)));
+      EXPECT_TRUE(make_node_certificate(path(name), "a"));
+    }
+    EXPECT_TRUE(make_server_certificate(path("pki"), {"127.0.0.1"}));
+    EXPECT_TRUE(make_node_certificate(path("pki"), "b"));
+    EXPECT_TRUE(make_node_certificate(path("pki"), "late", Days(-1)));
+    EXPECT_TRUE(write_file(path("allowed"), "a\nb\nlate\n"));
+    EXPECT_TRUE(write_file(path("revoked"), ""));
+  }
+  std::filesystem::path path(const std::string& name) const { return folder_.path() / name; }
+  TlsFiles files(const std::string& name) const { return read_tls_folder(path("pki") / name).value(); }
+
+ private:
+  TempFolder folder_;
+};
+
+class ServerTest : public ::testing::Test {
+ protected:
+  void start(bool tls, std::size_t nodes = 1, std::uint64_t epoch = 5) {
+    CoordinatorOptions options;
+    options.run_id = "run";
+    options.config_digest = "config";
+    options.epoch = epoch;
+    options.steps = 1000;
+    options.min_available_nodes = nodes;
+    options.retry_pause = Time(10);
+    ServerOptions server;
+    if (tls) {
+      server.tls = pki.files("server");
+      server.admission = {pki.path("allowed"), pki.path("revoked")};
+    }
+    server.log = [this](const LogLine& line) {
+      const std::lock_guard lock(mutex);
+      for (const auto& [key, value] : line.fields)
+        if (key == "text") texts.push_back(value);
+    };
+    running = FederationServer::start(make_coordinator<double>(make_fl(0.1, 2), options, log), kPlan, server)
+                  .value();
+  }
+
+  std::unique_ptr<FederationClient> client(const std::optional<TlsFiles>& tls, const std::string& name = {}) {
+    return FederationClient::make({running->address(), tls, name}).value();
+  }
+
+  static Joining joining() { return {"config", 4, kColumns, 64}; }
+
+  static Update answer(const Assignment& task, double value) {
+    return {task.run_id, task.ticket, 4, 0.5,
+            to_payload(std::vector<Vector<double>>{Vector<double>(kColumns, value)})};
+  }
+
+  void SetUp() override { set_transport_log({}); }
+
+  Pki pki;
+  NoLog log;
+  std::mutex mutex;
+  std::vector<std::string> texts;
+  std::unique_ptr<FederationServer> running;
+};
+
+TEST_F(ServerTest, ANodeGreetsJoinsAndTakesPart) {
+  start(true);
+  const auto node = client(pki.files("a"));
+  EXPECT_EQ(node->greet("").value(), kPlan);
+  ASSERT_TRUE(node->attend(joining(), 1000));
+  for (int round = 1; round <= 3; ++round) {
+    const Order order = node->next_order().value();
+    ASSERT_EQ(order.kind, Order::Kind::kTask);
+    EXPECT_EQ(order.task.ticket.round, static_cast<std::uint64_t>(round));
+    EXPECT_EQ(order.task.payload->size(), kColumns * 8);
+    EXPECT_TRUE(node->submit(answer(order.task, round))->counts());
+  }
+  EXPECT_EQ(log.rounds, 3);
+  EXPECT_EQ(node->watch()->round, 3U);
+  EXPECT_EQ(node->watch()->nodes, 1U);
+}
+
+TEST_F(ServerTest, SixBadPeersAreRefused) {
+  ASSERT_TRUE(write_file(pki.path("revoked"), certificate_serial(pki.files("b").certificate)));
+  start(true);
+  const std::string authority = pki.files("a").authority;
+  TlsFiles foreign = read_tls_folder(pki.path("other") / "a").value();
+  foreign.authority = authority;  // it trusts the server; the server must not trust it
+  const std::pair<const char*, std::unique_ptr<FederationClient>> peers[] = {
+      {"no certificate", client(TlsFiles{authority, "", ""})},
+      {"a foreign authority", client(foreign)},
+      {"an expired certificate", client(pki.files("late"))},
+      {"a revoked certificate", client(pki.files("b"))},
+      {"plaintext", client(std::nullopt, "a")},
+      {"another node's name", client(pki.files("a"), "b")},
+  };
+  int refused = 0;
+  for (const auto& [what, peer] : peers) {
+    EXPECT_FALSE(peer->greet("")) << what;
+    const bool attended = peer->attend(joining(), 1000).has_value();
+    EXPECT_FALSE(attended) << what;
+    const bool submitted =
+        peer->submit({"run", {5, 1, 1}, 4, 0.5, std::string(kColumns * 8, '\0')}).has_value();
+    EXPECT_FALSE(submitted) << what;
+    if (!attended && !submitted) ++refused;
+  }
+  fmt::print("{} of 6 bad peers refused\n", refused);
+  EXPECT_EQ(running->status().nodes, 0U);
+  EXPECT_TRUE(client(pki.files("a"))->greet(""));
+}
+
+TEST_F(ServerTest, ANodeTakesNoServerForGrantedThatItsAuthorityDoesNotKnow) {
+  start(true);
+  EXPECT_FALSE(client(read_tls_folder(pki.path("other") / "a").value())->greet(""));
+  const auto as_server = FederationClient::make({running->address(), pki.files("server"), {}}).value();
+  EXPECT_FALSE(as_server->greet("")) << "a server's certificate is not a node's";
+}
+
+TEST_F(ServerTest, RevokedWhileItRunsMeansOutAtOnce) {
+  start(true, 2);
+  const auto a = client(pki.files("a")), b = client(pki.files("b"));
+  ASSERT_TRUE(a->attend(joining(), 1000));
+  ASSERT_TRUE(b->attend(joining(), 1000));
+  ASSERT_EQ(a->next_order()->kind, Order::Kind::kTask);
+  ASSERT_TRUE(write_file(pki.path("revoked"), "a\n"));
+  const auto order = a->next_order();
+  ASSERT_FALSE(order);
+  EXPECT_TRUE(order.error().final);
+  EXPECT_THAT(order.error().error.text(), HasSubstr("revoked"));
+  EXPECT_FALSE(a->attend(joining(), 1000));
+  EXPECT_TRUE(b->watch());
+}
+
+TEST_F(ServerTest, MismatchesAreRefusedWithTheReason) {
+  start(false);
+  const auto node = client(std::nullopt, "a");
+  const auto other = node->greet("another");
+  ASSERT_FALSE(other);
+  EXPECT_TRUE(other.error().final);
+  EXPECT_THAT(other.error().error.text(), HasSubstr("configuration"));
+  const auto wrong = node->attend({"config", 0, kColumns, 64}, 1000);
+  ASSERT_FALSE(wrong);
+  EXPECT_TRUE(wrong.error().final);
+  EXPECT_FALSE(client(std::nullopt, "")->greet("")) << "without TLS a name is needed";
+  const auto channel = grpc::CreateChannel(running->address(), grpc::InsecureChannelCredentials());
+  grpc::ClientContext context;
+  context.AddMetadata("mfl-node", "a");
+  wire::v1::Plan plan;
+  const auto status = wire::v1::Federation::NewStub(channel)->Greet(
+      &context, wire::to_message(wire::Hello{kProtocolVersion + 1, ""}), &plan);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("protocol version"));
+}
+
+TEST_F(ServerTest, BadUpdatesAreRefusedNamedAndCounted) {
+  start(false, 2);
+  const auto a = client(std::nullopt, "a"), b = client(std::nullopt, "b");
+  ASSERT_TRUE(a->attend(joining(), 1000));
+  ASSERT_TRUE(b->attend(joining(), 1000));
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  const auto changed = [&](auto change) {
+    return [change](Update u) {
+      change(u);
+      return u;
+    };
+  };
+  const auto cut = changed([](Update& u) { u.payload.resize(8); });
+  const std::pair<Reason, std::function<Update(Update)>> cases[] = {
+      {Reason::kNotFinite, changed([&](Update& u) { u.loss = nan; })},
+      {Reason::kNotFinite, changed([&](Update& u) {
+         u.payload = to_payload(std::vector<Vector<double>>{{0, inf, 0}});
+       })},
+      {Reason::kShape, changed([](Update& u) { u.payload += "12345678"; })},
+      {Reason::kShape, changed([](Update& u) { u.payload.resize(1 << 20); })},
+      {Reason::kFuture, changed([](Update& u) { u.ticket.round = 2; })},
+      {Reason::kStale, changed([](Update& u) { u.ticket.epoch = 4; })},
+      {Reason::kForeign, changed([](Update& u) { u.run_id = "other"; })},
+  };
+  for (const auto& [reason, change] : cases) {
+    const Assignment task = a->next_order()->task;
+    const auto verdict = a->submit(change(answer(task, 1)));
+    ASSERT_TRUE(verdict) << verdict.error().error.text();
+    EXPECT_EQ(verdict->reason, reason);
+    EXPECT_EQ(log.rounds, 0);
+    // The other's update ends the attempt: it cannot be complete, or, where a's ticket was wrong, a leaves it open.
+    b->submit(answer(b->next_order()->task, 1));
+    if (reason != Reason::kShape && reason != Reason::kNotFinite) a->submit(cut(answer(task, 1)));
+  }
+  EXPECT_EQ(b->watch()->refused[static_cast<std::size_t>(Reason::kStale)], 1U);
+  EXPECT_GE(b->watch()->refused[static_cast<std::size_t>(Reason::kShape)], 2U);
+  const std::lock_guard lock(mutex);
+  EXPECT_THAT(texts, ::testing::Contains(HasSubstr("is not finite")));
+}
+
+TEST_F(ServerTest, AnUpdateThatIsCutShortIsRefused) {
+  start(false);
+  const auto node = client(std::nullopt, "a");
+  ASSERT_TRUE(node->attend(joining(), 1000));
+  const Assignment task = node->next_order()->task;
+  Update update = answer(task, 1);
+  auto part = wire::piece(update, 0);
+  part.mutable_chunk()->resize(part.chunk().size() - 8);
+  const auto channel = grpc::CreateChannel(running->address(), grpc::InsecureChannelCredentials());
+  const auto stub = wire::v1::Federation::NewStub(channel);
+  grpc::ClientContext context;
+  context.AddMetadata("mfl-node", "a");
+  wire::v1::Verdict verdict;
+  const auto writer = stub->Submit(&context, &verdict);
+  writer->Write(part);
+  writer->WritesDone();
+  ASSERT_TRUE(writer->Finish().ok());
+  EXPECT_EQ(wire::from_message(verdict)->reason, Reason::kShape);
+  EXPECT_EQ(log.rounds, 0);
+  const Assignment again = node->next_order()->task;
+  EXPECT_EQ(again.ticket.round, 1U);
+  EXPECT_TRUE(node->submit(answer(again, 1))->counts());
+}
+
+TEST_F(ServerTest, AReplayAcrossARestartIsStale) {
+  start(false);
+  Update captured;
+  {
+    const auto node = client(std::nullopt, "a");
+    ASSERT_TRUE(node->attend(joining(), 1000));
+    captured = answer(node->next_order()->task, 1);
+  }
+  running.reset();
+  start(false, 1, 6);
+  const auto node = client(std::nullopt, "a");
+  ASSERT_TRUE(node->attend(joining(), 1000));
+  EXPECT_EQ(node->submit(captured)->reason, Reason::kStale);
+  EXPECT_EQ(log.rounds, 0);
+}
+
+TEST_F(ServerTest, StoppingEndsWhatNodesWaitFor) {
+  start(false, 2);
+  const auto node = client(std::nullopt, "a");
+  ASSERT_TRUE(node->attend(joining(), 1000));
+  std::thread stopper([this] { running->stop(); });
+  const auto order = node->next_order();
+  stopper.join();
+  ASSERT_TRUE(order);
+  EXPECT_EQ(order->kind, Order::Kind::kEnded);
+  EXPECT_FALSE(node->greet(""));
+}
+
+// A socket to the server on which nothing is ever said.
+class SilentSocket {
+ public:
+  explicit SilentSocket(const std::string& address) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  }
+  SilentSocket(const SilentSocket&) = delete;
+  SilentSocket& operator=(const SilentSocket&) = delete;
+  ~SilentSocket() { ::close(fd_); }
+  // Blocks until the server hangs up.
+  void wait_for_the_end() const {
+    std::array<char, 256> ignored{};
+    while (::recv(fd_, ignored.data(), ignored.size(), 0) > 0) {
+    }
+  }
+
+ private:
+  int fd_;
+};
+
+TEST_F(ServerTest, SocketsThatSayNothingAreClosedAndKeepNobodyOut) {
+  constexpr int kSockets = 500;
+  start(true);
+  const auto begun = std::chrono::steady_clock::now();
+  std::vector<std::unique_ptr<SilentSocket>> sockets;
+  for (int i = 0; i < kSockets; ++i) sockets.push_back(std::make_unique<SilentSocket>(running->address()));
+  EXPECT_TRUE(client(pki.files("a"))->greet(""));
+  for (const auto& socket : sockets) socket->wait_for_the_end();
+  fmt::print("{} half-open sockets closed after {} ms\n", kSockets,
+             std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun)
+                 .count());
+  EXPECT_TRUE(client(pki.files("a"))->greet(""));
+}
+
+TEST(Server, PlaintextBeyondLoopbackIsRefused) {
+  NoLog log;
+  ServerOptions options;
+  options.listen = "0.0.0.0:0";
+  const auto server =
+      FederationServer::start(make_coordinator<double>(make_fl(0.1, 2), {}, log), kPlan, options);
+  ASSERT_FALSE(server);
+  EXPECT_EQ(server.error().code, ErrorCode::kBadConfig);
+  EXPECT_FALSE(FederationClient::make({"fl.example.org:1", std::nullopt, "a"}));
+  EXPECT_FALSE(FederationClient::make({"nowhere", std::nullopt, "a"}));
+}
+
+}  // namespace
+}  // namespace mfl

@@ -1,0 +1,210 @@
+#include "mfl/network/wire.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "mfl/base/rng.h"
+#include "mfl/network/transport_log.h"
+
+namespace mfl {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string hex(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return out;
+}
+
+std::string unhex(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
+    out += static_cast<char>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16));
+  return out;
+}
+
+const Plan kPlan{"0badcafe", "d1", "svm", 0.3, "even-odd", "mfl", 0.002, 0.5, 4, 1000, 32};
+const Joining kJoining{"d1", 1250, 784, 32};
+const Verdict kVerdict{Reason::kStale, "round 1 is over, this is round 2"};
+
+Assignment task_with(std::string payload) {
+  return {"0badcafe",
+          {0x1122334455667788, 3, 7},
+          4,
+          "5ca1e",
+          std::make_shared<const std::string>(std::move(payload))};
+}
+Order order_with(std::string payload) { return {Order::Kind::kTask, task_with(std::move(payload)), {}, {}}; }
+Update update_with(std::string payload) {
+  return {"0badcafe", {0x1122334455667788, 3, 7}, 1250, 0.25, std::move(payload)};
+}
+
+FederationStatus status() {
+  FederationStatus out;
+  out.run_id = "0badcafe";
+  out.phase = "training";
+  out.round = 2;
+  out.step = 8;
+  out.steps = 1000;
+  out.nodes = 4;
+  out.train_loss = 0.5;
+  out.refused[static_cast<std::size_t>(Reason::kDuplicate)] = 9;
+  return out;
+}
+
+// Every message as it must stay while the protocol version is 1.
+std::map<std::string, std::string> messages() {
+  const Order done{Order::Kind::kDone, {}, "done", "f00d"};
+  const auto order = wire::encode(order_with("12345678"));
+  return {{"hello", wire::encode(wire::Hello{1, "d1"})},
+          {"plan", wire::encode(kPlan)},
+          {"joining", wire::encode(kJoining)},
+          {"verdict", wire::encode(kVerdict)},
+          {"status", wire::encode(status())},
+          {"order_joined", wire::encode(Order{}).at(0)},
+          {"order_task", order.at(0)},
+          {"order_chunk", order.at(1)},
+          {"order_done", wire::encode(done).at(0)},
+          {"update", wire::encode(update_with("12345678")).at(0)},
+          {"update_of_no_steps", wire::encode(update_with("")).at(0)}};
+}
+
+std::map<std::string, std::string> golden() {
+  std::map<std::string, std::string> out;
+  std::ifstream file(MFL_GOLDEN "/wire_v1.txt");
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line.front() == '#') continue;
+    std::istringstream words(line);
+    std::string name, bytes;
+    words >> name >> bytes;
+    out[name] = unhex(bytes);
+  }
+  return out;
+}
+
+TEST(Wire, GoldenMessagesAreWrittenAsEver) {
+  const auto kept = golden();
+  const auto now = messages();
+  EXPECT_EQ(kept.size(), now.size());
+  for (const auto& [name, bytes] : now) {
+    const auto found = kept.find(name);
+    EXPECT_TRUE(found != kept.end() && found->second == bytes) << name << ' ' << hex(bytes);
+  }
+}
+
+TEST(Wire, GoldenMessagesAreReadAsEver) {
+  auto kept = golden();
+  EXPECT_EQ(wire::decode_hello(kept["hello"])->config_digest, "d1");
+  EXPECT_EQ(wire::decode_plan(kept["plan"]).value(), kPlan);
+  EXPECT_EQ(wire::decode_joining(kept["joining"]).value(), kJoining);
+  EXPECT_EQ(wire::decode_verdict(kept["verdict"])->reason, kVerdict.reason);
+  EXPECT_EQ(wire::decode_verdict(kept["verdict"])->text, kVerdict.text);
+  EXPECT_EQ(wire::decode_status(kept["status"])->refused, status().refused);
+  wire::OrderReader orders(1 << 20);
+  EXPECT_EQ(orders.take(kept["order_joined"])->kind, Order::Kind::kNone);
+  EXPECT_EQ(orders.take(kept["order_task"])->kind, Order::Kind::kNone);
+  const Order task = orders.take(kept["order_chunk"]).value();
+  EXPECT_EQ(task.kind, Order::Kind::kTask);
+  EXPECT_EQ(task.task.ticket, (Ticket{0x1122334455667788, 3, 7}));
+  EXPECT_EQ(*task.task.payload, "12345678");
+  EXPECT_EQ(orders.take(kept["order_done"])->digest, "f00d");
+  wire::UpdateReader updates;
+  ASSERT_TRUE(updates.take(kept["update"]));
+  const Update update = updates.finish().value();
+  EXPECT_EQ(update.weight, 1250U);
+  EXPECT_EQ(update.loss, 0.25);
+  EXPECT_EQ(update.payload, "12345678");
+}
+
+TEST(Wire, VectorsOfAnySizeSurviveTheirChunks) {
+  for (const std::size_t size :
+       {std::size_t{1}, wire::kChunk - 1, wire::kChunk, wire::kChunk + 1, 3 * wire::kChunk + 8}) {
+    std::string payload(size, '\0');
+    Stream stream(1, Purpose::kSynthetic, size);
+    for (char& c : payload) c = static_cast<char>(stream.next());
+    wire::OrderReader orders(size);
+    Order last;
+    for (const std::string& message : wire::encode(order_with(payload))) last = orders.take(message).value();
+    ASSERT_EQ(last.kind, Order::Kind::kTask);
+    EXPECT_EQ(*last.task.payload, payload);
+    wire::UpdateReader updates;
+    const auto parts = wire::encode(update_with(payload));
+    EXPECT_EQ(parts.size(), (size + wire::kChunk - 1) / wire::kChunk);
+    for (const std::string& part : parts) ASSERT_TRUE(updates.take(part));
+    EXPECT_EQ(updates.finish()->payload, payload);
+  }
+}
+
+TEST(Wire, NumbersKeepTheirBits) {
+  for (const double loss : {0.0, -0.0, 5e-324, std::numeric_limits<double>::infinity(), 0.1}) {
+    wire::UpdateReader reader;
+    Update update = update_with("");
+    update.loss = loss;
+    ASSERT_TRUE(reader.take(wire::encode(update).at(0)));
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(reader.finish()->loss), std::bit_cast<std::uint64_t>(loss));
+  }
+}
+
+TEST(Wire, WhatDoesNotFitTogetherIsRefused) {
+  const auto order = wire::encode(order_with("12345678"));
+  wire::OrderReader too_small(7);
+  EXPECT_FALSE(too_small.take(order[0]));
+  wire::OrderReader chunk_first(100);
+  EXPECT_FALSE(chunk_first.take(order[1]));
+  wire::OrderReader twice(100);
+  ASSERT_TRUE(twice.take(order[0]));
+  EXPECT_FALSE(twice.take(order[0]));
+  const auto parts = wire::encode(update_with(std::string(wire::kChunk + 1, 'x')));
+  wire::UpdateReader headless;
+  EXPECT_FALSE(headless.take(parts[1]));
+  EXPECT_FALSE(wire::UpdateReader{}.finish());
+  wire::UpdateReader cut;
+  ASSERT_TRUE(cut.take(parts[0]));
+  EXPECT_THAT(cut.finish().error().text(), HasSubstr("bytes of vectors"));
+  wire::UpdateReader too_much;
+  ASSERT_TRUE(too_much.take(parts[0]));
+  ASSERT_TRUE(too_much.take(parts[1]));
+  EXPECT_FALSE(too_much.take(parts[1]));
+  std::string other_version = wire::encode(kPlan);
+  ASSERT_EQ(other_version[1], 1);
+  other_version[1] = 2;
+  EXPECT_THAT(wire::decode_plan(other_version).error().text(), HasSubstr("protocol version 2"));
+}
+
+// Bytes that are nearly right, or nothing of the kind: an answer or an error, never more.
+TEST(Wire, AnyBytesAreSafe) {
+  set_transport_log({});
+  Stream dice(3, Purpose::kSynthetic);
+  const auto known = messages();
+  for (int i = 0; i < 20'000; ++i) {
+    auto it = known.begin();
+    std::advance(it, static_cast<std::ptrdiff_t>(dice.below(known.size())));
+    std::string bytes = it->second;
+    for (std::uint64_t n = dice.below(4); n > 0 && !bytes.empty(); --n)
+      bytes[dice.below(bytes.size())] = static_cast<char>(dice.next());
+    if (dice.below(4) == 0) bytes.resize(dice.below(bytes.size() + 1));
+    (void)wire::decode_hello(bytes);
+    (void)wire::decode_plan(bytes);
+    (void)wire::decode_joining(bytes);
+    (void)wire::decode_verdict(bytes);
+    (void)wire::decode_status(bytes);
+    wire::OrderReader orders(1 << 16);
+    (void)orders.take(bytes);
+    (void)orders.take(bytes);
+    wire::UpdateReader updates;
+    (void)updates.take(bytes);
+    (void)updates.take(bytes);
+    (void)updates.finish();
+  }
+}
+
+}  // namespace
+}  // namespace mfl
