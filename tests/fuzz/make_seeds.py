@@ -186,6 +186,64 @@ def states():
     yield "empty", b""
 
 
+def rounds():
+    for name, body in states():
+        yield name, b"MFLROUND" + struct.pack("<QQ", 6272, 3136) + body
+    yield "cut_in_header", b"MFLROUND\0\0\0"
+
+
+def varint(number):
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def field(number, value):
+    """One field of a protobuf message: whole numbers, doubles, and anything with a length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    if isinstance(value, float):
+        return varint(number << 3 | 1) + struct.pack("<d", value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def message(*values):
+    return b"".join(field(number, value) for number, value in values)
+
+
+def stream(*messages):
+    return b"".join(struct.pack("<H", len(one)) + one for one in messages)
+
+
+def wire():
+    """See wire.proto for the fields."""
+    ticket = b"\x09" + struct.pack("<Q", 0x1122334455667788) + message((2, 3), (3, 7))
+    task = message((1, message((1, b"0badcafe"), (2, ticket), (3, 4), (4, b"5ca1e"), (5, 8))))
+    header = message((1, b"0badcafe"), (2, ticket), (3, 1250), (4, 0.25), (5, 8))
+    yield "hello", b"\0" + message((1, 1), (2, b"d1"))
+    yield "plan", b"\1" + message((1, 1), (2, b"0badcafe"), (3, b"d1"), (4, b"svm"), (5, 0.3), (6, b"even-odd"), (7, b"mfl"),
+                                  (8, 0.002), (9, 0.5), (10, 4), (11, 1000), (12, 32))
+    yield "plan_of_version_2", b"\1" + message((1, 2))
+    yield "joining", b"\2" + message((1, 1), (2, b"d1"), (3, 1250), (4, 784), (5, 32))
+    yield "verdict", b"\3" + message((1, 7), (2, b"round 1 is over"))
+    yield "verdict_unknown", b"\3" + message((1, 99))
+    yield "verdict_not_utf8", b"\3" + message((2, b"\xff"))
+    yield "status", b"\4" + message((1, b"0badcafe"), (2, b"training"), (3, 2), (12, 0.5), (13, bytes(range(16))))
+    yield "order_joined", b"\5" + stream(b"")
+    yield "order_task", b"\5" + stream(b"", task, message((2, b"1234")), message((2, b"5678")))
+    yield "order_twice", b"\5" + stream(task, task)
+    yield "order_too_much", b"\5" + stream(task, message((2, b"123456789")))
+    yield "order_claims_all_memory", b"\5" + stream(message((1, message((5, 1 << 62)))))
+    yield "order_done", b"\5" + stream(message((3, message((1, b"done"), (2, b"f00d")))))
+    yield "update", b"\6" + stream(message((1, header), (2, b"1234")), message((2, b"5678")))
+    yield "update_cut", b"\6" + stream(message((1, header), (2, b"1234")))
+    yield "update_headless", b"\6" + stream(message((2, b"5678")))
+    yield "update_claims_all_memory", b"\6" + stream(message((1, message((5, 1 << 62))), (2, b"1234")))
+    yield "update_of_no_steps", b"\6" + stream(message((1, message((3, 1), (4, float("inf"))))))
+
+
 def corpora():
     pairs = idx_pairs()
     yield "config", config()
@@ -193,6 +251,8 @@ def corpora():
     yield "libsvm", libsvm()
     yield "npy", npys()
     yield "state", states()
+    yield "round", rounds()
+    yield "wire", wire()
     yield "idx", ((name, two_files(*pair)) for name, pair in pairs.items())
     packed = {name: (b"0" + two_files(*pair)) for name, pair in pairs.items()}
     images, labels = (gzip.compress(part, mtime=0) for part in pairs["rank_3"])
