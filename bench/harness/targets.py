@@ -38,7 +38,7 @@ def kernel_share(roofline, word):
     return min((k["share"] for k in named), default=None)
 
 
-def judge(race, sweeps, roofline, laws=None):
+def judge(race, sweeps, roofline, laws=None, federation=None):
     def ratio(key):
         contender = race.by_key.get(key) if race else None
         return race.ratio(contender).median if contender and contender.seconds else None
@@ -51,6 +51,12 @@ def judge(race, sweeps, roofline, laws=None):
         Target("flower-f32", "MFL svm f32 against Flower's simulation of the same rounds", 100, False, ratio("flower-f32")),
         Target("sweep-5000", "16 gammas in runs of one setting, data in cache", 8, True, sweep_ratio.get("sweep-5000")),
         Target("sweep-60000", "16 gammas in runs of one setting, data out of cache", 5, True, sweep_ratio.get("sweep-60000")),
+    ]
+    targets += [
+        Target("federation-flower", "server and 4 nodes on loopback against Flower's deployment, rounds a second", 10, False,
+               federation.flower_ratio.median if federation and federation.flower_ratio else None),
+        Target("federation-stream", "State of 40 MB, 16 nodes, rounds committed to disk: share of a bare gRPC stream", 0.5, False,
+               federation.stream_share["disk"].median if federation and federation.stream_share else None),
     ]
     for key, text, word in KERNELS:
         targets.append(Target(key, f"{text}: share of the roofline that binds it", KERNEL_SHARE, False,
