@@ -21,10 +21,11 @@ namespace mfl::cli {
 namespace {
 
 struct Arguments {
-  std::string file, listen = "127.0.0.1:7443", state = "state", tls, allowed, revoked, metrics, log = "text";
+  std::string file, listen = "127.0.0.1:7443", state = "state", tls, allowed, revoked, metrics, test_data,
+                    log = "text";
   bool plaintext = false;
   double linger = 2;
-  std::uint64_t columns = 0, max_megabytes = 1024, quota_megabytes = 256;
+  std::uint64_t columns = 0, max_megabytes = 1024, quota_megabytes = 256, max_connections = 0;
   ConfigFlags flags;
 };
 
@@ -52,10 +53,12 @@ Result<HostOptions> host_options(const Arguments& args) {
   constexpr unsigned kMegabyte = 20;
   options.server.memory_quota = args.quota_megabytes << kMegabyte;
   options.max_payload = args.max_megabytes << kMegabyte;
+  options.server.max_connections = args.max_connections;
   options.server.metrics = args.metrics;
   options.state = args.state;
   options.linger = seconds(args.linger);
   options.columns = args.columns;
+  options.test_data = args.test_data;
   return options;
 }
 
@@ -75,6 +78,7 @@ Result<Reply> server_command(const Arguments& args) {
       {"run", fmt::format("{} ({})", outcome.run_id, outcome.status)},
       {"step", fmt::format("{} of {}, {} rounds", outcome.final.step, config.run.steps, outcome.rounds)},
       {"train loss", outcome.digest.empty() ? "" : loss_text(outcome.final.train_loss)},
+      {"test loss", loss_text(outcome.final.test_loss)},
       {"digest", outcome.digest},
       {"state", args.state + (outcome.digest.empty() ? " (start the server again to go on)" : "")},
   });
@@ -105,12 +109,21 @@ Result<Reply> status_command(const StatusArguments& args) {
     refused[name] = count;
     refused_text += fmt::format("{}{} {}", refused_text.empty() ? "" : ", ", count, name);
   }
-  reply.data = {
-      {"run_id", status.run_id},     {"phase", status.phase},           {"round", status.round},
-      {"step", status.step},         {"steps", status.steps},           {"nodes", status.nodes},
-      {"chosen", status.chosen},     {"counted", status.counted},       {"abandoned", status.abandoned},
-      {"bytes_up", status.bytes_up}, {"bytes_down", status.bytes_down}, {"refused", refused},
-      {"digest", status.digest},     {"trouble", status.trouble}};
+  reply.data = {{"run_id", status.run_id},
+                {"phase", status.phase},
+                {"round", status.round},
+                {"step", status.step},
+                {"steps", status.steps},
+                {"nodes", status.nodes},
+                {"chosen", status.chosen},
+                {"counted", status.counted},
+                {"abandoned", status.abandoned},
+                {"bytes_up", status.bytes_up},
+                {"bytes_down", status.bytes_down},
+                {"refused", refused},
+                {"digest", status.digest},
+                {"trouble", status.trouble},
+                {"last_round_ms", status.last_round.count()}};
   reply.data["train_loss"] = status.train_loss ? Json(*status.train_loss) : Json(nullptr);
   reply.text = facts_text({
       {"run", fmt::format("{} ({})", status.run_id, status.phase)},
@@ -118,6 +131,7 @@ Result<Reply> status_command(const StatusArguments& args) {
       {"nodes", fmt::format("{} here, {} of {} have answered this round", status.nodes, status.counted,
                             status.chosen)},
       {"train loss", loss_text(status.train_loss)},
+      {"last round", status.rounds_timed == 0 ? "" : fmt::format("{} ms", status.last_round.count())},
       {"abandoned", status.abandoned == 0 ? "" : fmt::to_string(status.abandoned)},
       {"refused", refused_text},
       {"trouble", status.trouble},
@@ -174,6 +188,10 @@ void setup_server(CLI::App& mfl, Commands& commands) {
   command.add_option("--features", args->columns, "Features of a sample; 0: as the first node has them")
       ->type_name("N")
       ->capture_default_str();
+  command
+      .add_option("--test-data", args->test_data,
+                  "Data spec of a test set that the server holds, for the records; if not said, none")
+      ->type_name("SPEC");
   command.add_option("--max-model-mb", args->max_megabytes, "Largest State in MB")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U))
@@ -181,6 +199,11 @@ void setup_server(CLI::App& mfl, Commands& commands) {
   command.add_option("--memory-quota-mb", args->quota_megabytes, "Memory for messages under way in MB")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 20U))
+      ->capture_default_str();
+  command
+      .add_option("--max-connections", args->max_connections,
+                  "Connections beyond are closed at once; 0: as many as the limit on open files allows")
+      ->type_name("N")
       ->capture_default_str();
   command
       .add_option("--linger", args->linger,

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -50,15 +51,18 @@ class RoundCoordinator final : public Coordinator {
       note(verdict);
       return {0, std::move(verdict)};
     }
-    if (state_.vectors.empty() && !over()) begin_with(joining.columns);
+    if (state_.vectors.empty() && !over()) {
+      begin_with(joining.columns);
+      shaped_by_ = node;
+    }
+    if (members_.contains(node)) ++news_;  // its earlier session has ended
     members_[node] = {++last_session_, joining.weight};
-    ++news_;
     // A seat taken with other data is not the one that the State was handed to.
     if (const auto seat = seats_.find(node); seat != seats_.end()) {
       if (seat->second.weight != joining.weight)
         give_up(seat->second);
       else if (seat->second.state == Seat::State::kGone)
-        seat->second.state = Seat::State::kAwaited;
+        put(seat->second, Seat::State::kAwaited);
     }
     const std::uint64_t session = last_session_;
     move_on();
@@ -94,7 +98,7 @@ class RoundCoordinator final : public Coordinator {
       if (verdict.counts()) {
         count(seat, update);
       } else {
-        seat.state = Seat::State::kRefused;
+        put(seat, Seat::State::kRefused);
         if (verdict.reason == Reason::kNotFinite) {
           ++not_finite_;
           divergence_ = fmt::format("node {}: {}", node, verdict.text);
@@ -140,6 +144,9 @@ class RoundCoordinator final : public Coordinator {
     out.nodes = members_.size();
     out.chosen = open_ ? seats_.size() : 0;
     out.counted = open_ ? in_state(Seat::State::kCounted) : 0;
+    out.rounds_timed = rounds_timed_;
+    out.last_round = last_round_;
+    out.all_rounds = all_rounds_;
     out.abandoned = abandoned_;
     out.bytes_up = bytes_up_;
     out.bytes_down = bytes_down_;
@@ -185,7 +192,9 @@ class RoundCoordinator final : public Coordinator {
                                           options_.max_payload / (vectors * sizeof(T)))};
     if (columns() != 0 && joining.columns != columns())
       return {Reason::kShape,
-              fmt::format("samples have {} features in this run, the node's {}", columns(), joining.columns)};
+              fmt::format("samples have {} features in this run{}, the node's {}", columns(),
+                          shaped_by_.empty() ? "" : fmt::format(" since {} joined", shaped_by_),
+                          joining.columns)};
     return {};
   }
 
@@ -240,7 +249,7 @@ class RoundCoordinator final : public Coordinator {
   }
 
   void count(Seat& seat, const Update& update) {
-    seat.state = Seat::State::kCounted;
+    put(seat, Seat::State::kCounted);
     loss_.add(std::span<const double>(&update.loss, 1), seat.weight);
     if (steps_ == 0) return;
     const auto vectors = from_payload<T>(update.payload, state_.vectors.size(), columns());
@@ -248,20 +257,23 @@ class RoundCoordinator final : public Coordinator {
       sums_[v].add(std::span<const T>(vectors[v]), seat.weight);
   }
 
-  std::size_t in_state(Seat::State state) const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(seats_, [&](const auto& seat) { return seat.second.state == state; }));
+  std::size_t& in_state(Seat::State state) { return seats_in_[static_cast<std::size_t>(state)]; }
+  std::size_t in_state(Seat::State state) const { return seats_in_[static_cast<std::size_t>(state)]; }
+
+  void put(Seat& seat, Seat::State state) {
+    --in_state(seat.state);
+    ++in_state(state);
+    seat.state = state;
   }
 
   void give_up(Seat& seat) {
-    if (seat.state == Seat::State::kAwaited) seat.state = Seat::State::kGone;
+    if (seat.state == Seat::State::kAwaited) put(seat, Seat::State::kGone);
   }
 
   using Members = std::map<std::string, Member>;
 
   Members::iterator remove(Members::iterator member) {
     if (const auto seat = seats_.find(member->first); seat != seats_.end()) give_up(seat->second);
-    ++news_;
     return members_.erase(member);
   }
 
@@ -270,6 +282,7 @@ class RoundCoordinator final : public Coordinator {
     if (over() || failure_) return;
     if (open_) judge_round();
     if (!open_ && !over() && !failure_) start_round();
+    if (!open_ && state_.round == 0 && options_.columns == 0 && members_.empty()) state_ = {};
   }
 
   void judge_round() {
@@ -287,7 +300,21 @@ class RoundCoordinator final : public Coordinator {
       drop_silent();
       return close_round();
     }
-    abandon(fmt::format("{} of {} updates at the deadline, {} needed", counted, seats_.size(), needed));
+    abandon(fmt::format("{} of {} updates at the deadline, {} needed; no answer from {}", counted,
+                        seats_.size(), needed, awaited_nodes()));
+  }
+
+  // Some of their names, for people.
+  std::string awaited_nodes() const {
+    constexpr std::size_t kMost = 3;
+    std::string out;
+    std::size_t named = 0;
+    for (const auto& [node, seat] : seats_) {
+      if (seat.state != Seat::State::kAwaited) continue;
+      if (named++ == kMost) return out + fmt::format(" and {} more", in_state(seat.state) - kMost);
+      out += (out.empty() ? "" : ", ") + node;
+    }
+    return out;
   }
 
   // Who did not answer in time may be gone without a word; who is not joins again.
@@ -310,6 +337,7 @@ class RoundCoordinator final : public Coordinator {
   void end_attempt() {
     open_ = false;
     seats_.clear();
+    seats_in_ = {};
     not_finite_ = 0;
     for (ExactMean& sum : sums_) sum.clear();
     loss_.clear();
@@ -320,10 +348,12 @@ class RoundCoordinator final : public Coordinator {
     if (members_.size() < std::max({std::size_t{1}, options_.min_available_nodes, options_.quorum})) return;
     ticket_ = {options_.epoch, state_.round + 1, ++attempt_};
     steps_ = next_round_steps(algorithm_, state_.step, options_.steps);
+    started_ = now_;
     deadline_ = now_ + options_.round_deadline;
     open_ = true;
     ++news_;
     for (const auto& node : choose()) seats_[node] = {members_.at(node).weight, Seat::State::kAwaited};
+    in_state(Seat::State::kAwaited) = seats_.size();
   }
 
   // The draw of a simulation whose nodes are those that are here, in the order of their names.
@@ -361,6 +391,7 @@ class RoundCoordinator final : public Coordinator {
     CommittedRound round;
     round.round = ticket_.round;
     round.closed = row_of(state_, train_loss);
+    round.vectors = payload_;
     round.nodes = counted_nodes();
     Aggregate<T> aggregate;
     for (ExactMean& sum : sums_) {
@@ -379,6 +410,9 @@ class RoundCoordinator final : public Coordinator {
     state_digest_ = mfl::state_digest(state_);
     payload_ = std::make_shared<const std::string>(to_payload(state_.vectors));
     trouble_.clear();
+    ++rounds_timed_;
+    last_round_ = now_ - started_;
+    all_rounds_ += last_round_;
     end_attempt();
   }
 
@@ -387,7 +421,7 @@ class RoundCoordinator final : public Coordinator {
   }
 
   void end(RunStatus status, std::string message, double train_loss) {
-    Ending ending{status, std::move(message), row_of(state_, train_loss), {}};
+    Ending ending{status, std::move(message), row_of(state_, train_loss), payload_, {}};
     RunSummary& summary = ending.summary;
     summary.final = {state_.step, train_loss, {}, {}};
     summary.best = {state_.best.step, state_.best.train_loss};
@@ -413,6 +447,7 @@ class RoundCoordinator final : public Coordinator {
   CoordinatorOptions options_;
   RoundLog& log_;
   State<T> state_;
+  std::string shaped_by_;  // whose number of features the State has, where the options do not say
   std::string state_digest_;
   std::shared_ptr<const std::string> payload_;
   Members members_;
@@ -426,8 +461,9 @@ class RoundCoordinator final : public Coordinator {
   Ticket ticket_;
   std::uint64_t attempt_ = 0;
   std::uint64_t steps_ = 0;
-  Time deadline_{0};
+  Time started_{0}, deadline_{0};
   std::map<std::string, Seat> seats_;
+  std::array<std::size_t, 4> seats_in_ = {};  // by Seat::State
   std::size_t not_finite_ = 0;
   std::string divergence_;
   std::vector<ExactMean> sums_;
@@ -437,6 +473,8 @@ class RoundCoordinator final : public Coordinator {
   std::string digest_ = options_.ended_digest;
   std::optional<Error> failure_;
   std::uint64_t bytes_up_ = 0, bytes_down_ = 0, abandoned_ = 0;
+  std::uint64_t rounds_timed_ = 0;
+  Time last_round_{0}, all_rounds_{0};
   std::optional<double> train_loss_;
   std::array<std::uint64_t, kReasons> refused_ = {};
   std::string trouble_;

@@ -35,8 +35,9 @@ struct CoordinatorOptions {
   double fraction_train = 1;            // of the available nodes that a round chooses, in (0, 1]
   std::size_t quorum = 0;  // updates that a round needs at its deadline; 0: of all that were chosen
   Time round_deadline{60'000};
-  Time retry_pause{1'000};                              // after a round was abandoned
-  std::uint64_t columns = 0;                            // features; 0: as the first node that joins has them
+  Time retry_pause{1'000};  // after a round was abandoned
+  // Features; 0: as the first node that joins has them. Free again when all have left and no round was committed.
+  std::uint64_t columns = 0;
   std::uint64_t max_payload = std::uint64_t{1} << 30U;  // bytes of all vectors of a State
 
   // For a run that has ended already: nodes are told so, and nothing else happens.
@@ -57,6 +58,9 @@ struct FederationStatus {
   std::uint64_t nodes = 0;                // that are here
   std::uint64_t chosen = 0, counted = 0;  // of the round under way
   std::uint64_t abandoned = 0;            // attempts, since the process started
+  std::uint64_t rounds_timed = 0;         // committed since the process started
+  Time last_round{0};                     // from the start of the attempt to the commit
+  Time all_rounds{0};                     // sum over those rounds
   std::uint64_t bytes_up = 0, bytes_down = 0;
   std::optional<double> train_loss;  // of the state before the last
   std::array<std::uint64_t, kReasons> refused = {};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,14 +20,16 @@ struct CommittedRound {
   std::uint64_t round = 0;
   std::string blob;  // encode_round()
   RoundRow closed;
-  std::vector<std::string> nodes;  // whose updates were counted, in the order of their names
+  std::shared_ptr<const std::string> vectors;  // of the state that `closed` is of, as they travel
+  std::vector<std::string> nodes;              // whose updates were counted, in the order of their names
 };
 
 // How a run ended.
 struct Ending {
   RunStatus status = RunStatus::kDone;
   std::string message;
-  RoundRow last;  // of the final state
+  RoundRow last;                               // of the final state
+  std::shared_ptr<const std::string> vectors;  // of the final state, as they travel
   RunSummary summary;
 };
 

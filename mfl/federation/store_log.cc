@@ -2,34 +2,50 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <utility>
 
 namespace mfl {
 
-StoreLog::StoreLog(Store& store, std::string run_id, std::uint64_t record_every, double wall_before)
-    : store_(store), run_id_(std::move(run_id)), record_every_(record_every), wall_before_(wall_before) {}
+StoreLog::StoreLog(Store& store, std::string run_id, StoreLogOptions options)
+    : store_(store),
+      run_id_(std::move(run_id)),
+      options_(std::move(options)),
+      recorded_(options_.last_step) {}
 
 double StoreLog::seconds() const {
-  return wall_before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return options_.wall_before +
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-std::vector<RecordRow> StoreLog::records_of(const RoundRow& row, bool always) {
-  const bool passed = row.step == 0 || (recorded_ && row.step / record_every_ > *recorded_ / record_every_);
+std::vector<RecordRow> StoreLog::records_of(const RoundRow& row,
+                                            const std::shared_ptr<const std::string>& vectors, bool always) {
+  const std::uint64_t every = options_.record_every;
+  const bool passed = row.step == 0 || (recorded_ && row.step / every > *recorded_ / every);
   recorded_ = row.step;
   if (!passed && !always) return {};
-  return {RecordRow{
-      row.step, row.round, row.train_loss, {}, {}, row.bytes_up, row.bytes_down, seconds(), row.digest}};
+  RecordRow record{row.step, row.round, row.train_loss, {}, {}, row.bytes_up, row.bytes_down, 0, row.digest};
+  if (options_.test && vectors && std::isfinite(row.train_loss)) {
+    const TestRow test = options_.test(*vectors);
+    record.test_loss = test.loss;
+    record.test_accuracy = test.accuracy;
+  }
+  record.wall_seconds = seconds();
+  return {std::move(record)};
 }
 
 Result<void> StoreLog::commit(const CommittedRound& round) {
-  const auto records = records_of(round.closed, false);
+  const auto records = records_of(round.closed, round.vectors, false);
   return store_.append(run_id_, std::span(&round.closed, 1), records, Checkpoint{round.round, round.blob, 0});
 }
 
 Result<void> StoreLog::finish(const Ending& ending) {
-  const auto records = records_of(ending.last, true);
+  const auto records = records_of(ending.last, ending.vectors, true);
+  RunSummary summary = ending.summary;
+  summary.final.test_loss = records.front().test_loss;
+  summary.final.test_accuracy = records.front().test_accuracy;
   MFL_CHECK(store_.append(run_id_, std::span(&ending.last, 1), records));
-  return store_.finish(run_id_, ending.status, ending.message, ending.summary, seconds());
+  return store_.finish(run_id_, ending.status, ending.message, summary, seconds());
 }
 
 template <class T>

@@ -1,32 +1,50 @@
 // The round log of a real server: rows and states in the run store, each round in one transaction.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "mfl/federation/round_log.h"
 #include "mfl/record/store.h"
 
 namespace mfl {
 
+// Of the weights on a test set.
+struct TestRow {
+  double loss = 0;
+  std::optional<double> accuracy;  // where the targets are two classes
+};
+
+struct StoreLogOptions {
+  std::uint64_t record_every = 1;  // steps between records, over the rounds
+  double wall_before = 0;          // seconds that the run took before
+  // Of the last row in the store: a run that goes on has the records of one that was never stopped.
+  std::optional<std::uint64_t> last_step = {};
+  // Tests the vectors of a State, as they travel, for a record; empty: there is no test set.
+  std::function<TestRow(const std::string&)> test = {};
+};
+
 // The store is open with full_sync and outlives it. wall_seconds are counted from the construction on.
 class StoreLog final : public RoundLog {
  public:
-  // A record is written at every `record_every` steps, over the rounds.
-  StoreLog(Store& store, std::string run_id, std::uint64_t record_every, double wall_before = 0);
+  StoreLog(Store& store, std::string run_id, StoreLogOptions options);
 
   Result<void> commit(const CommittedRound& round) override;
   Result<void> finish(const Ending& ending) override;
 
  private:
   double seconds() const;
-  std::vector<RecordRow> records_of(const RoundRow& row, bool always);
+  std::vector<RecordRow> records_of(const RoundRow& row, const std::shared_ptr<const std::string>& vectors,
+                                    bool always);
 
   Store& store_;
   std::string run_id_;
-  std::uint64_t record_every_;
-  double wall_before_;
+  StoreLogOptions options_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::optional<std::uint64_t> recorded_;  // the step of the last row seen
 };

@@ -28,15 +28,28 @@ std::set<std::string> parse(const std::string& text) {
 }  // namespace
 
 bool Admission::refresh(const std::filesystem::path& path, List& list) {
+  const bool readable = look(path, list);
+  if (readable != list.readable) ++version_;
+  return list.readable = readable;
+}
+
+bool Admission::look(const std::filesystem::path& path, List& list) {
   std::error_code error;
   const auto time = std::filesystem::last_write_time(path, error);
   const auto size = error ? 0 : std::filesystem::file_size(path, error);
   if (error) return false;
-  if (list.read && list.time == time && list.size == size) return true;
+  if (list.known && list.time == time && list.size == size) return true;
   const auto text = read_file(path);
   if (!text) return false;
-  list = {parse(*text), time, size, true};
+  list = {parse(*text), time, size, true, list.readable};
+  ++version_;
   return true;
+}
+
+std::uint64_t Admission::version() {
+  if (!files_.revoked.empty()) refresh(files_.revoked, revoked_);
+  if (!files_.allowed.empty()) refresh(files_.allowed, allowed_);
+  return version_;
 }
 
 Result<void> Admission::check() {

@@ -1,9 +1,11 @@
 // Who may take part, beyond having a certificate of the authority: lists that may change while the server runs.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "mfl/base/result.h"
 
@@ -26,17 +28,23 @@ class Admission {
   // Why this node may not take part; empty when it may.
   std::string refusal(const std::string& node, const std::string& serial);
 
+  // Looks at the files. Grows whenever refusal() may answer otherwise than before.
+  std::uint64_t version();
+
  private:
   struct List {
     std::set<std::string> entries;
     std::filesystem::file_time_type time;
     std::uintmax_t size = 0;
-    bool read = false;
+    bool known = false;     // entries, time and size are of a file that was read
+    bool readable = false;  // when it was last looked at
   };
   // False when the file cannot be read.
-  static bool refresh(const std::filesystem::path& path, List& list);
+  bool refresh(const std::filesystem::path& path, List& list);
+  bool look(const std::filesystem::path& path, List& list);
 
   AdmissionFiles files_;
+  std::uint64_t version_ = 0;
   List allowed_, revoked_;
 };
 

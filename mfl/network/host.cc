@@ -14,6 +14,7 @@
 #include "mfl/experiment/outcome.h"
 #include "mfl/experiment/problem.h"
 #include "mfl/experiment/training.h"
+#include "mfl/federation/payload.h"
 #include "mfl/federation/store_log.h"
 #include "mfl/network/transport_log.h"
 
@@ -108,6 +109,52 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   return out;
 }
 
+// The server's own test set.
+template <class T>
+class TestBench {
+ public:
+  static Result<std::unique_ptr<TestBench>> load(Config config, const Algorithm& algorithm,
+                                                 const std::string& spec) {
+    config.data.task = effective_task(config.data);
+    config.data.source = config.data.test_source = spec;
+    config.data.train.reset();
+    config.data.test.reset();
+    config.federation = {1, "contiguous"};
+    MFL_TRY(Problem<T> problem, load_problem<T>(config));
+    return std::unique_ptr<TestBench>(new TestBench(std::move(problem), config, algorithm));
+  }
+
+  // Nodes must have the features that the test set has.
+  Result<void> settle_columns(std::uint64_t& columns) const {
+    const std::uint64_t own = problem_.federation.train.columns();
+    if (columns != 0 && columns != own)
+      return fail(ErrorCode::kBadData,
+                  fmt::format("the test set has {} features, --features says {}", own, columns),
+                  "name another test set with --test-data");
+    columns = own;
+    return {};
+  }
+
+  TestRow test(const std::string& vectors) {
+    const std::size_t columns = problem_.federation.train.columns();
+    const auto w = from_payload<T>(std::string_view(vectors).substr(0, columns * sizeof(T)), 1, columns);
+    const auto metrics = engine_->test(0, w.front());
+    TestRow row;
+    if (metrics) row.loss = metrics->loss;
+    if (metrics && problem_.has_accuracy) row.accuracy = metrics->accuracy;
+    return row;
+  }
+
+ private:
+  TestBench(Problem<T> problem, const Config& config, const Algorithm& algorithm)
+      : problem_(std::move(problem)),
+        engine_(local_engine<T>(problem_.federation, {setting_of(config, algorithm)},
+                                make_workers(config.run))) {}
+
+  Problem<T> problem_;
+  std::unique_ptr<Engine<T>> engine_;
+};
+
 // Until the run ends and the nodes know, or somebody stops it.
 void wait_for_end(const FederationServer& server, const HostOptions& options, bool ended_before) {
   const auto stopped = [&] { return options.stop != nullptr && options.stop->load(); };
@@ -134,11 +181,20 @@ Result<RunOutcome> host_as(const Config& config, const HostOptions& options) {
       !(run.status == RunStatus::kRunning && owner_alive(run) && run.owner.pid == this_process().pid)) {
     MFL_TRY(from, resume_rounds<T>(store, run.id));
   }
-  StoreLog log(store, run.id, make_cadence(config.run).record_every, run.wall_seconds);
-  MFL_TRY(const auto server,
-          FederationServer::start(
-              make_coordinator<T>(algorithm, coordinator_options(config, options, run), log, std::move(from)),
-              plan_of(config, run.id), options.server));
+  MFL_TRY(const auto rows, store.rounds(run.id));
+  StoreLogOptions log_options{make_cadence(config.run).record_every, run.wall_seconds, {}, {}};
+  if (!rows.empty()) log_options.last_step = rows.back().step;
+  std::unique_ptr<TestBench<T>> bench;
+  CoordinatorOptions coordinator = coordinator_options(config, options, run);
+  if (!options.test_data.empty()) {
+    MFL_TRY(bench, TestBench<T>::load(config, algorithm, options.test_data));
+    MFL_CHECK(bench->settle_columns(coordinator.columns));
+    log_options.test = [&bench](const std::string& vectors) { return bench->test(vectors); };
+  }
+  StoreLog log(store, run.id, std::move(log_options));
+  MFL_TRY(const auto server, FederationServer::start(
+                                 make_coordinator<T>(algorithm, std::move(coordinator), log, std::move(from)),
+                                 plan_of(config, run.id), options.server));
   MFL_CHECK(write_file(options.state / "address", server->address() + "\n"));
   if (options.server.log)
     options.server.log({LogLine::Level::kInfo,

@@ -44,6 +44,16 @@ class Collector final : public prometheus::Collectable {
         number(status.counted));
     add(out, "mfl_rounds_abandoned_total", "Attempts at a round that were given up", true,
         number(status.abandoned));
+    prometheus::ClientMetric time;
+    constexpr double kMilliseconds = 1000;
+    time.summary.sample_count = status.rounds_timed;
+    time.summary.sample_sum = static_cast<double>(status.all_rounds.count()) / kMilliseconds;
+    out.push_back({"mfl_round_seconds",
+                   "Time of committed rounds since the process started",
+                   prometheus::MetricType::Summary,
+                   {time}});
+    add(out, "mfl_last_round_seconds", "Time of the last round", false,
+        static_cast<double>(status.last_round.count()) / kMilliseconds);
     add(out, "mfl_vector_bytes_up_total", "Bytes of vectors in counted updates", true,
         number(status.bytes_up));
     add(out, "mfl_vector_bytes_down_total", "Bytes of vectors handed out for committed rounds", true,

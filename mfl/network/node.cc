@@ -99,19 +99,21 @@ class Backoff {
 // Turns the stop flag into a cancelled call.
 class StopWatch {
  public:
-  StopWatch(FederationClient& client, const std::atomic<bool>* stop)
-      : thread_([this, &client, stop] {
-          constexpr std::chrono::milliseconds kBeat{50};
-          while (!done_) {
-            if (stop != nullptr && stop->load()) return client.cancel();
-            std::this_thread::sleep_for(kBeat);
-          }
-        }) {}
+  StopWatch(FederationClient& client, const std::atomic<bool>* stop) {
+    if (stop == nullptr) return;
+    thread_ = std::thread([this, &client, stop] {
+      constexpr std::chrono::milliseconds kBeat{50};
+      while (!done_) {
+        if (stop->load()) return client.cancel();
+        std::this_thread::sleep_for(kBeat);
+      }
+    });
+  }
   StopWatch(const StopWatch&) = delete;
   StopWatch& operator=(const StopWatch&) = delete;
   ~StopWatch() {
     done_ = true;
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
 
  private:

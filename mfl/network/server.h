@@ -30,7 +30,8 @@ struct ServerOptions {
   std::optional<TlsFiles> tls;         // absent: plaintext, on loopback only
   AdmissionFiles admission;
   std::uint64_t memory_quota = std::uint64_t{256} << 20U;  // bytes, for messages under way
-  std::string metrics;                                     // address of the Prometheus endpoint; empty: none
+  std::uint64_t max_connections = 0;  // about; 0: as many as the limit on open files allows
+  std::string metrics;                // address of the Prometheus endpoint; empty: none
   Log log;
 };
 

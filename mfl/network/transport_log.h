@@ -5,8 +5,8 @@
 
 namespace mfl {
 
-// Errors of the transport, such as a handshake that failed, go to `log` as event "transport"; the rest is dropped. Holds for
-// the whole process until the next call; an empty log drops everything.
+// Errors of the transport, such as a handshake that failed, go to `log` as event "transport", one of a kind a second; the
+// rest is dropped. Holds for the whole process until the next call; an empty log drops everything.
 void set_transport_log(Log log);
 
 }  // namespace mfl

@@ -115,6 +115,9 @@ v1::Status to_message(const FederationStatus& status) {
   for (const std::uint64_t count : status.refused) out.add_refused(count);
   out.set_digest(status.digest);
   out.set_trouble(status.trouble);
+  out.set_rounds_timed(status.rounds_timed);
+  out.set_last_round_ms(static_cast<std::uint64_t>(status.last_round.count()));
+  out.set_all_rounds_ms(static_cast<std::uint64_t>(status.all_rounds.count()));
   return out;
 }
 
@@ -205,6 +208,9 @@ FederationStatus from_message(const v1::Status& message) {
     out.refused[static_cast<std::size_t>(i)] = message.refused(i);
   out.digest = message.digest();
   out.trouble = message.trouble();
+  out.rounds_timed = message.rounds_timed();
+  out.last_round = Time(static_cast<std::int64_t>(message.last_round_ms()));
+  out.all_rounds = Time(static_cast<std::int64_t>(message.all_rounds_ms()));
   return out;
 }
 

@@ -130,6 +130,68 @@ TEST(Coordinator, SaysWhyANodeMayNotJoin) {
   EXPECT_EQ(reason({"config", 1, kColumns + 1, 64}), Reason::kShape);
 }
 
+TEST(Coordinator, ANodeThatLeavesBeforeTheFirstRoundDoesNotFixTheNumberOfFeatures) {
+  Bench bench(options(2));
+  const auto join = [&](const std::string& node, std::uint64_t columns) {
+    return bench.coordinator->join(bench.now, node, {"config", 1, columns, 64});
+  };
+  const Joined wrong = join("mallory", kColumns + 2);
+  ASSERT_TRUE(wrong.verdict.counts());
+  EXPECT_THAT(join("a", kColumns).verdict.text, HasSubstr("5 features in this run since mallory joined"));
+  bench.coordinator->leave(bench.now, "mallory", wrong.session);
+  const Joined a = join("a", kColumns);
+  EXPECT_TRUE(a.verdict.counts()) << a.verdict.text;
+  EXPECT_FALSE(join("mallory", kColumns + 2).verdict.counts());
+  const Joined b = join("b", kColumns);
+  bench.submit("a", Bench::answer(bench.order("a", a.session).task, 1));
+  bench.submit("b", Bench::answer(bench.order("b", b.session).task, 1));
+  ASSERT_EQ(bench.log.rounds.size(), 1U);
+  bench.coordinator->leave(bench.now, "a", a.session);
+  bench.coordinator->leave(bench.now, "b", b.session);
+  EXPECT_FALSE(join("mallory", kColumns + 2).verdict.counts()) << "a round was committed";
+}
+
+TEST(Coordinator, NamesWhoDidNotAnswerAndTellsHowLongRoundsTook) {
+  Bench bench(options(2));
+  const auto a = bench.join("a");
+  bench.join("b");
+  bench.submit("a", Bench::answer(bench.order("a", a).task, 1));
+  bench.now = Time(1000);
+  bench.coordinator->tick(bench.now);
+  EXPECT_THAT(bench.coordinator->status().trouble, HasSubstr("no answer from b"));
+  bench.now = Time(1100);
+  const auto b = bench.join("b");
+  const Assignment task = bench.order("a", a).task;
+  bench.submit("a", Bench::answer(task, 1));
+  bench.now = Time(1350);
+  bench.submit("b", Bench::answer(bench.order("b", b).task, 1));
+  EXPECT_EQ(bench.coordinator->status().rounds_timed, 1U);
+  EXPECT_EQ(bench.coordinator->status().last_round, Time(250));
+  EXPECT_EQ(bench.coordinator->status().all_rounds, Time(250));
+}
+
+// One node that is never finite keeps a run without quorum where it is; each attempt says which node it is.
+TEST(Coordinator, ANodeThatIsNeverFiniteIsNamedAtEveryAttempt) {
+  Bench bench(options(2));
+  const auto a = bench.join("a"), b = bench.join("mallory");
+  for (std::uint64_t attempt = 1; attempt <= 3; ++attempt) {
+    bench.submit("mallory",
+                 Bench::answer(bench.order("mallory", b).task, std::numeric_limits<double>::quiet_NaN()));
+    bench.submit("a", Bench::answer(bench.order("a", a).task, 1));
+    EXPECT_EQ(bench.coordinator->status().abandoned, attempt);
+    EXPECT_THAT(bench.coordinator->status().trouble, HasSubstr("node mallory: the loss is not finite"));
+    bench.now += Time(100);
+    bench.coordinator->tick(bench.now);
+  }
+  bench.coordinator->leave(bench.now, "mallory", b);  // revoked
+  const auto c = bench.join("c");
+  bench.now += Time(100);
+  bench.coordinator->tick(bench.now);
+  bench.submit("a", Bench::answer(bench.order("a", a).task, 1));
+  bench.submit("c", Bench::answer(bench.order("c", c).task, 1));
+  EXPECT_EQ(bench.log.rounds.size(), 1U);
+}
+
 TEST(Coordinator, SaysWhyAnUpdateDoesNotCountAndLeavesTheModelAlone) {
   Bench bench(options(2));
   const auto a = bench.join("a", 2);
@@ -302,7 +364,7 @@ TEST(StoreLog, GivesBackTheLastRoundAndItsRows) {
     c.submit(Time(0), "a", Bench::answer(c.order_for("a", session, {}).task, value));
   };
   {
-    StoreLog log(store, id, 1);
+    StoreLog log(store, id, {});
     const auto first = make_coordinator<double>(make_fl(0.1, 2), o, log);
     answer_next(*first, 4);
   }
@@ -311,7 +373,7 @@ TEST(StoreLog, GivesBackTheLastRoundAndItsRows) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->state.round, 1U);
   EXPECT_EQ(found->state.w(), Vector<double>(kColumns, 4));
-  StoreLog log(store, id, 1);
+  StoreLog log(store, id, {});
   const auto second = make_coordinator<double>(make_fl(0.1, 2), o, log, *found);
   answer_next(*second, 2);
   answer_next(*second, 1);
@@ -322,6 +384,34 @@ TEST(StoreLog, GivesBackTheLastRoundAndItsRows) {
   EXPECT_EQ(rounds[2].bytes_up, 2 * kColumns * 8);
   EXPECT_EQ(store.get(id)->status, RunStatus::kDone);
   EXPECT_EQ(store.get(id)->summary->final.train_loss, 1);
+}
+
+TEST(StoreLog, ARunThatWasStoppedHasTheRecordsOfOneThatWasNot) {
+  const auto folder = TempFolder::make().value();
+  Store store = Store::open(folder.path() / "runs.db").value();
+  constexpr std::uint64_t kRounds = 9, kEvery = 4;
+  const auto steps_of_records = [&](std::optional<std::uint64_t> stop_after) {
+    const std::string id = store.create_run({}).value();
+    auto log = std::make_unique<StoreLog>(store, id, StoreLogOptions{.record_every = kEvery});
+    for (std::uint64_t round = 1; round <= kRounds; ++round) {
+      CommittedRound committed;
+      committed.round = round;
+      committed.closed.round = round - 1;
+      committed.closed.step = 2 * (round - 1);
+      EXPECT_TRUE(log->commit(committed));
+      if (round == stop_after)
+        log = std::make_unique<StoreLog>(
+            store, id,
+            StoreLogOptions{.record_every = kEvery, .last_step = store.rounds(id).value().back().step});
+    }
+    std::vector<std::uint64_t> steps;
+    const auto records = store.records(id).value();
+    for (const RecordRow& record : records) steps.push_back(record.step);
+    return steps;
+  };
+  const auto whole = steps_of_records(std::nullopt);
+  EXPECT_EQ(whole, (std::vector<std::uint64_t>{0, 4, 8, 12, 16}));
+  for (std::uint64_t stop = 1; stop < kRounds; ++stop) EXPECT_EQ(steps_of_records(stop), whole) << stop;
 }
 
 }  // namespace

@@ -29,6 +29,21 @@ TEST(Admission, ReadsItsListsAgainWhenTheyChange) {
   EXPECT_NE(admission.refusal("d", "02"), "") << "without its list nobody is let in";
 }
 
+TEST(Admission, ItsVersionGrowsWhenItMayAnswerOtherwise) {
+  const auto folder = TempFolder::make().value();
+  const auto allowed = folder.path() / "allowed";
+  ASSERT_TRUE(write_file(allowed, "a\n"));
+  Admission admission({allowed, {}});
+  const std::uint64_t first = admission.version();
+  EXPECT_EQ(admission.version(), first);
+  ASSERT_TRUE(write_file(allowed, "a\nb\n"));
+  EXPECT_EQ(admission.refusal("b", "01"), "");  // which has read the list
+  const std::uint64_t second = admission.version();
+  EXPECT_GT(second, first);
+  std::filesystem::remove(allowed);
+  EXPECT_GT(admission.version(), second);
+}
+
 TEST(Admission, WithoutListsEveryCertificateWillDo) {
   Admission admission({});
   EXPECT_TRUE(admission.check());

@@ -20,6 +20,7 @@
 #include "mfl/base/files.h"
 #include "mfl/federation/payload.h"
 #include "mfl/network/client.h"
+#include "mfl/network/log_limit.h"
 #include "mfl/network/transport_log.h"
 #include "mfl/network/wire.grpc.pb.h"
 #include "mfl/network/wire.h"
@@ -73,6 +74,7 @@ class ServerTest : public ::testing::Test {
     options.steps = 1000;
     options.min_available_nodes = nodes;
     options.retry_pause = Time(10);
+    options.columns = columns;
     ServerOptions server;
     if (tls) {
       server.tls = pki.files("server");
@@ -100,6 +102,7 @@ class ServerTest : public ::testing::Test {
 
   void SetUp() override { set_transport_log({}); }
 
+  std::uint64_t columns = 0;
   Pki pki;
   NoLog log;
   std::mutex mutex;
@@ -288,6 +291,35 @@ TEST_F(ServerTest, StoppingEndsWhatNodesWaitFor) {
   EXPECT_FALSE(node->greet(""));
 }
 
+// Tasks of many chunks to nodes that do not read them, while rounds are abandoned, sessions replaced and nodes put out: the end of a
+// presence must wait for the write under way, and not for ever.
+TEST_F(ServerTest, PresencesEndInOrderWhileWritesAreUnderWay) {
+  columns = 1 << 19;  // 4 MB a State
+  start(true, 2);
+  const Joining large{"config", 4, columns, 64};
+  for (int i = 0; i < 20; ++i) {
+    const auto a = client(pki.files("a")), b = client(pki.files("b"));
+    ASSERT_TRUE(a->attend(large, std::uint64_t{1} << 30U));
+    ASSERT_TRUE(b->attend(large, std::uint64_t{1} << 30U));
+    const auto again = client(pki.files("a"));  // the first a has not read its task
+    ASSERT_TRUE(again->attend(large, std::uint64_t{1} << 30U));
+    if (i % 2 == 0) {
+      EXPECT_EQ(again->next_order()->kind, Order::Kind::kTask);
+    }
+  }
+  const auto idle = client(pki.files("b"));
+  ASSERT_TRUE(idle->attend(large, std::uint64_t{1} << 30U));
+  const auto a = client(pki.files("a"));
+  ASSERT_TRUE(a->attend(large, std::uint64_t{1} << 30U));
+  EXPECT_EQ(a->next_order()->kind, Order::Kind::kTask);
+  ASSERT_TRUE(write_file(pki.path("revoked"), "b\n"));  // which does not read
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (running->attending() != 1 && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(running->attending(), 1U);
+  EXPECT_EQ(running->status().nodes, 1U);
+}
+
 // A socket to the server on which nothing is ever said.
 class SilentSocket {
  public:
@@ -320,10 +352,38 @@ TEST_F(ServerTest, SocketsThatSayNothingAreClosedAndKeepNobodyOut) {
   for (int i = 0; i < kSockets; ++i) sockets.push_back(std::make_unique<SilentSocket>(running->address()));
   EXPECT_TRUE(client(pki.files("a"))->greet(""));
   for (const auto& socket : sockets) socket->wait_for_the_end();
-  fmt::print("{} half-open sockets closed after {} ms\n", kSockets,
-             std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun)
-                 .count());
+  const auto took =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
+  fmt::print("{} half-open sockets closed {} ms after the first was opened\n", kSockets, took.count());
+  EXPECT_LT(took.count(), 15'000);
   EXPECT_TRUE(client(pki.files("a"))->greet(""));
+}
+
+TEST(Server, ListensWhereItCan) {
+  NoLog log;
+  const auto start = [&](const std::string& listen) {
+    ServerOptions options;
+    options.listen = listen;
+    return FederationServer::start(make_coordinator<double>(make_fl(0.1, 2), {}, log), kPlan, options);
+  };
+  const auto server = start("localhost:0");
+  ASSERT_TRUE(server) << server.error().text();
+  EXPECT_TRUE(FederationClient::make({(*server)->address(), std::nullopt, "a"}).value()->greet(""));
+  for (const std::string& bad :
+       {(*server)->address(), std::string("127.0.0.1:x"), std::string("127.0.0.1")}) {
+    const auto second = start(bad);
+    ASSERT_FALSE(second) << bad;
+    EXPECT_THAT(second.error().text(), HasSubstr("cannot listen")) << bad;
+  }
+}
+
+TEST(LogLimit, LetsOneLineOfAKindThroughASecond) {
+  LogLimit limit;
+  EXPECT_EQ(limit.pass("a", Time(0)), 0U);
+  EXPECT_EQ(limit.pass("a", Time(999)), std::nullopt);
+  EXPECT_EQ(limit.pass("b", Time(999)), 0U);
+  EXPECT_EQ(limit.pass("a", Time(1000)), 1U);
+  EXPECT_EQ(limit.pass("a", Time(2000)), 0U);
 }
 
 TEST(Server, PlaintextBeyondLoopbackIsRefused) {

@@ -1,0 +1,188 @@
+#include "mfl/network/service.h"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <utility>
+
+#include "mfl/network/certs.h"
+#include "mfl/network/wire.grpc.pb.h"
+#include "mfl/network/wire.h"
+
+namespace mfl {
+namespace {
+
+namespace v1 = wire::v1;
+
+constexpr const char* kNameHeader = "mfl-node";  // plaintext only: there is no certificate to have a name
+
+std::string to_string(grpc::string_ref text) { return {text.data(), text.size()}; }
+
+Peer identify(Desk& desk, const grpc::CallbackServerContext& context) {
+  Peer peer;
+  const auto named = context.client_metadata().find(kNameHeader);
+  const bool has_name = named != context.client_metadata().end();
+  if (!desk.has_tls()) {
+    if (has_name) peer.name = to_string(named->second);
+    if (peer.name.empty()) peer.refusal = "without TLS a node needs --name";
+  } else {
+    const auto auth = context.auth_context();
+    const auto names = auth->FindPropertyValues("x509_subject_alternative_name");
+    if (names.size() == 1) peer.name = to_string(names[0]);
+    if (names.size() != 1) peer.refusal = "the certificate must have one name";
+    if (has_name && to_string(named->second) != peer.name)
+      peer.refusal = fmt::format("{} calls itself {}", peer.name, to_string(named->second));
+    const auto certificate = auth->FindPropertyValues("x509_pem_cert");
+    if (!certificate.empty()) peer.serial = certificate_serial(to_string(certificate[0]));
+  }
+  if (peer.refusal.empty()) peer.refusal = desk.refusal(peer);
+  return peer;
+}
+
+// A node's presence. Goes in OnDone.
+class AttendReactor final : public grpc::ServerWriteReactor<v1::Order>, public Attendee {
+ public:
+  AttendReactor(Desk& desk, Peer peer, grpc::CallbackServerContext* context)
+      : Attendee(std::move(peer)), desk_(desk), context_(context) {}
+
+  void OnWriteDone(bool ok) override { desk_.written(*this, ok); }
+  void OnCancel() override { desk_.cancelled(*this); }
+  void OnDone() override {
+    desk_.gone(*this);
+    delete this;
+  }
+
+ private:
+  void start_write(const v1::Order& message) override { StartWrite(&message); }
+  void finish(const grpc::Status& status) override { Finish(status); }
+  void cancel() override { context_->TryCancel(); }
+
+  Desk& desk_;
+  grpc::CallbackServerContext* context_;
+};
+
+// An update that comes in parts. Holds no more than one State: the header is judged before the rest is taken. Goes in OnDone.
+class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, public Upload {
+ public:
+  SubmitReactor(Desk& desk, Peer peer, grpc::CallbackServerContext* context, v1::Verdict* response)
+      : Upload(std::move(peer)), desk_(desk), context_(context), response_(response) {}
+
+  void begin() {
+    if (!peer().refusal.empty()) {
+      desk_.log_refusal(peer(), "submit", "admission", peer().refusal);
+      return close({grpc::StatusCode::PERMISSION_DENIED, peer().refusal});
+    }
+    desk_.begin(*this);
+    StartRead(&part_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return context_->IsCancelled() ? close(grpc::Status::CANCELLED) : conclude();
+    const bool first = !reader_.has_header();
+    if (const auto taken = reader_.take(part_); !taken) {
+      desk_.log_refusal(peer(), "submit", "malformed", taken.error().text());
+      return close({grpc::StatusCode::INVALID_ARGUMENT, taken.error().text()});
+    }
+    if (first && desk_.expected(*this, reader_.header().ticket) != reader_.size())
+      return judge(reader_.header());
+    StartRead(&part_);
+  }
+
+  void OnCancel() override { close(grpc::Status::CANCELLED); }
+  void OnDone() override {
+    desk_.gone(*this);
+    delete this;
+  }
+
+ private:
+  void conclude() {
+    if (!reader_.has_header())
+      return close({grpc::StatusCode::INVALID_ARGUMENT, "an update without a header"});
+    // One that is cut short is judged by what is there: its shape is wrong.
+    if (reader_.header().payload.size() != reader_.size()) return judge(reader_.header());
+    judge(*reader_.finish());
+  }
+
+  void judge(const Update& update) {
+    const Verdict verdict = desk_.submit(*this, update);
+    if (!desk_.claim(*this)) return;
+    *response_ = wire::to_message(verdict);
+    Finish(grpc::Status::OK);
+  }
+
+  void finish(const grpc::Status& status) override { Finish(status); }
+  void close(const grpc::Status& status) {
+    if (desk_.claim(*this)) Finish(status);
+  }
+
+  Desk& desk_;
+  grpc::CallbackServerContext* context_;
+  v1::Verdict* response_;
+  v1::UpdatePart part_;
+  wire::UpdateReader reader_;
+};
+
+class Service final : public v1::Federation::CallbackService {
+ public:
+  explicit Service(Desk& desk) : desk_(desk) {}
+
+  grpc::ServerUnaryReactor* Greet(grpc::CallbackServerContext* context, const v1::Hello* request,
+                                  v1::Plan* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const Peer peer = identify(desk_, *context);
+    const wire::Hello hello = wire::from_message(*request);
+    grpc::Status status;
+    if (!peer.refusal.empty())
+      status = {grpc::StatusCode::PERMISSION_DENIED, peer.refusal};
+    else if (hello.protocol != kProtocolVersion)
+      status = {grpc::StatusCode::FAILED_PRECONDITION,
+                fmt::format("the server speaks protocol version {}, the node version {}", kProtocolVersion,
+                            hello.protocol)};
+    else if (!hello.config_digest.empty() && hello.config_digest != desk_.plan().config_digest)
+      status = {grpc::StatusCode::FAILED_PRECONDITION,
+                fmt::format("the server's configuration is {}, the node follows {}",
+                            desk_.plan().config_digest.substr(0, 12), hello.config_digest.substr(0, 12))};
+    else
+      *response = wire::to_message(desk_.plan());
+    if (!status.ok()) desk_.log_refusal(peer, "greet", "hello", status.error_message());
+    reactor->Finish(status);
+    return reactor;
+  }
+
+  grpc::ServerWriteReactor<v1::Order>* Attend(grpc::CallbackServerContext* context,
+                                              const v1::Joining* request) override {
+    auto* reactor = new AttendReactor(desk_, identify(desk_, *context), context);
+    desk_.attend(*reactor, *request);
+    return reactor;
+  }
+
+  grpc::ServerReadReactor<v1::UpdatePart>* Submit(grpc::CallbackServerContext* context,
+                                                  v1::Verdict* response) override {
+    auto* reactor = new SubmitReactor(desk_, identify(desk_, *context), context, response);
+    reactor->begin();
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* Watch(grpc::CallbackServerContext* context, const v1::WatchRequest*,
+                                  v1::Status* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const Peer peer = identify(desk_, *context);
+    if (peer.refusal.empty()) {
+      *response = wire::to_message(desk_.status());
+      reactor->Finish(grpc::Status::OK);
+    } else {
+      desk_.log_refusal(peer, "watch", "admission", peer.refusal);
+      reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, peer.refusal});
+    }
+    return reactor;
+  }
+
+ private:
+  Desk& desk_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> make_service(Desk& desk) { return std::make_unique<Service>(desk); }
+
+}  // namespace mfl

@@ -1,0 +1,184 @@
+// Peers that would use the server up: its files and its memory.
+#include <fmt/format.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "mfl/network/certs.h"
+#include "mfl/network/node.h"
+#include "processes.h"
+
+namespace mfl::test {
+namespace {
+
+class Socket {
+ public:
+  explicit Socket(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  ~Socket() { ::close(fd_); }
+
+ private:
+  int fd_;
+};
+
+TEST(Limits, MoreSocketsThanFilesAndItServesAsSoonAsTheyGo) {
+  constexpr std::uint64_t kFiles = 128;
+  constexpr int kSockets = 300;
+  Processes federation(2, {"--tau", "1", "--steps", "1000000"});
+  const auto server = federation.server({}, kFiles);
+  const auto nodes = federation.all_nodes();
+  ASSERT_TRUE(eventually([&] { return federation.status()["round"] > 0; })) << server->log();
+  std::vector<std::unique_ptr<Socket>> sockets;
+  for (int i = 0; i < kSockets; ++i) sockets.push_back(std::make_unique<Socket>(federation.port()));
+  ASSERT_TRUE(eventually([&] { return server->log().find(" full ") != std::string::npos; })) << server->log();
+  const auto round_of = [&] { return server->log().rfind(" round round="); };
+  const std::size_t before = round_of();
+  EXPECT_TRUE(eventually([&] { return round_of() != before; })) << "those who are here must go on";
+  sockets.clear();
+  const auto gone = Clock::now();
+  const auto ask = [&] {
+    return federation.box.run({"server", "status", federation.address(), "--tls", "pki/node-0000", "--json"});
+  };
+  EXPECT_TRUE(eventually([&] { return ask().code == 0; }, milliseconds(60'000)));
+  const auto served = ms_since(gone);
+  fmt::print("{} ms until it serves after {} sockets with a limit of {} files\n", served, kSockets, kFiles);
+  EXPECT_LT(served, 10'000);
+  EXPECT_EQ(server->signal_and_wait(SIGTERM), 0) << server->log();
+}
+
+TEST(Limits, ConnectionsAreCapped) {
+  constexpr int kSockets = 50;
+  Processes federation(1, {});
+  const auto server = federation.server({"--max-connections", "20"});
+  std::vector<std::unique_ptr<Socket>> sockets;
+  for (int i = 0; i < kSockets; ++i) sockets.push_back(std::make_unique<Socket>(federation.port()));
+  EXPECT_TRUE(eventually([&] { return server->log().find(" full ") != std::string::npos; })) << server->log();
+  sockets.clear();
+  EXPECT_EQ(federation.status()["phase"], "waiting");
+  EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
+}
+
+// Sends one message of so many bytes, again and again.
+class Sender {
+ public:
+  Sender(const std::string& address, const TlsFiles& tls, const grpc::ByteBuffer& message)
+      : channel_(make_channel(address, tls)), stub_(channel_), thread_([this, &message] {
+          while (!stop_) send(message);
+        }) {}
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+  ~Sender() {
+    stop_ = true;
+    thread_.join();
+  }
+  int sent() const { return sent_; }
+  int accepted() const { return accepted_; }
+
+ private:
+  static std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const TlsFiles& tls) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetMaxSendMessageSize(-1);
+    return grpc::CreateCustomChannel(address, grpc::SslCredentials({tls.authority, tls.key, tls.certificate}),
+                                     arguments);
+  }
+
+  void send(const grpc::ByteBuffer& message) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    grpc::CompletionQueue queue;
+    const auto call = stub_.PrepareUnaryCall(&context, "/mfl.wire.v1.Federation/Submit", message, &queue);
+    call->StartCall();
+    grpc::ByteBuffer answer;
+    grpc::Status status;
+    call->Finish(&answer, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + milliseconds(50)) ==
+           grpc::CompletionQueue::TIMEOUT)
+      if (stop_) context.TryCancel();
+    ++sent_;
+    if (status.ok()) ++accepted_;
+    queue.Shutdown();
+    while (queue.Next(&tag, &ok)) {
+    }
+  }
+
+  std::shared_ptr<grpc::Channel> channel_;
+  grpc::GenericStub stub_;
+  std::atomic<bool> stop_{false};
+  std::atomic<int> sent_{0}, accepted_{0};
+  std::thread thread_;
+};
+
+// MFL_BAD_MB=512 is the long form.
+TEST(Limits, SendersOfHugeMessagesNeitherFillTheMemoryNorKeepHonestUpdatesOut) {
+  constexpr std::size_t kHonest = 40, kSenders = 4;
+  constexpr int kQuotaMb = 64;
+  const int bad_mb = from_environment("MFL_BAD_MB", 64);
+  Processes federation(kHonest + kSenders, {"--algorithm", "fl", "--tau", "1", "--steps", "1"},
+                       {"synthetic:88x20000", 88});
+  const auto server =
+      federation.server({"--memory-quota-mb", fmt::to_string(kQuotaMb), "--round-deadline", "600",
+                         "--min-available-nodes", fmt::to_string(kHonest), "--linger", "20"});
+  std::string zeros(static_cast<std::size_t>(bad_mb) << 20U, '\0');
+  const grpc::Slice slice(zeros.data(), zeros.size(), grpc::Slice::STATIC_SLICE);
+  const grpc::ByteBuffer huge(&slice, 1);
+  std::vector<std::unique_ptr<Sender>> senders;
+  const auto files = [&](std::size_t i) {
+    return read_tls_folder(federation.box.path("pki/" + Processes::name(i))).value();
+  };
+  for (std::size_t i = 0; i < kSenders; ++i)
+    senders.push_back(std::make_unique<Sender>(federation.address(), files(kHonest + i), huge));
+  std::this_thread::sleep_for(milliseconds(500));
+  std::vector<std::thread> honest;
+  std::atomic<std::size_t> counted{0};
+  for (std::size_t i = 0; i < kHonest; ++i)
+    honest.emplace_back([&, i] {
+      NodeOptions options;
+      options.client = {federation.address(), files(i), {}};
+      options.data.source = "npy:" + federation.box.path("parts/" + Processes::name(i)).string();
+      options.threads = 1;
+      options.give_up_after = kPatience;
+      const auto outcome = run_node(options);
+      if (outcome && outcome->rounds == 1) ++counted;
+    });
+  double peak = 0;
+  EXPECT_TRUE(eventually([&] {
+    peak = std::max(peak, server->peak_mb());
+    return federation.status()["round"] == 1;
+  }));
+  peak = std::max(peak, server->peak_mb());
+  for (std::thread& thread : honest) thread.join();
+  int sent = 0, accepted = 0;
+  for (const auto& sender : senders) {
+    sent += sender->sent();
+    accepted += sender->accepted();
+  }
+  senders.clear();
+  fmt::print(
+      "{} of {} honest updates counted beside {} senders of {} MB; {:.0f} MB of memory at most, quota {} "
+      "MB\n",
+      counted.load(), kHonest, kSenders, bad_mb, peak, kQuotaMb);
+  EXPECT_EQ(counted, kHonest);
+  EXPECT_EQ(accepted, 0);
+  EXPECT_LT(peak, kQuotaMb + 100);
+  EXPECT_EQ(server->wait(), 0) << server->log();
+}
+
+}  // namespace
+}  // namespace mfl::test

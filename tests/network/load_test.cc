@@ -1,0 +1,80 @@
+// Many nodes, and many rounds.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <thread>
+
+#include "mfl/network/certs.h"
+#include "mfl/network/node.h"
+#include "processes.h"
+
+namespace mfl::test {
+namespace {
+
+// Nodes as threads of this process, each with a connection, a certificate and data of its own. MFL_LOAD_NODES=1000 is the long form.
+TEST(Load, ManyConnectedNodesTrainTwentyRoundsToTheDigestOfTheSimulation) {
+  const auto count = static_cast<std::size_t>(from_environment("MFL_LOAD_NODES", 100));
+  constexpr int kRounds = 20;
+  Processes federation(count, {"--algorithm", "mfl", "--tau", "4", "--steps", fmt::to_string(4 * kRounds)},
+                       {fmt::format("synthetic:{}x784", 2 * count), 2 * count});
+  const auto server = federation.server({"--linger", "20", "--round-deadline", "300"});
+  std::atomic<std::size_t> done{0};
+  std::mutex mutex;
+  std::string digest, trouble;
+  std::vector<std::thread> nodes;
+  for (std::size_t i = 0; i < count; ++i)
+    nodes.emplace_back([&, i] {
+      NodeOptions options;
+      options.client = {federation.address(),
+                        read_tls_folder(federation.box.path("pki/" + Processes::name(i))).value(),
+                        {}};
+      options.data.source = "npy:" + federation.box.path("parts/" + Processes::name(i)).string();
+      options.threads = 1;
+      options.give_up_after = kPatience;
+      const auto outcome = run_node(options);
+      const std::lock_guard lock(mutex);
+      if (!outcome) {
+        trouble = outcome.error().text();
+      } else if (outcome->rounds == kRounds) {
+        digest = outcome->digest;
+        ++done;
+      }
+    });
+  EXPECT_TRUE(eventually([&] { return federation.status()["round"] > 0; }, 3 * kPatience)) << server->log();
+  const auto first = Clock::now();
+  EXPECT_TRUE(eventually([&] { return federation.status()["phase"] == "done"; }, 3 * kPatience))
+      << server->log();
+  const auto took = ms_since(first);
+  const double peak = server->peak_mb();
+  for (std::thread& node : nodes) node.join();
+  EXPECT_EQ(server->wait(), 0) << server->log();
+  EXPECT_EQ(done, count) << trouble;
+  EXPECT_EQ(server->data()["rounds"], kRounds);
+  EXPECT_EQ(digest, federation.simulated()["digest"]);
+  fmt::print("{} connected nodes, {} rounds: about {} ms a round, {:.0f} MB in the server at most\n", count,
+             kRounds, took / (kRounds - 1), peak);
+}
+
+// MFL_LOAD_ROUNDS sets how many.
+TEST(Load, MemoryIsFlatOverAThousandRounds) {
+  const int rounds = from_environment("MFL_LOAD_ROUNDS", 1000);
+  Processes federation(2, {"--algorithm", "mfl", "--tau", "1", "--steps", fmt::to_string(rounds)},
+                       {"synthetic:20x784", 20});
+  const auto server = federation.server({"--linger", "20"});
+  const auto nodes = federation.all_nodes();
+  const auto round = [&] { return federation.status()["round"].get<int>(); };
+  ASSERT_TRUE(eventually([&] { return round() >= 10; })) << server->log();
+  const double early = server->resident_mb();
+  ASSERT_TRUE(eventually([&] { return round() >= rounds; })) << server->log();
+  const double late = server->resident_mb();
+  fmt::print("{:.1f} MB in the server after round 10, {:.1f} MB after round {}\n", early, late, rounds);
+  // A row of a round, kept, would be some hundred bytes; a State, kept, 6 MB in a thousand rounds.
+  EXPECT_LT(late, early + 4);
+  for (const auto& node : nodes) EXPECT_EQ(node->wait(), 0) << node->log();
+  EXPECT_EQ(server->wait(), 0);
+}
+
+}  // namespace
+}  // namespace mfl::test
