@@ -14,3 +14,8 @@ find_package(CLI11 REQUIRED)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
 find_package(Eigen3 REQUIRED)
 find_path(SPECTRA_INCLUDE_DIR Spectra/SymEigsSolver.h REQUIRED)
+
+# Optional: the engine mpi. Its deprecated C++ bindings are not used.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI COMPONENTS CXX)
+add_feature_info(mpi MPI_CXX_FOUND "one run over many machines: mpirun -n R mfl run (libopenmpi-dev)")

@@ -13,19 +13,22 @@
 #include <vector>
 
 #include "mfl/algorithm/algorithm.h"
+#include "mfl/engine/ranks.h"
 #include "mfl/engine/workers.h"
 #include "mfl/model/objective.h"
 #include "mfl/solve/node.h"
 
 namespace mfl {
 
-// Who holds what, and the loss that is minimised.
+// Who holds what, and the loss that is minimised: of all nodes, or of those that one of several processes runs.
 template <class T>
 struct Federation {
   Loss loss;
   Samples<T> train;
   std::vector<Shard> nodes;  // disjoint parts of train
+  // Whole row blocks of the test set, those of lower ranks before those of higher ones; there on every rank or on none.
   std::optional<Samples<T>> test;
+  std::size_t first_node = 0;  // the number of nodes[0] among all nodes
 };
 
 // Where a run left the numbers: the first node (by index) whose loss or vector is not finite.
@@ -68,6 +71,10 @@ class Engine {
 
   // On the test set; nothing when there is none.
   virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) = 0;
+
+  // Whether to stop, given whether this process is asked to. Processes that share a run agree on it: what one of them is
+  // asked for, all of them stop for after their next run().
+  virtual bool stop(bool asked) { return asked; }
 };
 
 // On this machine, over the given workers: over nodes, or over row blocks inside a node when nodes are too few to
@@ -76,5 +83,12 @@ class Engine {
 template <class T>
 std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                         std::unique_ptr<Workers> workers);
+
+// The same over several processes: each runs the nodes of its own federation, and the sums of all of them become one. Every
+// process makes the same calls in the same order, with the same states, and gets the same answers. The ranks outlive
+// the engine.
+template <class T>
+std::unique_ptr<Engine<T>> shared_engine(const Federation<T>& federation, std::vector<Setting> settings,
+                                         std::unique_ptr<Workers> workers, Ranks& ranks);
 
 }  // namespace mfl

@@ -7,30 +7,10 @@
 
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/engine/engine.h"
+#include "mfl/engine/sums.h"
 
 namespace mfl {
 namespace {
-
-// What the nodes of a round add up to, for one setting.
-struct Sums {
-  Sums(std::size_t columns, std::size_t vector_count)
-      : vectors(vector_count, ExactMean(columns)), loss(1), square_moves(1) {}
-
-  void clear() {
-    for (ExactMean& sum : vectors) sum.clear();
-    loss.clear();
-    square_moves.clear();
-    failure.reset();
-  }
-  void fail(std::size_t node, std::string what) {
-    if (!failure || node < failure->node) failure = NotFinite{node, std::move(what)};
-  }
-
-  std::vector<ExactMean> vectors;
-  ExactMean loss;
-  ExactMean square_moves;
-  std::optional<NotFinite> failure;
-};
 
 // What one worker needs to run any number of nodes: memory that does not grow with their number.
 template <class T>
@@ -62,11 +42,13 @@ std::vector<HingeMemory<T>> hinge_memories(const Federation<T>& federation, std:
 template <class T>
 class LocalEngine final : public Engine<T> {
  public:
+  // `ranks` is null where this process has all nodes.
   LocalEngine(const Federation<T>& federation, std::vector<Setting> settings,
-              std::unique_ptr<Workers> workers)
+              std::unique_ptr<Workers> workers, Ranks* ranks)
       : federation_(federation),
         settings_(std::move(settings)),
         workers_(std::move(workers)),
+        ranks_(ranks),
         run_blocks_([this](std::size_t n, const std::function<void(std::size_t)>& work) {
           workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
         }),
@@ -100,9 +82,13 @@ class LocalEngine final : public Engine<T> {
     } else {
       workers_->for_each(federation_.nodes.size(), run_one);
     }
+    for (const Stretch<T>& stretch : stretches) merge_small(stretch);
+    if (ranks_ != nullptr) hear_ranks(stretches);
     for (Stretch<T>& stretch : stretches) conclude(stretch);
     workers_->for_each(ending_.size(),
                        [&](unsigned, std::size_t i) { average(*ending_[i].stretch, ending_[i].vector); });
+    if (ranks_ != nullptr)
+      for (const Ending& ending : ending_) average_over_ranks(*ending.stretch, ending.vector);
   }
 
   double train_loss(std::size_t setting, const Vector<T>& w) override {
@@ -112,9 +98,11 @@ class LocalEngine final : public Engine<T> {
       losses[node] = evaluate(objective, federation_.train, federation_.nodes[node], w).loss;
     });
     ExactMean mean(1);
+    bool finite = true;
     for (std::size_t node = 0; node < losses.size(); ++node)
-      if (mean.add(std::span<const double>(&losses[node], 1), federation_.nodes[node].count))
-        return std::numeric_limits<double>::quiet_NaN();
+      finite &= !mean.add(std::span<const double>(&losses[node], 1), federation_.nodes[node].count);
+    if (ranks_ != nullptr) finite = merge_over_ranks(*ranks_, mean, finite);
+    if (!finite) return std::numeric_limits<double>::quiet_NaN();
     double out = 0;
     mean.mean(std::span(&out, 1));
     return out;
@@ -124,14 +112,21 @@ class LocalEngine final : public Engine<T> {
     if (!federation_.test) return std::nullopt;
     const Objective objective = {federation_.loss, settings_[setting].lambda};
     const Samples<T>& samples = *federation_.test;
-    const std::size_t n = samples.size();
+    std::size_t n = samples.size();
     std::vector<Evaluation> blocks((n + kRowBlock - 1) / kRowBlock);
     workers_->for_each(blocks.size(), [&](unsigned, std::size_t b) {
       const Shard block = {b * kRowBlock, std::min(kRowBlock, n - b * kRowBlock)};
       blocks[b] = evaluate_block(objective, samples, block, w);
     });
+    if (ranks_ != nullptr) gather_blocks(*ranks_, blocks, n);
     const Evaluation all = combine_blocks<T>(objective, samples, blocks, n, w);
     return TestMetrics{all.loss, static_cast<double>(all.correct) / static_cast<double>(n)};
+  }
+
+  bool stop(bool asked) override {
+    if (ranks_ == nullptr) return asked;
+    stop_asked_ = asked;
+    return stop_agreed_;
   }
 
  private:
@@ -158,7 +153,7 @@ class LocalEngine final : public Engine<T> {
       const Stretch<T>& stretch = stretches[i];
       Sums& sums = worker.sums[stretch.setting];
       if (stretch.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), shard.count))
-        sums.fail(node, "the loss");
+        sums.fail(federation_.first_node + node, "the loss");
       if (stretch.ends && stretch.measure_moves)
         add_move(worker.memory.vectors(stretch.setting)[0], stretch, shard.count, sums);
       put_down(worker.memory.vectors(stretch.setting), stretch, node, shard.count, sums);
@@ -193,23 +188,46 @@ class LocalEngine final : public Engine<T> {
       if (!stretch.ends) {
         vectors[v].swap(kept_[stretch.setting][node * vectors.size() + v]);
       } else if (const auto bad = sums.vectors[v].add(std::span<const T>(vectors[v]), weight)) {
-        sums.fail(node, fmt::format("{}[{}]", stretch.state->vectors[v].name, *bad));
+        sums.fail(federation_.first_node + node, fmt::format("{}[{}]", stretch.state->vectors[v].name, *bad));
       }
     }
   }
 
-  // Merges what the workers know of the losses and of failures; the first one's is the total.
-  void conclude(Stretch<T>& stretch) {
-    Sums& total = states_.front().sums[stretch.setting];
+  Sums& total_of(const Stretch<T>& stretch) { return states_.front().sums[stretch.setting]; }
+
+  // Merges what the workers know of losses, moves and failures; the first one's is the total.
+  void merge_small(const Stretch<T>& stretch) {
+    Sums& total = total_of(stretch);
     for (const Worker<T>& worker : std::span(states_).subspan(1)) {
       const Sums& sums = worker.sums[stretch.setting];
       if (stretch.starts) total.loss.merge(sums.loss);
       if (stretch.ends && stretch.measure_moves) total.square_moves.merge(sums.square_moves);
       if (sums.failure) total.fail(sums.failure->node, sums.failure->what);
     }
+    if (stretch.starts) total.expected_weight = total_weight_;
+  }
+
+  // The same over the ranks, each of which tells the others what it knows.
+  void hear_ranks(std::span<Stretch<T>> stretches) {
+    MessageWriter mine;
+    mine.put(stop_asked_);
+    for (const Stretch<T>& stretch : stretches)
+      put_small(mine, total_of(stretch), {stretch.starts, stretch.ends && stretch.measure_moves});
+    const std::vector<std::string> all = ranks_->gather(mine.bytes());
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      MessageReader theirs(all[rank]);
+      stop_agreed_ |= theirs.template take<bool>();
+      if (rank == ranks_->rank()) continue;
+      for (const Stretch<T>& stretch : stretches)
+        merge_small_from(theirs, total_of(stretch), {stretch.starts, stretch.ends && stretch.measure_moves});
+    }
+  }
+
+  void conclude(Stretch<T>& stretch) {
+    Sums& total = total_of(stretch);
     if (stretch.starts) {
       stretch.out->loss_before = std::numeric_limits<double>::quiet_NaN();
-      if (total.loss.total_weight() == total_weight_)
+      if (total.loss.total_weight() == total.expected_weight)
         total.loss.mean(std::span(&stretch.out->loss_before, 1));
     }
     stretch.failure = total.failure;
@@ -220,16 +238,23 @@ class LocalEngine final : public Engine<T> {
   }
 
   void average(Stretch<T>& stretch, std::size_t v) {
-    ExactMean& total = states_.front().sums[stretch.setting].vectors[v];
+    ExactMean& total = total_of(stretch).vectors[v];
     for (const Worker<T>& worker : std::span(states_).subspan(1))
       total.merge(worker.sums[stretch.setting].vectors[v]);
     stretch.out->vectors[v].resize(federation_.train.columns());
-    total.mean(std::span<T>(stretch.out->vectors[v]));
+    if (ranks_ == nullptr) total.mean(std::span<T>(stretch.out->vectors[v]));
+  }
+
+  void average_over_ranks(Stretch<T>& stretch, std::size_t v) {
+    const Sums& total = total_of(stretch);
+    ranks_->mean(total.vectors[v], total.expected_weight, std::span<T>(stretch.out->vectors[v]));
   }
 
   const Federation<T>& federation_;
   std::vector<Setting> settings_;
   std::unique_ptr<Workers> workers_;
+  Ranks* ranks_;
+  bool stop_asked_ = false, stop_agreed_ = false;
   ForEach run_blocks_;
   bool over_blocks_ = false;
   std::vector<Worker<T>> states_;
@@ -251,12 +276,22 @@ class LocalEngine final : public Engine<T> {
 template <class T>
 std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                         std::unique_ptr<Workers> workers) {
-  return std::make_unique<LocalEngine<T>>(federation, std::move(settings), std::move(workers));
+  return std::make_unique<LocalEngine<T>>(federation, std::move(settings), std::move(workers), nullptr);
 }
 
-template std::unique_ptr<Engine<float>> local_engine(const Federation<float>&, std::vector<Setting>,
-                                                     std::unique_ptr<Workers>);
-template std::unique_ptr<Engine<double>> local_engine(const Federation<double>&, std::vector<Setting>,
-                                                      std::unique_ptr<Workers>);
+template <class T>
+std::unique_ptr<Engine<T>> shared_engine(const Federation<T>& federation, std::vector<Setting> settings,
+                                         std::unique_ptr<Workers> workers, Ranks& ranks) {
+  return std::make_unique<LocalEngine<T>>(federation, std::move(settings), std::move(workers), &ranks);
+}
+
+#define MFL_INSTANTIATE(T)                                                                      \
+  template std::unique_ptr<Engine<T>> local_engine(const Federation<T>&, std::vector<Setting>,  \
+                                                   std::unique_ptr<Workers>);                   \
+  template std::unique_ptr<Engine<T>> shared_engine(const Federation<T>&, std::vector<Setting>, \
+                                                    std::unique_ptr<Workers>, Ranks&);
+MFL_INSTANTIATE(float)
+MFL_INSTANTIATE(double)
+#undef MFL_INSTANTIATE
 
 }  // namespace mfl
