@@ -12,6 +12,13 @@
 namespace mfl {
 namespace {
 
+// What one node holds.
+template <class T>
+struct Holding {
+  const Samples<T>& samples;
+  Shard shard;
+};
+
 // What one worker needs to run any number of nodes: memory that does not grow with their number.
 template <class T>
 struct Worker {
@@ -21,6 +28,7 @@ struct Worker {
   }
 
   NodeMemory<T> memory;
+  std::optional<Samples<T>> room;  // of a fleet: what the node that is run holds
   std::vector<double> losses;
   std::vector<Sums> sums;            // one a setting
   std::vector<HingeShard<T>> hinge;  // of the node that is run, one a setting; empty where none are kept
@@ -31,6 +39,7 @@ struct Worker {
 template <class T>
 std::vector<HingeMemory<T>> hinge_memories(const Federation<T>& federation, std::size_t settings,
                                            std::size_t wave) {
+  if (federation.fleet) return {};  // it would be memory for every node
   const Samples<T>& samples = federation.train;
   const auto fits = [&](const Shard& shard) { return samples.has_hinge_sums(federation.loss, shard.count); };
   if (!std::ranges::all_of(federation.nodes, fits)) return {};
@@ -53,15 +62,15 @@ class LocalEngine final : public Engine<T> {
           workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
         }),
         kept_(settings_.size()) {
-    for (const Shard& shard : federation.nodes) total_weight_ += shard.count;
     constexpr std::size_t kBlocksAWorker = 4;  // enough to even out, few enough to stay O(workers x model)
     const std::size_t count = workers_->count();
-    over_blocks_ = count > 1 && uneven(federation.nodes.size(), count);
+    over_blocks_ = count > 1 && uneven(nodes_here(), count);
     const std::size_t wave = over_blocks_ ? kBlocksAWorker * count : 1;
     hinge_ = hinge_memories(federation, settings_.size(), wave);
     for (std::size_t i = 0; i < (over_blocks_ ? 1 : count); ++i) {
       states_.emplace_back(federation.train.columns(), settings_, wave);
       states_.back().hinge.resize(hinge_.size());
+      if (federation.fleet) states_.back().room = federation.fleet->room();
     }
   }
 
@@ -74,14 +83,8 @@ class LocalEngine final : public Engine<T> {
         for (Worker<T>& worker : states_) worker.sums[stretch.setting].clear();
       if (!stretch.ends) make_place(stretch.setting, stretch.state->vectors.size());
     }
-    const auto run_one = [&](unsigned worker, std::size_t node) {
-      run_node(states_[worker], stretches, node, steps);
-    };
-    if (over_blocks_) {
-      for (std::size_t node = 0; node < federation_.nodes.size(); ++node) run_one(0, node);
-    } else {
-      workers_->for_each(federation_.nodes.size(), run_one);
-    }
+    for_each_node(stretches.front().participants,
+                  [&](Worker<T>& worker, std::size_t node) { run_node(worker, stretches, node, steps); });
     for (const Stretch<T>& stretch : stretches) merge_small(stretch);
     if (ranks_ != nullptr) hear_ranks(stretches);
     for (Stretch<T>& stretch : stretches) conclude(stretch);
@@ -91,21 +94,20 @@ class LocalEngine final : public Engine<T> {
       for (const Ending& ending : ending_) average_over_ranks(*ending.stretch, ending.vector);
   }
 
-  double train_loss(std::size_t setting, const Vector<T>& w) override {
+  double train_loss(std::size_t setting, const Vector<T>& w,
+                    std::span<const std::uint32_t> participants) override {
     const Objective objective = {federation_.loss, settings_[setting].lambda};
-    std::vector<double> losses(federation_.nodes.size());
-    workers_->for_each(losses.size(), [&](unsigned, std::size_t node) {
-      losses[node] = evaluate(objective, federation_.train, federation_.nodes[node], w).loss;
+    for (Worker<T>& worker : states_) worker.sums[setting].clear();
+    for_each_node(participants, [&](Worker<T>& worker, std::size_t node) {
+      const Holding<T> holding = hold(worker, node);
+      const double loss = evaluate(objective, holding.samples, holding.shard, w).loss;
+      Sums& sums = worker.sums[setting];
+      if (sums.loss.add(std::span(&loss, 1), holding.shard.count)) sums.loss_is_finite = false;
     });
-    ExactMean mean(1);
-    bool finite = true;
-    for (std::size_t node = 0; node < losses.size(); ++node)
-      finite &= !mean.add(std::span<const double>(&losses[node], 1), federation_.nodes[node].count);
-    if (ranks_ != nullptr) finite = merge_over_ranks(*ranks_, mean, finite);
-    if (!finite) return std::numeric_limits<double>::quiet_NaN();
-    double out = 0;
-    mean.mean(std::span(&out, 1));
-    return out;
+    merge_losses(setting);
+    Sums& total = states_.front().sums[setting];
+    if (ranks_ != nullptr) total.loss_is_finite = merge_over_ranks(*ranks_, total.loss, total.loss_is_finite);
+    return mean_loss(setting);
   }
 
   std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) override {
@@ -136,24 +138,69 @@ class LocalEngine final : public Engine<T> {
     return nodes < kManyEach * workers && nodes % workers != 0;
   }
 
+  // Calls work(worker, node) for every node that takes part and that this process runs. `node` counts from the first one
+  // here. A worker runs one node at a time.
+  template <class Work>
+  void for_each_node(std::span<const std::uint32_t> participants, const Work& work) {
+    const auto [first, count] = own_part(participants);
+    const auto run_one = [&, first = first](unsigned worker, std::size_t i) {
+      work(states_[worker],
+           participants.empty() ? first + i : participants[first + i] - federation_.first_node);
+    };
+    if (over_blocks_) {
+      for (std::size_t i = 0; i < count; ++i) run_one(0, i);
+    } else {
+      workers_->for_each(count, run_one);
+    }
+  }
+
+  // Which of the participants, or of all nodes here where all take part, this process runs: those whose data it has, or an
+  // equal share where data is made.
+  std::pair<std::size_t, std::size_t> own_part(std::span<const std::uint32_t> participants) const {
+    if (federation_.fleet) {
+      const std::size_t all = participants.empty() ? federation_.node_count() : participants.size();
+      if (ranks_ == nullptr) return {0, all};
+      const std::size_t first = all * ranks_->rank() / ranks_->size();
+      return {first, all * (ranks_->rank() + 1) / ranks_->size() - first};
+    }
+    if (participants.empty()) return {0, federation_.nodes.size()};
+    const auto at = [&](std::size_t node) {
+      return static_cast<std::size_t>(std::ranges::lower_bound(participants, node) - participants.begin());
+    };
+    const std::size_t first = at(federation_.first_node);
+    return {first, at(federation_.first_node + federation_.nodes.size()) - first};
+  }
+
+  // Good until the worker holds another.
+  Holding<T> hold(Worker<T>& worker, std::size_t node) const {
+    if (!federation_.fleet) return {federation_.train, federation_.nodes[node]};
+    federation_.fleet->fill(node, *worker.room);
+    return {*worker.room, {0, worker.room->size()}};
+  }
+
+  std::size_t nodes_here() const {
+    return federation_.fleet ? federation_.node_count() : federation_.nodes.size();
+  }
+
   void make_place(std::size_t setting, std::size_t vector_count) {
     auto& kept = kept_[setting];
-    if (kept.empty())
-      kept.assign(federation_.nodes.size() * vector_count, Vector<T>(federation_.train.columns()));
+    if (kept.empty()) kept.assign(nodes_here() * vector_count, Vector<T>(federation_.train.columns()));
   }
 
   void run_node(Worker<T>& worker, std::span<Stretch<T>> stretches, std::size_t node, std::uint64_t steps) {
-    const Shard shard = federation_.nodes[node];
+    const auto& [samples, shard] = hold(worker, node);
     for (const Stretch<T>& stretch : stretches)
       take_up(worker.memory.vectors(stretch.setting), stretch, node);
     for (std::size_t s = 0; s < worker.hinge.size(); ++s) worker.hinge[s] = hinge_[s].of(node);
-    train_node<T>(settings_, chosen_, federation_.loss, federation_.train, shard, steps, worker.memory,
-                  worker.hinge, worker.losses, over_blocks_ ? &run_blocks_ : nullptr);
+    train_node<T>(settings_, chosen_, federation_.loss, samples, shard, steps, worker.memory, worker.hinge,
+                  worker.losses, over_blocks_ ? &run_blocks_ : nullptr);
     for (std::size_t i = 0; i < stretches.size(); ++i) {
       const Stretch<T>& stretch = stretches[i];
       Sums& sums = worker.sums[stretch.setting];
-      if (stretch.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), shard.count))
+      if (stretch.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), shard.count)) {
+        sums.loss_is_finite = false;
         sums.fail(federation_.first_node + node, "the loss");
+      }
       if (stretch.ends && stretch.measure_moves)
         add_move(worker.memory.vectors(stretch.setting)[0], stretch, shard.count, sums);
       put_down(worker.memory.vectors(stretch.setting), stretch, node, shard.count, sums);
@@ -193,43 +240,66 @@ class LocalEngine final : public Engine<T> {
     }
   }
 
+  // Merges the losses that the workers have added up; the first one's sum is then the total.
+  void merge_losses(std::size_t setting) {
+    Sums& total = states_.front().sums[setting];
+    for (const Worker<T>& worker : std::span(states_).subspan(1)) {
+      total.loss.merge(worker.sums[setting].loss);
+      total.loss_is_finite = total.loss_is_finite && worker.sums[setting].loss_is_finite;
+    }
+  }
+
+  double mean_loss(std::size_t setting) {
+    Sums& total = states_.front().sums[setting];
+    double mean = std::numeric_limits<double>::quiet_NaN();
+    if (total.loss_is_finite) total.loss.mean(std::span(&mean, 1));
+    return mean;
+  }
+
   Sums& total_of(const Stretch<T>& stretch) { return states_.front().sums[stretch.setting]; }
 
   // Merges what the workers know of losses, moves and failures; the first one's is the total.
   void merge_small(const Stretch<T>& stretch) {
+    if (stretch.starts) merge_losses(stretch.setting);
     Sums& total = total_of(stretch);
     for (const Worker<T>& worker : std::span(states_).subspan(1)) {
       const Sums& sums = worker.sums[stretch.setting];
-      if (stretch.starts) total.loss.merge(sums.loss);
       if (stretch.ends && stretch.measure_moves) total.square_moves.merge(sums.square_moves);
       if (sums.failure) total.fail(sums.failure->node, sums.failure->what);
     }
-    if (stretch.starts) total.expected_weight = total_weight_;
   }
 
   // The same over the ranks, each of which tells the others what it knows.
   void hear_ranks(std::span<Stretch<T>> stretches) {
+    const auto parts = [](const Stretch<T>& stretch) {
+      return SmallParts{stretch.starts, stretch.ends && stretch.measure_moves, stretch.ends};
+    };
     MessageWriter mine;
     mine.put(stop_asked_);
-    for (const Stretch<T>& stretch : stretches)
-      put_small(mine, total_of(stretch), {stretch.starts, stretch.ends && stretch.measure_moves});
+    for (const Stretch<T>& stretch : stretches) {
+      if (stretch.ends) total_of(stretch).weight = weight_of(stretch);
+      put_small(mine, total_of(stretch), parts(stretch));
+    }
     const std::vector<std::string> all = ranks_->gather(mine.bytes());
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       MessageReader theirs(all[rank]);
       stop_agreed_ |= theirs.template take<bool>();
       if (rank == ranks_->rank()) continue;
-      for (const Stretch<T>& stretch : stretches)
-        merge_small_from(theirs, total_of(stretch), {stretch.starts, stretch.ends && stretch.measure_moves});
+      for (const Stretch<T>& stretch : stretches) merge_small_from(theirs, total_of(stretch), parts(stretch));
     }
+  }
+
+  // What the nodes that this process ran have in all.
+  std::uint64_t weight_of(const Stretch<T>& stretch) const {
+    std::uint64_t weight = 0;
+    for (const Worker<T>& worker : states_)
+      weight += worker.sums[stretch.setting].vectors.front().total_weight();
+    return weight;
   }
 
   void conclude(Stretch<T>& stretch) {
     Sums& total = total_of(stretch);
-    if (stretch.starts) {
-      stretch.out->loss_before = std::numeric_limits<double>::quiet_NaN();
-      if (total.loss.total_weight() == total.expected_weight)
-        total.loss.mean(std::span(&stretch.out->loss_before, 1));
-    }
+    if (stretch.starts) stretch.out->loss_before = mean_loss(stretch.setting);
     stretch.failure = total.failure;
     if (!stretch.ends || total.failure) return;
     if (stretch.measure_moves) total.square_moves.mean(std::span(&stretch.out->mean_square_move, 1));
@@ -247,7 +317,7 @@ class LocalEngine final : public Engine<T> {
 
   void average_over_ranks(Stretch<T>& stretch, std::size_t v) {
     const Sums& total = total_of(stretch);
-    ranks_->mean(total.vectors[v], total.expected_weight, std::span<T>(stretch.out->vectors[v]));
+    ranks_->mean(total.vectors[v], total.weight, std::span<T>(stretch.out->vectors[v]));
   }
 
   const Federation<T>& federation_;
@@ -261,7 +331,6 @@ class LocalEngine final : public Engine<T> {
   std::vector<std::vector<Vector<T>>>
       kept_;  // by setting: the vectors of nodes between stretches of one round
   std::vector<HingeMemory<T>> hinge_;
-  std::uint64_t total_weight_ = 0;
   // Of the stretch that is run:
   struct Ending {
     Stretch<T>* stretch;

@@ -25,6 +25,7 @@ void Sums::clear() {
   for (ExactMean& sum : vectors) sum.clear();
   loss.clear();
   square_moves.clear();
+  loss_is_finite = true;
   failure.reset();
 }
 
@@ -34,10 +35,11 @@ void Sums::fail(std::size_t node, std::string what) {
 
 void put_small(MessageWriter& to, const Sums& sums, SmallParts parts) {
   if (parts.loss) {
-    to.put(sums.expected_weight);
+    to.put(sums.loss_is_finite);
     put_mean(to, sums.loss);
   }
   if (parts.square_moves) put_mean(to, sums.square_moves);
+  if (parts.weight) to.put(sums.weight);
   to.put(sums.failure.has_value());
   if (!sums.failure) return;
   to.put(sums.failure->node);
@@ -46,10 +48,11 @@ void put_small(MessageWriter& to, const Sums& sums, SmallParts parts) {
 
 void merge_small_from(MessageReader& from, Sums& total, SmallParts parts) {
   if (parts.loss) {
-    total.expected_weight += from.take<std::uint64_t>();
+    total.loss_is_finite &= from.take<bool>();
     merge_mean(from, total.loss);
   }
   if (parts.square_moves) merge_mean(from, total.square_moves);
+  if (parts.weight) total.weight += from.take<std::uint64_t>();
   if (!from.take<bool>()) return;
   const auto node = from.take<std::size_t>();
   total.fail(node, from.take_text());

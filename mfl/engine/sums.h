@@ -24,7 +24,8 @@ struct Sums {
   std::vector<ExactMean> vectors;
   ExactMean loss;
   ExactMean square_moves;
-  std::uint64_t expected_weight = 0;  // what the nodes that run have in all
+  bool loss_is_finite = true;
+  std::uint64_t weight = 0;  // of all that is added to a vector; where processes share a run, by all of them
   std::optional<NotFinite> failure;
 };
 
@@ -32,6 +33,7 @@ struct Sums {
 struct SmallParts {
   bool loss = false;
   bool square_moves = false;
+  bool weight = false;
 };
 
 // Everything but the vectors, for another process.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "mfl/experiment/factory.h"
 #include "mfl/record/checkpoint.h"
 
 namespace mfl {
@@ -16,21 +17,29 @@ Cadence make_cadence(const RunConfig& run) {
   return {std::max<std::uint64_t>(1, every), run.checkpoint_every};
 }
 
+Crowd make_crowd(const Config& config, std::size_t nodes) {
+  const bool centralised = make_algorithm(config.algorithm).centralised;
+  if (centralised) return {nodes, {}};
+  return {nodes, {config.run.seed, config.federation.fraction_train, config.federation.quorum}};
+}
+
 template <class T>
 Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-                      std::size_t nodes, bool has_accuracy, Cadence cadence, Store& store, Start<T> start)
+                      const Crowd& crowd, bool has_accuracy, Cadence cadence, Store& store, Start<T> start)
     : setting_(setting),
       algorithm_(algorithm),
       steps_(steps),
       engine_(engine),
-      nodes_(nodes),
+      crowd_(crowd),
       has_accuracy_(has_accuracy),
       cadence_(cadence),
       journal_(store, std::move(start.id)),
       state_(std::move(start.state)),
       closed_(start.recorded),
       previous_step_(state_.step),
-      wall_before_(start.wall_seconds) {
+      wall_before_(start.wall_seconds),
+      bytes_up_(start.bytes_up),
+      bytes_down_(start.bytes_down) {
   start_round();
 }
 
@@ -40,20 +49,23 @@ double Training<T>::seconds() const {
 }
 
 template <class T>
-std::uint64_t Training<T>::bytes() const {
-  return state_.round * round_bytes(algorithm_, state_, nodes_);
-}
-
-template <class T>
 void Training<T>::start_round() {
   round_steps_ = next_round_steps(algorithm_, state_.step, steps_);
   taken_ = 0;
+  participants_.clear();
+  if (participant_count(crowd_.participation, crowd_.nodes) < crowd_.nodes)
+    participants_ = choose_participants(crowd_.participation, state_.round + 1, 1, crowd_.nodes);
+}
+
+template <class T>
+double Training<T>::train_loss() {
+  return engine_.train_loss(setting_, state_.w(), participants_);
 }
 
 template <class T>
 Stretch<T> Training<T>::stretch(std::uint64_t steps) {
-  return {setting_,    &state_,      taken_ == 0,        taken_ + steps == round_steps_,
-          &aggregate_, std::nullopt, monitor_ != nullptr};
+  return {setting_,    &state_,      taken_ == 0,         taken_ + steps == round_steps_,
+          &aggregate_, std::nullopt, monitor_ != nullptr, participants_};
 }
 
 template <class T>
@@ -72,12 +84,15 @@ Result<void> Training<T>::took(std::uint64_t steps, const Stretch<T>& stretch) {
   if (monitor_ != nullptr)
     monitor_->round_done(round_signs(algorithm_.rule, round_steps_, aggregate_.vectors, state_.vectors,
                                      aggregate_.mean_square_move));
+  const std::size_t sent = participants_.empty() ? crowd_.nodes : participants_.size();
+  bytes_down_ += round_bytes(algorithm_, state_, sent);
+  bytes_up_ += round_bytes(algorithm_, state_, sent);
   closed_ = false;
   start_round();
   if (cadence_.checkpoint_every != 0 && state_.round % cadence_.checkpoint_every == 0)
     MFL_CHECK(checkpoint());
   if (state_.step < steps_) return {};
-  const double train_loss = engine_.train_loss(setting_, state_.w());
+  const double train_loss = this->train_loss();
   if (!std::isfinite(train_loss))
     return end(RunStatus::kDiverged, fmt::format("the loss is not finite after step {}", state_.step),
                train_loss);
@@ -91,11 +106,11 @@ Result<void> Training<T>::close_round(double train_loss, bool force_record) {
   closed_ = true;
   note_loss(state_, train_loss);
   const std::string digest = state_digest(state_);
-  journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes(), bytes(), digest});
+  journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes_up_, bytes_down_, digest});
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
   if (passed || force_record || state_.step == 0) {
     const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt;
-    RecordRow record{state_.step, state_.round, train_loss, {}, {}, bytes(), bytes(), 0, digest};
+    RecordRow record{state_.step, state_.round, train_loss, {}, {}, bytes_up_, bytes_down_, 0, digest};
     if (test) record.test_loss = test->loss;
     if (test && has_accuracy_) record.test_accuracy = test->accuracy;
     record.wall_seconds = seconds();
@@ -107,14 +122,14 @@ Result<void> Training<T>::close_round(double train_loss, bool force_record) {
 
 template <class T>
 Result<void> Training<T>::checkpoint() {
-  MFL_CHECK(close_round(engine_.train_loss(setting_, state_.w())));
+  MFL_CHECK(close_round(train_loss()));
   return journal_.flush(Checkpoint{state_.round, encode_state(state_), 0});
 }
 
 template <class T>
 Result<void> Training<T>::stop() {
   return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps_),
-             engine_.train_loss(setting_, state_.w()));
+             train_loss());
 }
 
 template <class T>
@@ -129,7 +144,8 @@ Result<void> Training<T>::end(RunStatus status, std::string message, double trai
   }
   summary.best = {state_.best.step, state_.best.train_loss};
   summary.rounds = state_.round;
-  summary.bytes_up = summary.bytes_down = bytes();
+  summary.bytes_up = bytes_up_;
+  summary.bytes_down = bytes_down_;
   summary.digest = weights_digest(state_);
   const double wall_seconds = seconds();
   const bool stopped = status == RunStatus::kInterrupted;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "mfl/algorithm/participation.h"
 #include "mfl/base/result.h"
 #include "mfl/engine/engine.h"
 #include "mfl/experiment/journal.h"
@@ -30,16 +31,26 @@ template <class T>
 struct Start {
   std::string id;
   State<T> state;
-  bool recorded = false;    // the state's own row is in the store
-  double wall_seconds = 0;  // spent before
+  bool recorded = false;                       // the state's own row is in the store
+  double wall_seconds = 0;                     // spent before
+  std::uint64_t bytes_up = 0, bytes_down = 0;  // that travelled before
 };
+
+// The nodes of a run, and how a round chooses among them.
+struct Crowd {
+  std::size_t nodes = 1;
+  Participation participation;
+};
+
+// The crowd of a configuration. A centralised algorithm has one node, which always takes part.
+Crowd make_crowd(const Config& config, std::size_t nodes);
 
 template <class T>
 class Training {
  public:
-  // `setting` is the engine's number for it; `nodes` counts for the bytes that travel.
+  // `setting` is the engine's number for it.
   Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-           std::size_t nodes, bool has_accuracy, Cadence cadence, Store& store, Start<T> start);
+           const Crowd& crowd, bool has_accuracy, Cadence cadence, Store& store, Start<T> start);
 
   bool over() const { return over_; }
   const State<T>& state() const { return state_; }
@@ -62,8 +73,8 @@ class Training {
 
  private:
   double seconds() const;
-  std::uint64_t bytes() const;  // in one direction so far
   void start_round();
+  double train_loss();  // of the state's w, over the nodes of the round that starts there
   Result<void> close_round(double train_loss, bool force_record = false);
   Result<void> checkpoint();
   Result<void> end(RunStatus status, std::string message, double train_loss);
@@ -72,7 +83,7 @@ class Training {
   Algorithm algorithm_;
   std::uint64_t steps_;
   Engine<T>& engine_;
-  std::size_t nodes_;
+  Crowd crowd_;
   bool has_accuracy_;
   Cadence cadence_;
   Journal journal_;
@@ -82,8 +93,10 @@ class Training {
   double wall_before_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Aggregate<T> aggregate_;
-  std::uint64_t round_steps_ = 0;  // of the round under way
-  std::uint64_t taken_ = 0;        // of those
+  std::uint64_t bytes_up_, bytes_down_;      // so far
+  std::vector<std::uint32_t> participants_;  // of the round under way; empty: all nodes
+  std::uint64_t round_steps_ = 0;            // of the round under way
+  std::uint64_t taken_ = 0;                  // of those
   bool over_ = false;
   Monitor* monitor_ = nullptr;
 };
