@@ -3,9 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/rows.h"
 
 namespace mfl {
 
@@ -13,5 +15,9 @@ namespace mfl {
 // images. The bytes stay bytes, with scale 1/255. A file whose length is not exactly what its header says is
 // kBadData.
 Result<Dataset> read_idx(const std::filesystem::path& images, const std::filesystem::path& labels);
+
+// The same of plain files, images read when asked for; nothing where the images are packed.
+Result<std::unique_ptr<RowSource>> open_idx_rows(const std::filesystem::path& images,
+                                                 const std::filesystem::path& labels);
 
 }  // namespace mfl

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <span>
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/rows.h"
 
 namespace mfl {
 
@@ -13,6 +15,10 @@ namespace mfl {
 // integer, boolean or floating type. Little-endian and C order only; versions 1.0 and 2.0. NaN, infinities, a
 // file that is not exactly as long as its header says, or shapes that do not fit are kBadData.
 Result<Dataset> read_npy(const std::filesystem::path& x, const std::filesystem::path& y);
+
+// The same, rows of x read when asked for; whether they are finite is seen then.
+Result<std::unique_ptr<RowSource>> open_npy_rows(const std::filesystem::path& x,
+                                                 const std::filesystem::path& y);
 
 // All or nothing. Errors are kRunFailed.
 Result<void> write_npy(const std::filesystem::path& path, std::span<const float> vector);
