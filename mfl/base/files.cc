@@ -71,7 +71,8 @@ FileReader::~FileReader() {
 Result<std::size_t> FileReader::read(std::uint64_t offset, std::span<std::byte> out) const {
   std::size_t found = 0;
   while (found < out.size()) {
-    const ssize_t n = ::pread(fd_, out.data() + found, out.size() - found, static_cast<off_t>(offset + found));
+    const ssize_t n =
+        ::pread(fd_, out.data() + found, out.size() - found, static_cast<off_t>(offset + found));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
       return fail(ErrorCode::kBadData, fmt::format("cannot read {}: {}", path_.string(), system_reason()));

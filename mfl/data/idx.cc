@@ -104,9 +104,9 @@ Result<std::vector<std::uint8_t>> read_body(const Header& header, const fs::path
 
 tl::unexpected<Error> truncated(const fs::path& path, std::size_t expected, std::string_view what,
                                 std::size_t found) {
-  return bad_file(path,
-                  fmt::format("truncated: the header promises {} bytes, the {}byte {}", expected, what, found),
-                  kGetAgain);
+  return bad_file(
+      path, fmt::format("truncated: the header promises {} bytes, the {}byte {}", expected, what, found),
+      kGetAgain);
 }
 
 tl::unexpected<Error> over_long(const fs::path& path, std::size_t expected) {

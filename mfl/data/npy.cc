@@ -101,7 +101,8 @@ Result<Features> finite_rows(std::vector<T> values, std::size_t columns, const f
 
 template <class T>
 Result<Features> floating_rows(const Array& array, const fs::path& path) {
-  return finite_rows(numbers<T>(array.body()), array.header.shape[1], path, [](std::size_t row) { return row; });
+  return finite_rows(numbers<T>(array.body()), array.header.shape[1], path,
+                     [](std::size_t row) { return row; });
 }
 
 class NpyRows final : public RowSource {

@@ -26,7 +26,9 @@ class HeldRows final : public RowSource {
 
 }  // namespace
 
-std::unique_ptr<RowSource> rows_in_memory(Dataset data) { return std::make_unique<HeldRows>(std::move(data)); }
+std::unique_ptr<RowSource> rows_in_memory(Dataset data) {
+  return std::make_unique<HeldRows>(std::move(data));
+}
 
 template <class X>
 Result<std::vector<X>> read_rows(const FileReader& file, std::uint64_t start, std::size_t columns,
@@ -65,7 +67,8 @@ std::vector<double> SomeRows::labels() const {
 
 Result<Dataset> SomeRows::read(std::span<const std::uint32_t> places) const {
   std::vector<std::uint32_t> rows;
-  Dataset data{.rows = places.size(), .columns = shape_.columns, .scale = shape_.scale, .features = {}, .labels = {}};
+  Dataset data{
+      .rows = places.size(), .columns = shape_.columns, .scale = shape_.scale, .features = {}, .labels = {}};
   for (const std::uint32_t place : places) {
     rows.push_back(rows_[place]);
     data.labels.push_back(source_->labels()[rows_[place]]);
@@ -76,9 +79,9 @@ Result<Dataset> SomeRows::read(std::span<const std::uint32_t> places) const {
 
 Result<std::string> SomeRows::digest() const {
   constexpr std::size_t kBytesAtATime = std::size_t{8} << 20;
-  const std::size_t block =
-      shape_.sparse ? rows_.size()
-                    : std::max<std::size_t>(1, kBytesAtATime / (shape_.columns * sizeof(double)));
+  const std::size_t block = shape_.sparse
+                                ? rows_.size()
+                                : std::max<std::size_t>(1, kBytesAtATime / (shape_.columns * sizeof(double)));
   DatasetDigest digest;
   std::vector<std::uint32_t> places;
   for (std::size_t first = 0; first < rows_.size(); first += block) {

@@ -316,8 +316,7 @@ Result<RowParts> open_idx_folder(const fs::path& folder) {
 Result<RowParts> open_npy_folder(const fs::path& folder) {
   MFL_TRY(std::shared_ptr<const RowSource> pool, open_npy_rows(folder / "x.npy", folder / "y.npy"));
   if (!has_test_npy(folder)) return RowParts{std::move(pool), nullptr};
-  MFL_TRY(std::shared_ptr<const RowSource> test,
-          open_npy_rows(folder / "x_test.npy", folder / "y_test.npy"));
+  MFL_TRY(std::shared_ptr<const RowSource> test, open_npy_rows(folder / "x_test.npy", folder / "y_test.npy"));
   return RowParts{std::move(pool), std::move(test)};
 }
 
@@ -329,7 +328,8 @@ Result<RowParts> open_row_kind(const std::string& spec, const DataOptions& optio
   if (kind == "npy") return open_npy_folder(argument);
   if (kind == "synthetic") {
     MFL_TRY(const auto size, parse_synthetic(spec, argument));
-    MFL_TRY(std::shared_ptr<const RowSource> pool, open_synthetic_rows(size.rows, size.columns, options.seed));
+    MFL_TRY(std::shared_ptr<const RowSource> pool,
+            open_synthetic_rows(size.rows, size.columns, options.seed));
     return RowParts{std::move(pool), nullptr};
   }
   MFL_TRY(Parts parts, open_kind(spec, options));
@@ -373,9 +373,8 @@ Result<TrainTestRows> open_rows(const DataOptions& options) {
     MFL_TRY(const RowParts other, open_row_parts(options.test_source, options));
     parts.test = other.test ? other.test : other.pool;
   }
-  auto selected = parts.test
-                      ? select_from_two(parts.pool->shape().rows, parts.test->shape().rows, options)
-                      : select_from_pool(parts.pool->shape().rows, options);
+  auto selected = parts.test ? select_from_two(parts.pool->shape().rows, parts.test->shape().rows, options)
+                             : select_from_pool(parts.pool->shape().rows, options);
   MFL_TRY(Selection rows, std::move(selected));
   TrainTestRows sets{SomeRows(parts.pool, std::move(rows.train)), std::nullopt};
   if (rows.test) sets.test.emplace(parts.test ? parts.test : parts.pool, *std::move(rows.test));

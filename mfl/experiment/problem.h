@@ -14,8 +14,9 @@ template <class T>
 struct Problem {
   Federation<T> federation;
   bool has_accuracy = false;  // the targets are two classes
-  std::string data_digest;    // of training and test data and of who holds what
-  std::string train_digest;   // of the training data alone
+  std::string
+      data_digest;  // of training and test data and of who holds what; where ranks share it, on the first
+  std::string train_digest;  // of the training data alone
   double load_seconds = 0;
 };
 
