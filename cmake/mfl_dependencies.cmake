@@ -27,3 +27,8 @@ else()
   set(MFL_NETWORK OFF)
 endif()
 add_feature_info(network MFL_NETWORK "mfl server, node, certs and demo (gRPC, protobuf, spdlog, prometheus-cpp)")
+
+# Optional: the engine mpi. Its deprecated C++ bindings are not used.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI COMPONENTS CXX)
+add_feature_info(mpi MPI_CXX_FOUND "one run over many machines: mpirun -n R mfl run (libopenmpi-dev)")

@@ -15,6 +15,8 @@ constexpr unsigned kDigitBits = 32;
 constexpr std::uint64_t kDigitMask = 0xffffffffU;
 constexpr int kLowestExponent = -1074;  // of bit 0
 constexpr std::size_t kPlaneCount = 70;
+constexpr std::size_t kPackedHeader = 2;                     // lowest plane, planes
+constexpr std::size_t kPackedBlock = 1024;                   // coordinates whose digits stay in the cache
 constexpr std::uint64_t kHeadroom = std::uint64_t{1} << 30;  // additions before a digit must be carried
 
 // The value of a one in each plane.
@@ -209,6 +211,70 @@ void ExactMean::merge(const ExactMean& other) {
   }
   additions_ += other.additions_;
   total_weight_ += other.total_weight_;
+}
+
+// Digits in two's complement: all below 2^32, the one on top signed. Plane by plane, so that leaving out planes of zeros
+// below and of mere signs above leaves one run of words; the header stands right before it.
+std::span<const std::uint32_t> ExactMean::pack(std::size_t first, std::size_t count,
+                                               std::vector<std::uint32_t>& buffer) const {
+  assert(count > 0 && first + count <= size_);
+  const auto [low, high] = used_planes();
+  const std::size_t planes = high - low + 2;
+  buffer.resize(std::max(buffer.size(), kPackedHeader + planes * count));
+  std::uint32_t* const digits = buffer.data() + kPackedHeader;
+  std::array<std::uint32_t, kPlanes + 1> seen{}, beside_sign{};
+  std::array<std::int64_t, kPackedBlock> carry;
+  for (std::size_t block = 0; block < count; block += kPackedBlock) {
+    const std::size_t n = std::min(kPackedBlock, count - block);
+    std::fill_n(carry.begin(), n, 0);
+    for (std::size_t k = 0; k < planes; ++k) {
+      const std::int64_t* from =
+          low + k > high || planes_[low + k].empty() ? nullptr : planes_[low + k].data() + first + block;
+      std::uint32_t* to = digits + k * count + block;
+      for (std::size_t j = 0; j < n; ++j) {
+        const std::int64_t digit = (from == nullptr ? 0 : from[j]) + carry[j];
+        to[j] = static_cast<std::uint32_t>(digit);
+        carry[j] = digit >> kDigitBits;
+      }
+    }
+    for (std::size_t k = 0; k < planes; ++k) {
+      const std::uint32_t* from = digits + k * count + block;
+      for (std::size_t j = 0; j < n; ++j) {
+        seen[k] |= from[j];
+        beside_sign[k] |= from[j] ^ static_cast<std::uint32_t>(carry[j]);
+      }
+    }
+  }
+  std::size_t lowest = 0, end = planes;
+  while (lowest < end && seen[lowest] == 0) ++lowest;
+  if (lowest == end) lowest = end = 0;
+  // A plane on top may go when it repeats the sign that the plane below it shows.
+  while (end > lowest + 1 && beside_sign[end - 1] == 0 && (beside_sign[end - 2] >> 31) == 0) --end;
+  std::uint32_t* const words = digits + lowest * count - kPackedHeader;
+  words[0] = static_cast<std::uint32_t>(low + lowest);
+  words[1] = static_cast<std::uint32_t>(end - lowest);
+  return {words, kPackedHeader + (end - lowest) * count};
+}
+
+void ExactMean::merge_packed(std::span<const std::uint32_t> words, std::uint64_t weight) {
+  const std::size_t low = words[0], planes = words[1];
+  assert(words.size() == kPackedHeader + planes * size_ && low + planes <= kPlanes);
+  if (additions_ >= kHeadroom) carry();
+  for (std::size_t k = 0; k < planes; ++k) {
+    const std::uint32_t* from = words.data() + kPackedHeader + k * size_;
+    std::int64_t* to = plane(low + k);
+    if (k + 1 < planes)
+      for (std::size_t j = 0; j < size_; ++j) to[j] += from[j];
+    else
+      for (std::size_t j = 0; j < size_; ++j) to[j] += static_cast<std::int32_t>(from[j]);
+  }
+  ++additions_;
+  total_weight_ += weight;
+}
+
+std::size_t ExactMean::most_packed_words(std::size_t count) const {
+  const auto [low, high] = used_planes();
+  return kPackedHeader + (high - low + 2) * count;
 }
 
 // Makes every digit at most 2^32 in size. The digit on top keeps the sign, so it grows a plane only when it must.

@@ -1,7 +1,7 @@
 // The weighted mean of vectors, exact until one final rounding.
 //
 // sum_i weight_i * x_i is kept per coordinate as a fixed-point integer wide enough for every finite number, so the
-// order of additions, the split among workers and the order of merges change nothing. It is an algebra: an empty
+// order of additions, the split among workers and processes and the order of merges change nothing. It is an algebra: an empty
 // accumulator is neutral, merge is associative and commutative, and adding x to an accumulator equals merging an
 // accumulator that holds x. The mean of one vector is that vector; a zero mean is +0.
 #pragma once
@@ -35,6 +35,15 @@ class ExactMean {
   void mean(std::span<double> out);
 
   void clear();
+
+  // The sums of the coordinates first .. first + count as words that merge_packed takes: a header of two words, then
+  // only the digits that they need. The words stand in `buffer`, whose memory is used again. count > 0.
+  std::span<const std::uint32_t> pack(std::size_t first, std::size_t count,
+                                      std::vector<std::uint32_t>& buffer) const;
+  // Merges what another pack()ed of size() coordinates, to which vectors of `weight` in all had been added.
+  void merge_packed(std::span<const std::uint32_t> words, std::uint64_t weight);
+  // No pack() of `count` coordinates is longer, as things stand.
+  std::size_t most_packed_words(std::size_t count) const;
 
   std::size_t size() const { return size_; }
   std::uint64_t total_weight() const { return total_weight_; }

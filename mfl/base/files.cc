@@ -48,21 +48,43 @@ fs::path home_relative(const char* variable, const char* below_home) {
 
 }  // namespace
 
-Result<std::size_t> read_part(const fs::path& path, std::uint64_t offset, std::span<std::byte> out) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0)
+Result<FileReader> FileReader::open(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
     return fail(ErrorCode::kBadData, fmt::format("cannot open {}: {}", path.string(), system_reason()));
+  return FileReader(path, fd);
+}
+
+FileReader::FileReader(FileReader&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+
+FileReader& FileReader::operator=(FileReader&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileReader::~FileReader() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<std::size_t> FileReader::read(std::uint64_t offset, std::span<std::byte> out) const {
   std::size_t found = 0;
   while (found < out.size()) {
     const ssize_t n =
-        ::pread(file.get(), out.data() + found, out.size() - found, static_cast<off_t>(offset + found));
+        ::pread(fd_, out.data() + found, out.size() - found, static_cast<off_t>(offset + found));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
-      return fail(ErrorCode::kBadData, fmt::format("cannot read {}: {}", path.string(), system_reason()));
+      return fail(ErrorCode::kBadData, fmt::format("cannot read {}: {}", path_.string(), system_reason()));
     if (n == 0) break;
     found += static_cast<std::size_t>(n);
   }
   return found;
+}
+
+Result<std::size_t> read_part(const fs::path& path, std::uint64_t offset, std::span<std::byte> out) {
+  MFL_TRY(const FileReader file, FileReader::open(path));
+  return file.read(offset, out);
 }
 
 Result<std::string> read_file(const fs::path& path) {

@@ -15,6 +15,25 @@ namespace mfl {
 // The whole file. Errors are kBadData and name the path and the system's reason.
 Result<std::string> read_file(const std::filesystem::path& path);
 
+// A file that is read here and there. Safe to share among threads.
+class FileReader {
+ public:
+  // Errors as for read_file.
+  static Result<FileReader> open(const std::filesystem::path& path);
+  FileReader(FileReader&& other) noexcept;
+  FileReader& operator=(FileReader&& other) noexcept;
+  ~FileReader();
+
+  const std::filesystem::path& path() const { return path_; }
+  // As read_part.
+  Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  FileReader(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  std::filesystem::path path_;
+  int fd_;
+};
+
 // Fills `out` with the bytes from `offset` on; how many there were, fewer only where the file ends. Errors as for read_file.
 Result<std::size_t> read_part(const std::filesystem::path& path, std::uint64_t offset,
                               std::span<std::byte> out);

@@ -12,6 +12,7 @@
 #include "mfl/base/files.h"
 #include "mfl/base/kernels/kernels.h"
 #include "mfl/base/version.h"
+#include "mfl/engine/mpi/mpi.h"
 
 namespace mfl::cli {
 
@@ -22,6 +23,13 @@ CLI::App& Commands::add(CLI::App& parent, const std::string& name, const std::st
   command->footer("Example:\n" + example);
   actions[command] = std::move(action);
   return *command;
+}
+
+Result<Ranks*> Commands::join(bool engine_is_mpi) {
+  if (!ranks && (engine_is_mpi || launched_rank())) {
+    MFL_TRY(ranks, mpi_ranks());
+  }
+  return ranks ? ranks.get() : &alone();
 }
 
 void add_store_flag(CLI::App& command, std::string& path) {

@@ -4,12 +4,21 @@
 #include <CLI/App.hpp>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "mfl/cli/reply.h"
+#include "mfl/engine/ranks.h"
 #include "mfl/record/store.h"
 
 namespace mfl::cli {
+
+// What a subcommand does when mpirun starts it several times.
+enum class UnderMpi {
+  kFirst,    // the first process does it, the others nothing
+  kShared,   // all of them work on it together
+  kRefused,  // long work that one process alone would do, which is not what the user expects
+};
 
 // What to do for the subcommand that was named.
 struct Commands {
@@ -17,6 +26,12 @@ struct Commands {
 
   bool json = false;
   std::map<const CLI::App*, Action> actions;
+  std::map<const CLI::App*, UnderMpi> under_mpi;  // kFirst where nothing is said
+  std::unique_ptr<Ranks> ranks;                   // once a command has joined them
+
+  // For a command that is kShared: joins the processes that mpirun started, or a group of one where the engine mpi is asked
+  // for without it. This process alone otherwise.
+  Result<Ranks*> join(bool engine_is_mpi);
 
   // A subcommand with --json and a worked example under its help.
   CLI::App& add(CLI::App& parent, const std::string& name, const std::string& help,

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -7,6 +9,7 @@
 
 #include "mfl/cli/commands.h"
 #include "mfl/cli/usage.h"
+#include "mfl/engine/mpi/mpi.h"
 
 namespace mfl::cli {
 namespace {
@@ -18,6 +21,38 @@ bool asks_for_json(int argc, const char* const* argv) {
   return false;
 }
 
+Error out_of_memory() {
+  return {ErrorCode::kRunFailed, "out of memory", "take fewer samples or use a larger machine", nullptr};
+}
+
+Error bug(const std::exception& error) {
+  return {ErrorCode::kInternal, std::string("internal error: ") + error.what(),
+          "this is a bug: please report it with the command line", nullptr};
+}
+
+// The processes of a group must hear of a failure before the stack unwinds and MPI ends.
+Result<Reply> guarded(const Commands::Action& action) {
+  try {
+    return action();
+  } catch (const std::bad_alloc&) {
+    return tl::unexpected<Error>(out_of_memory());
+  } catch (const std::exception& error) {
+    return tl::unexpected<Error>(bug(error));
+  }
+}
+
+// The first rank speaks for all and gives the job its exit code. A failure that the others do not know of is told by
+// the rank that has it, and ends them.
+int answer_for_ranks(Ranks& ranks, const Result<Reply>& reply, bool json) {
+  if (!reply && !ranks.failed_together() && ranks.size() > 1) {
+    Error error = reply.error();
+    error.message = fmt::format("rank {}: {}", ranks.rank(), error.message);
+    ranks.abort(print_error(error, json));
+  }
+  if (!ranks.first()) return 0;
+  return reply ? print_reply(*reply, json) : print_error(reply.error(), json);
+}
+
 int run(int argc, const char* const* argv) {
   if (const auto chosen = check_kernel_choice(); !chosen)
     return print_error(chosen.error(), asks_for_json(argc, argv));
@@ -27,15 +62,24 @@ int run(int argc, const char* const* argv) {
   try {
     mfl.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return mfl.exit(help);
+    return launched_rank().value_or(0) != 0 ? 0 : mfl.exit(help);
   } catch (const CLI::ParseError& error) {
+    if (launched_rank().value_or(0) != 0) return 0;
     return print_error(usage_error(mfl, error), asks_for_json(argc, argv));
   }
   const CLI::App& command = named_command(mfl);
   const auto action = commands.actions.find(&command);
+  if (action == commands.actions.end() && launched_rank().value_or(0) != 0) return 0;
   if (action == commands.actions.end())
     return print_error(missing_subcommand(command), asks_for_json(argc, argv));
-  const Result<Reply> reply = action->second();
+  if (const auto launched = launched_rank()) {
+    const UnderMpi how = commands.under_mpi[&command];
+    if (how != UnderMpi::kShared && *launched != 0) return 0;
+    if (how == UnderMpi::kRefused) return print_error(not_under_mpi(command), asks_for_json(argc, argv));
+  }
+  const Result<Reply> reply = guarded(action->second);
+  if (commands.ranks) return answer_for_ranks(*commands.ranks, reply, commands.json);
+  if (launched_rank().value_or(0) != 0) return 0;
   return reply ? print_reply(*reply, commands.json) : print_error(reply.error(), asks_for_json(argc, argv));
 }
 
@@ -44,13 +88,9 @@ int guarded_run(int argc, const char* const* argv) {
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
-    return print_error(
-        {ErrorCode::kRunFailed, "out of memory", "take fewer samples or use a larger machine", nullptr},
-        json);
+    return print_error(out_of_memory(), json);
   } catch (const std::exception& error) {
-    return print_error({ErrorCode::kInternal, std::string("internal error: ") + error.what(),
-                        "this is a bug: please report it with the command line", nullptr},
-                       json);
+    return print_error(bug(error), json);
   }
 }
 

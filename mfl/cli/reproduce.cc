@@ -115,6 +115,7 @@ void setup_reproduce(CLI::App& mfl, Commands& commands) {
       "writes report.html, one file that needs no other, and figures/, data/ and claims.json beside it.\n"
       "What the store holds already is not trained again. An earlier report in that folder is replaced.",
       [args, &commands] { return reproduce_command(*args, commands.json); });
+  commands.under_mpi[&command] = UnderMpi::kRefused;
   command.add_option("--figure", args->figure, "all, 4, 4a to 4d, 5, 5a to 5c, 6, or several with commas")
       ->type_name("NAME")
       ->capture_default_str();

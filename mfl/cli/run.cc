@@ -2,6 +2,7 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -75,12 +76,27 @@ std::string warning_text(const Warning& warning) {
   return fmt::format("warning at step {}: {}", warning.step, warning.message);
 }
 
-Result<Reply> run_command(const Arguments& args, bool json) {
-  if (!args.resume.empty()) MFL_CHECK(check_resume(args));
-  MFL_TRY(const Config config, args.experiment.assemble());
+// A configuration that all ranks have read alike. Under mpirun the engine is mpi whatever the file says.
+Result<Config> assemble(const Arguments& args, Ranks& ranks) {
+  Result<Config> config = args.experiment.assemble();
+  if (config && ranks.size() > 1 && config->run.engine != "mpi" &&
+      std::ranges::count(args.experiment.given(), "--engine") > 0)
+    config = fail(ErrorCode::kBadConfig, fmt::format("--engine {} under mpirun", config->run.engine),
+                  "leave it out: the engine is mpi there, with --threads threads a process");
+  MFL_CHECK(ranks.agree(config ? Result<void>{} : tl::unexpected<Error>(config.error())));
+  return config;
+}
+
+Result<Reply> run_command(const Arguments& args, Commands& commands) {
+  const bool json = commands.json;
+  MFL_TRY(Ranks * ranks, commands.join(false));
+  if (!args.resume.empty()) MFL_CHECK(ranks->agree(check_resume(args)));
+  MFL_TRY(Config config, assemble(args, *ranks));
+  MFL_TRY(ranks, commands.join(config.run.engine == "mpi"));
+  if (commands.ranks) config.run.engine = "mpi";
   const auto natural = ProgressMeter::natural_style();
-  const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
-  const RunOptions options{args.store, args.resume, args.reuse, args.weights_out, args.monitor};
+  const bool silent = args.quiet || !ranks->first() || (json && natural == ProgressMeter::Style::kLines);
+  const RunOptions options{args.store, args.resume, args.reuse, args.weights_out, args.monitor, ranks};
   const std::atomic<bool>& stop = watch_interrupts();
   Result<RunOutcome> outcome = fail(ErrorCode::kInternal, "");
   {
@@ -88,7 +104,7 @@ Result<Reply> run_command(const Arguments& args, bool json) {
     outcome = run_experiment(config, options,
                              {[&](const Progress& progress) { meter.show(progress); }, &stop,
                               [&](const Warning& warning) {
-                                if (!json) meter.say(warning_text(warning));
+                                if (!json && ranks->first()) meter.say(warning_text(warning));
                               }});
   }
   if (!outcome) return tl::unexpected<Error>(std::move(outcome).error());
@@ -108,7 +124,8 @@ void setup_run(CLI::App& mfl, Commands& commands) {
       "--quorum 15\n"
       "Later words win: defaults, then FILE, then --set, then the other flags.\n"
       "Ctrl-C stops at the end of a round; mfl run --resume ID goes on.",
-      [args, &commands] { return run_command(*args, commands.json); });
+      [args, &commands] { return run_command(*args, commands); });
+  commands.under_mpi[&command] = UnderMpi::kShared;
   args->experiment.add(command);
   command
       .add_option("--resume", args->resume, "Go on with a stopped run (--engine and --threads may change)")

@@ -122,6 +122,7 @@ void setup_theory_advise(CLI::App& theory, Commands& commands) {
                    "Says apart what follows from the theory and what from trial runs on this machine. "
                    "Nothing is recorded.",
                    [args] { return advise_command(*args); });
+  commands.under_mpi[&command] = UnderMpi::kRefused;
   args->experiment.add(command, is_asked_for);
   command.add_option("--budget-rounds", args->options.rounds, "Aggregations that may be made")
       ->type_name("N");

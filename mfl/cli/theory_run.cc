@@ -86,6 +86,7 @@ void setup_theory_run(CLI::App& theory, Commands& commands) {
       "Takes the files and flags of mfl run. Always f64 and full batches, with plain FL beside it; nothing "
       "is recorded.",
       [args, &commands] { return theory_run_command(*args, commands.json); });
+  commands.under_mpi[&command] = UnderMpi::kRefused;
   args->experiment.add(command);
   command.add_option("--page", args->page, "Write a page with figures into this folder; needs gnuplot")
       ->type_name("DIR");

@@ -82,6 +82,11 @@ Error usage_error(const CLI::App& mfl, const CLI::ParseError& parse_error) {
   return {ErrorCode::kBadConfig, message, help_hint(command), nullptr};
 }
 
+Error not_under_mpi(const CLI::App& command) {
+  return {ErrorCode::kBadConfig, fmt::format("{}does not share its work over MPI", prefix(command)),
+          "run it without mpirun: it uses the cores of one machine", nullptr};
+}
+
 Error missing_subcommand(const CLI::App& command) {
   return {ErrorCode::kBadConfig,
           fmt::format("{}a command is missing: {}", prefix(command), joined(subcommand_names(command))),

@@ -17,6 +17,9 @@ std::string command_path(const CLI::App& command);
 Error usage_error(const CLI::App& mfl, const CLI::ParseError& parse_error);
 
 // For a command that only groups others.
+// Where a command that works alone was started by mpirun.
+Error not_under_mpi(const CLI::App& command);
+
 Error missing_subcommand(const CLI::App& command);
 
 }  // namespace mfl::cli

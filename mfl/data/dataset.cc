@@ -153,14 +153,26 @@ Result<Dataset> with_precision(Dataset data, Precision precision) {
   return data;
 }
 
+void DatasetDigest::begin(std::size_t rows, const Dataset& like) {
+  hash_.update("mfl dataset 1");
+  hash_.update(std::uint64_t{rows}).update(std::uint64_t{like.columns}).update(like.scale);
+  hash_.update(std::uint64_t{like.features.index()});
+}
+
+void DatasetDigest::add(const Features& features) {
+  std::visit([&](const auto& rows) { mfl::add(hash_, rows); }, features);
+}
+
+std::string DatasetDigest::finish(std::span<const double> labels) {
+  hash_.update(std::as_bytes(labels));
+  return hash_.finish_hex();
+}
+
 std::string data_digest(const Dataset& data) {
-  Sha256 hash;
-  hash.update("mfl dataset 1");
-  hash.update(std::uint64_t{data.rows}).update(std::uint64_t{data.columns}).update(data.scale);
-  hash.update(std::uint64_t{data.features.index()});
-  std::visit([&](const auto& features) { add(hash, features); }, data.features);
-  add(hash, data.labels);
-  return hash.finish_hex();
+  DatasetDigest digest;
+  digest.begin(data.rows, data);
+  digest.add(data.features);
+  return digest.finish(data.labels);
 }
 
 }  // namespace mfl

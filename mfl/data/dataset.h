@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "mfl/base/digest.h"
 #include "mfl/base/result.h"
 #include "mfl/base/vectors.h"
 
@@ -52,5 +53,18 @@ Result<Dataset> with_precision(Dataset data, Precision precision);
 
 // SHA-256 (hex) of shape, scale, features and labels: two equal digests are the same data.
 std::string data_digest(const Dataset& data);
+
+// The same of a set that is read in parts: begin with all its rows counted, add the features of its parts in order, and
+// finish with all labels. A sparse set has one part.
+class DatasetDigest {
+ public:
+  // `like` has the columns, the scale and the kind of features.
+  void begin(std::size_t rows, const Dataset& like);
+  void add(const Features& features);
+  std::string finish(std::span<const double> labels);
+
+ private:
+  Sha256 hash_;
+};
 
 }  // namespace mfl

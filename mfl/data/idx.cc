@@ -121,34 +121,65 @@ Result<std::vector<std::uint8_t>> read_body(const Header& header, const File& fi
   return body;
 }
 
+tl::unexpected<Error> truncated(const fs::path& path, std::size_t expected, std::string_view what,
+                                std::size_t found) {
+  return bad_file(
+      path, fmt::format("truncated: the header promises {} bytes, the {}byte {}", expected, what, found),
+      kGetAgain);
+}
+
+tl::unexpected<Error> over_long(const fs::path& path, std::size_t expected) {
+  return bad_file(path,
+                  fmt::format("over-long: the header promises {} bytes, but data goes on from byte {}",
+                              expected, expected),
+                  kGetAgain);
+}
+
+Result<void> check_length(const File& file, const Header& header) {
+  const std::size_t size = file.size(), expected = header.file_length();
+  if (size < expected) return truncated(file.path, expected, "file ends at ", size);
+  if (size > expected) return over_long(file.path, expected);
+  return {};
+}
+
+tl::unexpected<Error> not_as_many(const fs::path& images, std::size_t image_count, const fs::path& labels,
+                                  std::size_t label_count) {
+  return bad_file(labels,
+                  fmt::format("{} labels, but {} holds {} images", label_count, images.string(), image_count),
+                  "images and labels must come from the same set");
+}
+
+class IdxRows final : public RowSource {
+ public:
+  IdxRows(FileReader file, const Header& header, std::vector<double> labels)
+      : RowSource({header.rows, header.columns, 1.0 / 255, false}, std::move(labels)),
+        file_(std::move(file)),
+        header_(header) {}
+  Result<Features> read(std::span<const std::uint32_t> rows) const override {
+    MFL_TRY(auto bytes, read_rows<std::uint8_t>(file_, header_.length, header_.columns, rows));
+    return DenseRows<std::uint8_t>{std::move(bytes)};
+  }
+
+ private:
+  FileReader file_;
+  Header header_;
+};
+
 Result<Array> read_array(const File& file, bool images) {
   const fs::path& path = file.path;
   MFL_TRY(const Beginning beginning, read_beginning(file));
   MFL_TRY(const Header header, parse_header(beginning.bytes, images, path));
   const bool packed = !beginning.packed.empty();
   const std::size_t expected = header.file_length();
-  const auto truncated = [&](std::string_view at_most, std::size_t found) {
-    return bad_file(path,
-                    fmt::format("truncated: the header promises {} bytes, the {} ends at {}byte {}", expected,
-                                packed ? "unpacked file" : "file", at_most, found),
-                    kGetAgain);
-  };
-  const auto over_long = [&] {
-    return bad_file(path,
-                    fmt::format("over-long: the header promises {} bytes, but data goes on from byte {}",
-                                expected, expected),
-                    kGetAgain);
-  };
   if (packed && expected / kGzipMostRatio > beginning.packed.size())
-    return truncated("most at ", beginning.packed.size() * kGzipMostRatio);
-  if (!packed) {
-    const std::size_t size = file.size();
-    if (size < expected) return truncated("", size);
-    if (size > expected) return over_long();
-  }
+    return truncated(path, expected, "unpacked file ends at most at ",
+                     beginning.packed.size() * kGzipMostRatio);
+  if (!packed) MFL_CHECK(check_length(file, header));
   MFL_TRY(auto body, packed ? unpack_body(header, beginning.packed, path) : read_body(header, file));
-  if (header.length + body.size() < expected) return truncated("", header.length + body.size());
-  if (header.length + body.size() > expected) return over_long();
+  if (header.length + body.size() < expected)
+    return truncated(path, expected, packed ? "unpacked file ends at " : "file ends at ",
+                     header.length + body.size());
+  if (header.length + body.size() > expected) return over_long(path, expected);
   return Array{header, std::move(body)};
 }
 
@@ -156,10 +187,7 @@ Result<Dataset> read(const File& images, const File& labels) {
   MFL_TRY(Array x, read_array(images, true));
   MFL_TRY(const Array y, read_array(labels, false));
   if (x.header.rows != y.header.rows)
-    return bad_file(
-        labels.path,
-        fmt::format("{} labels, but {} holds {} images", y.header.rows, images.path.string(), x.header.rows),
-        "images and labels must come from the same set");
+    return not_as_many(images.path, x.header.rows, labels.path, y.header.rows);
   Dataset data{
       .rows = x.header.rows, .columns = x.header.columns, .scale = 1.0 / 255, .features = {}, .labels = {}};
   data.features = DenseRows<std::uint8_t>{std::move(x.body)};
@@ -173,6 +201,18 @@ Result<Dataset> read_idx(const fs::path& images, const fs::path& labels) { retur
 
 Result<Dataset> parse_idx(const FileBytes& images, const FileBytes& labels) {
   return read({images.path, images.bytes}, {labels.path, labels.bytes});
+}
+
+Result<std::unique_ptr<RowSource>> open_idx_rows(const fs::path& images, const fs::path& labels) {
+  MFL_TRY(const Beginning beginning, read_beginning({images}));
+  if (!beginning.packed.empty()) return nullptr;
+  MFL_TRY(const Header header, parse_header(beginning.bytes, true, images));
+  MFL_CHECK(check_length({images}, header));
+  MFL_TRY(const Array y, read_array({labels}, false));
+  if (header.rows != y.header.rows) return not_as_many(images, header.rows, labels, y.header.rows);
+  MFL_TRY(FileReader file, FileReader::open(images));
+  return std::make_unique<IdxRows>(std::move(file), header,
+                                   std::vector<double>(y.body.begin(), y.body.end()));
 }
 
 }  // namespace mfl

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/rows.h"
 #include "mfl/data/text.h"
 
 namespace mfl {
@@ -16,5 +18,9 @@ namespace mfl {
 Result<Dataset> read_idx(const std::filesystem::path& images, const std::filesystem::path& labels);
 // The same from memory.
 Result<Dataset> parse_idx(const FileBytes& images, const FileBytes& labels);
+
+// The same of plain files, images read when asked for; nothing where the images are packed.
+Result<std::unique_ptr<RowSource>> open_idx_rows(const std::filesystem::path& images,
+                                                 const std::filesystem::path& labels);
 
 }  // namespace mfl

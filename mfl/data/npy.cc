@@ -33,9 +33,9 @@ std::size_t element_size(std::string_view type) {
   return size.value_or(0);
 }
 
-Result<Array> parse_array(const FileBytes& file, std::size_t rank, std::string_view types) {
-  const fs::path& path = file.path;
-  MFL_TRY(NpyHeader header, parse_npy_header(file.bytes, path));
+// Everything but whether the caller can use the type.
+Result<void> check_header(const NpyHeader& header, std::size_t file_size, const fs::path& path,
+                          std::size_t rank, std::string_view types) {
   const std::string& type = header.type;
   const std::size_t size = element_size(type);
   if (size > 1 && (type.starts_with('>') || type.starts_with('!')))
@@ -64,12 +64,17 @@ Result<Array> parse_array(const FileBytes& file, std::size_t rank, std::string_v
     bytes *= extent;
   }
   const std::size_t expected = header.length + bytes;
-  if (file.bytes.size() != expected)
-    return bad_file(
-        path,
-        fmt::format("{}: the header promises {} bytes, the file ends at byte {}",
-                    file.bytes.size() < expected ? "truncated" : "over-long", expected, file.bytes.size()),
-        "write it again with numpy.save");
+  if (file_size != expected)
+    return bad_file(path,
+                    fmt::format("{}: the header promises {} bytes, the file ends at byte {}",
+                                file_size < expected ? "truncated" : "over-long", expected, file_size),
+                    "write it again with numpy.save");
+  return {};
+}
+
+Result<Array> parse_array(const FileBytes& file, std::size_t rank, std::string_view types) {
+  MFL_TRY(NpyHeader header, parse_npy_header(file.bytes, file.path));
+  MFL_CHECK(check_header(header, file.bytes.size(), file.path, rank, types));
   const std::string_view body = file.bytes.substr(header.length);
   return Array{std::move(header), body};
 }
@@ -81,17 +86,60 @@ std::vector<T> numbers(std::string_view body) {
   return values;
 }
 
+// `row_of` gives the number in the file of the row that stands at i.
+template <class T, class RowOf>
+Result<Features> finite_rows(std::vector<T> values, std::size_t columns, const fs::path& path,
+                             const RowOf& row_of) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i]))
+      return bad_file(path,
+                      fmt::format("row {}, column {} (from 0) is not finite: {}", row_of(i / columns),
+                                  i % columns, values[i]),
+                      "every number must be finite; mend or remove the row");
+  return DenseRows<T>{std::move(values)};
+}
+
 template <class T>
 Result<Features> floating_rows(const Array& array, const fs::path& path) {
-  DenseRows<T> rows{numbers<T>(array.body)};
-  const std::size_t columns = array.header.shape[1];
-  for (std::size_t i = 0; i < rows.values.size(); ++i)
-    if (!std::isfinite(rows.values[i]))
-      return bad_file(path,
-                      fmt::format("row {}, column {} (from 0) is not finite: {}", i / columns, i % columns,
-                                  rows.values[i]),
-                      "every number must be finite; mend or remove the row");
-  return rows;
+  return finite_rows(numbers<T>(array.body), array.header.shape[1], path,
+                     [](std::size_t row) { return row; });
+}
+
+class NpyRows final : public RowSource {
+ public:
+  NpyRows(FileReader file, const NpyHeader& header, std::vector<double> labels)
+      : RowSource({header.shape[0], header.shape[1], header.type.substr(1) == "u1" ? 1.0 / 255 : 1.0, false},
+                  std::move(labels)),
+        file_(std::move(file)),
+        header_(header) {}
+
+  Result<Features> read(std::span<const std::uint32_t> rows) const override {
+    const std::string_view type = std::string_view(header_.type).substr(1);
+    if (type == "f4") return read_floating<float>(rows);
+    if (type == "f8") return read_floating<double>(rows);
+    MFL_TRY(auto bytes, read_rows<std::uint8_t>(file_, header_.length, shape().columns, rows));
+    return DenseRows<std::uint8_t>{std::move(bytes)};
+  }
+
+ private:
+  template <class T>
+  Result<Features> read_floating(std::span<const std::uint32_t> rows) const {
+    MFL_TRY(auto values, read_rows<T>(file_, header_.length, shape().columns, rows));
+    return finite_rows(std::move(values), shape().columns, file_.path(),
+                       [&](std::size_t i) { return rows[i]; });
+  }
+
+  FileReader file_;
+  NpyHeader header_;
+};
+
+constexpr std::string_view kFeatureTypes = "u1 f4 f8";
+constexpr std::string_view kLabelTypes = "b1 i1 i2 i4 i8 u1 u2 u4 u8 f4 f8";
+
+tl::unexpected<Error> not_as_many(const fs::path& x, std::size_t rows, const fs::path& y,
+                                  std::size_t labels) {
+  return bad_file(y, fmt::format("{} labels, but {} has {} rows", labels, x.string(), rows),
+                  "x and y must come from the same set");
 }
 
 Result<Features> read_features(const Array& array, const fs::path& path) {
@@ -179,20 +227,36 @@ Result<Dataset> read_npy(const fs::path& x, const fs::path& y) {
 }
 
 Result<Dataset> parse_npy(const FileBytes& x, const FileBytes& y) {
-  MFL_TRY(const Array features, parse_array(x, 2, "u1 f4 f8"));
-  MFL_TRY(const Array labels, parse_array(y, 1, "b1 i1 i2 i4 i8 u1 u2 u4 u8 f4 f8"));
+  MFL_TRY(const Array features, parse_array(x, 2, kFeatureTypes));
+  MFL_TRY(const Array labels, parse_array(y, 1, kLabelTypes));
   Dataset data;
   data.rows = features.header.shape[0];
   data.columns = features.header.shape[1];
   if (labels.header.shape[0] != data.rows)
-    return bad_file(
-        y.path,
-        fmt::format("{} labels, but {} has {} rows", labels.header.shape[0], x.path.string(), data.rows),
-        "x and y must come from the same set");
+    return not_as_many(x.path, data.rows, y.path, labels.header.shape[0]);
   MFL_TRY(data.features, read_features(features, x.path));
   MFL_TRY(data.labels, read_labels(labels, y.path));
   if (std::holds_alternative<DenseRows<std::uint8_t>>(data.features)) data.scale = 1.0 / 255;
   return data;
+}
+
+Result<std::unique_ptr<RowSource>> open_npy_rows(const fs::path& x, const fs::path& y) {
+  constexpr std::size_t kBeginning = std::size_t{1} << 20;  // holds any header that numpy writes
+  auto opened = FileReader::open(x);
+  if (!opened) opened.error().hint = kCheckPath;
+  MFL_TRY(FileReader file, std::move(opened));
+  std::error_code error;
+  const std::size_t size = fs::file_size(x, error);
+  std::string beginning(std::min(kBeginning, size), '\0');
+  MFL_TRY(const std::size_t found, file.read(0, std::as_writable_bytes(std::span(beginning))));
+  beginning.resize(found);
+  MFL_TRY(const NpyHeader header, parse_npy_header(beginning, x));
+  MFL_CHECK(check_header(header, size, x, 2, kFeatureTypes));
+  MFL_TRY(const Array labels, read_array(y, 1, kLabelTypes));
+  if (labels.header.shape[0] != header.shape[0])
+    return not_as_many(x, header.shape[0], y, labels.header.shape[0]);
+  MFL_TRY(std::vector<double> values, read_labels(labels, y));
+  return std::make_unique<NpyRows>(std::move(file), header, std::move(values));
 }
 
 Result<void> write_npy(const fs::path& path, std::span<const float> vector) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <span>
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/rows.h"
 #include "mfl/data/text.h"
 
 namespace mfl {
@@ -16,6 +18,10 @@ namespace mfl {
 Result<Dataset> read_npy(const std::filesystem::path& x, const std::filesystem::path& y);
 // The same from memory.
 Result<Dataset> parse_npy(const FileBytes& x, const FileBytes& y);
+
+// The same, rows of x read when asked for; whether they are finite is seen then.
+Result<std::unique_ptr<RowSource>> open_npy_rows(const std::filesystem::path& x,
+                                                 const std::filesystem::path& y);
 
 // All or nothing. Errors are kRunFailed.
 Result<void> write_npy(const std::filesystem::path& path, std::span<const float> vector);

@@ -59,8 +59,12 @@ Result<std::optional<fs::path>> find_part(const fs::path& folder, std::string_vi
   return found[0];
 }
 
-// One images-and-labels pair; nothing if neither is there.
-Result<std::optional<Dataset>> read_pair(const fs::path& folder, const std::string& part) {
+struct IdxPair {
+  fs::path images, labels;
+};
+
+// Nothing if neither is there.
+Result<std::optional<IdxPair>> find_pair(const fs::path& folder, const std::string& part) {
   MFL_TRY(const auto images, find_part(folder, part + "-images"));
   MFL_TRY(const auto labels, find_part(folder, part + "-labels"));
   if (!images && !labels) return std::nullopt;
@@ -69,40 +73,61 @@ Result<std::optional<Dataset>> read_pair(const fs::path& folder, const std::stri
                     fmt::format("has {0}-{1} but no {0}-{2}", part, images ? "images" : "labels",
                                 images ? "labels" : "images"),
                     "images and labels go together");
-  MFL_TRY(Dataset data, read_idx(*images, *labels));
-  return data;
+  return IdxPair{*images, *labels};
 }
 
-Result<Parts> open_idx(const fs::path& folder) {
-  MFL_TRY(auto train, read_pair(folder, "train"));
+struct IdxFiles {
+  IdxPair train;
+  std::optional<IdxPair> test;
+};
+
+Result<IdxFiles> find_idx(const fs::path& folder) {
+  MFL_TRY(const auto train, find_pair(folder, "train"));
   if (!train)
     return bad_file(folder, "no train-images and train-labels here",
                     "name the folder that holds the IDX files");
-  MFL_TRY(auto test, read_pair(folder, "t10k"));
-  return Parts{*std::move(train), std::move(test)};
+  MFL_TRY(const auto test, find_pair(folder, "t10k"));
+  return IdxFiles{*train, test};
 }
 
-Result<Parts> open_mnist() {
+Result<Parts> open_idx(const fs::path& folder) {
+  MFL_TRY(const IdxFiles files, find_idx(folder));
+  MFL_TRY(Dataset train, read_idx(files.train.images, files.train.labels));
+  if (!files.test) return Parts{std::move(train), std::nullopt};
+  MFL_TRY(Dataset test, read_idx(files.test->images, files.test->labels));
+  return Parts{std::move(train), std::move(test)};
+}
+
+// `open` is how the folder of its files is opened.
+template <class Open>
+auto open_mnist(const Open& open) -> decltype(open(fs::path())) {
   const fs::path folder = cache_folder() / "mnist";
   std::error_code ignored;
   if (!fs::exists(folder, ignored))
     return fail(ErrorCode::kBadData, fmt::format("MNIST is not there: no folder {}", folder.string()),
                 "run: mfl data fetch mnist");
-  auto parts = open_idx(folder);
+  auto parts = open(folder);
   if (!parts) parts.error().hint = "run: mfl data fetch mnist";
   return parts;
 }
 
+bool has_test_npy(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / "x_test.npy", ignored) || fs::exists(folder / "y_test.npy", ignored);
+}
+
 Result<Parts> open_npy(const fs::path& folder) {
   MFL_TRY(Dataset pool, read_npy(folder / "x.npy", folder / "y.npy"));
-  std::error_code ignored;
-  if (!fs::exists(folder / "x_test.npy", ignored) && !fs::exists(folder / "y_test.npy", ignored))
-    return Parts{std::move(pool), std::nullopt};
+  if (!has_test_npy(folder)) return Parts{std::move(pool), std::nullopt};
   MFL_TRY(Dataset test, read_npy(folder / "x_test.npy", folder / "y_test.npy"));
   return Parts{std::move(pool), std::move(test)};
 }
 
-Result<Parts> open_synthetic(const std::string& spec, std::string_view shape, std::uint64_t seed) {
+struct SyntheticShape {
+  std::size_t rows, columns;
+};
+
+Result<SyntheticShape> parse_synthetic(const std::string& spec, std::string_view shape) {
   std::optional<std::uint64_t> rows = kSyntheticRows;
   std::optional<std::uint64_t> columns = kSyntheticColumns;
   if (!shape.empty()) {
@@ -113,7 +138,12 @@ Result<Parts> open_synthetic(const std::string& spec, std::string_view shape, st
   if (!rows || !columns)
     return fail(ErrorCode::kBadConfig, fmt::format("bad data spec {}", excerpt(spec)),
                 "write synthetic:ROWSxCOLUMNS, synthetic:10000x784 for example");
-  MFL_TRY(Dataset pool, make_synthetic(*rows, *columns, seed));
+  return SyntheticShape{*rows, *columns};
+}
+
+Result<Parts> open_synthetic(const std::string& spec, std::string_view shape, std::uint64_t seed) {
+  MFL_TRY(const auto size, parse_synthetic(spec, shape));
+  MFL_TRY(Dataset pool, make_synthetic(size.rows, size.columns, seed));
   return Parts{std::move(pool), std::nullopt};
 }
 
@@ -123,7 +153,12 @@ tl::unexpected<Error> unknown_kind(const std::string& spec, std::string_view kin
               near.empty() ? kSpecs : fmt::format("did you mean {}? {}", near, kSpecs));
 }
 
-Result<Parts> open_kind(const std::string& spec, const DataOptions& options) {
+struct Spec {
+  std::string_view kind;
+  std::string argument;
+};
+
+Result<Spec> parse_spec(const std::string& spec) {
   const std::size_t colon = std::min(spec.find(':'), spec.size());
   const std::string_view kind = std::string_view(spec).substr(0, colon);
   const std::string argument = spec.substr(std::min(colon + 1, spec.size()));
@@ -137,7 +172,13 @@ Result<Parts> open_kind(const std::string& spec, const DataOptions& options) {
     return fail(ErrorCode::kBadConfig,
                 fmt::format("data spec {} {} a path", excerpt(spec), needs ? "lacks" : "does not take"),
                 kSpecs);
-  if (kind == "mnist") return open_mnist();
+  return Spec{kind, argument};
+}
+
+Result<Parts> open_kind(const std::string& spec, const DataOptions& options) {
+  MFL_TRY(const auto parsed, parse_spec(spec));
+  const auto& [kind, argument] = parsed;
+  if (kind == "mnist") return open_mnist(open_idx);
   if (kind == "idx") return open_idx(argument);
   if (kind == "npy") return open_npy(argument);
   if (kind == "synthetic") return open_synthetic(spec, argument, options.seed);
@@ -146,25 +187,30 @@ Result<Parts> open_kind(const std::string& spec, const DataOptions& options) {
   return Parts{std::move(data), std::nullopt};
 }
 
+Result<void> check_rows(const std::string& spec, std::size_t rows) {
+  if (rows <= std::numeric_limits<std::uint32_t>::max()) return {};
+  return fail(ErrorCode::kBadData, fmt::format("{} has {} samples, more than 4294967295", spec, rows),
+              "use a part of it");
+}
+
 Result<Parts> open(const std::string& spec, const DataOptions& options) {
   MFL_TRY(Parts parts, open_kind(spec, options));
   for (Dataset* data : {&parts.pool, parts.test ? &*parts.test : nullptr}) {
     if (data == nullptr) continue;
-    if (data->rows > std::numeric_limits<std::uint32_t>::max())
-      return fail(ErrorCode::kBadData,
-                  fmt::format("{} has {} samples, more than 4294967295", spec, data->rows),
-                  "use a part of it");
+    MFL_CHECK(check_rows(spec, data->rows));
     if (options.scale) data->scale = *options.scale;
   }
   return parts;
 }
 
 bool is_sparse(const Dataset& data) { return data.features.index() >= 3; }
+bool is_sparse(const RowShape& shape) { return shape.sparse; }
 
 // Sparse sets grow to the wider one: columns that a file never names are zero.
-Result<void> match_columns(Dataset& train, Dataset& test, const DataOptions& options) {
+template <class Set>
+Result<void> match_columns(Set& train, Set& test, const DataOptions& options) {
   const std::size_t widest = std::max(train.columns, test.columns);
-  for (Dataset* data : {&train, &test})
+  for (Set* data : {&train, &test})
     if (is_sparse(*data)) data->columns = widest;
   if (train.columns == test.columns) return {};
   return fail(ErrorCode::kBadData,
@@ -191,32 +237,30 @@ std::vector<std::uint32_t> draw(const std::vector<std::uint32_t>& rows, std::siz
   return order;
 }
 
-std::vector<std::uint32_t> all_rows(const Dataset& data) {
-  std::vector<std::uint32_t> rows(data.rows);
+std::vector<std::uint32_t> all_rows(std::size_t count) {
+  std::vector<std::uint32_t> rows(count);
   std::iota(rows.begin(), rows.end(), 0U);
   return rows;
 }
 
-Dataset select(Dataset data, std::size_t count, const DataOptions& options, Purpose purpose) {
-  if (options.take == Take::kFirst && count == data.rows) return data;
-  return take_rows(data, draw(all_rows(data), count, options, purpose));
-}
+// Which rows are taken: of two parts, or test rows from those that training leaves.
+struct Selection {
+  std::vector<std::uint32_t> train;
+  std::optional<std::vector<std::uint32_t>> test;
+};
 
-Result<TrainTest> from_two(Parts parts, const DataOptions& options) {
-  MFL_CHECK(match_columns(parts.pool, *parts.test, options));
-  const std::size_t train = options.train.value_or(parts.pool.rows);
-  const std::size_t test = options.test.value_or(parts.test->rows);
-  MFL_CHECK(check_enough(train, parts.pool.rows, "training", options.source));
-  MFL_CHECK(check_enough(test, parts.test->rows, "test",
+Result<Selection> select_from_two(std::size_t pool_rows, std::size_t test_rows, const DataOptions& options) {
+  const std::size_t train = options.train.value_or(pool_rows);
+  const std::size_t test = options.test.value_or(test_rows);
+  MFL_CHECK(check_enough(train, pool_rows, "training", options.source));
+  MFL_CHECK(check_enough(test, test_rows, "test",
                          options.test_source.empty() ? options.source : options.test_source));
-  TrainTest sets;
-  sets.train = select(std::move(parts.pool), train, options, Purpose::kTakeTrain);
-  if (test > 0) sets.test = select(*std::move(parts.test), test, options, Purpose::kTakeTest);
-  return sets;
+  Selection selection{draw(all_rows(pool_rows), train, options, Purpose::kTakeTrain), std::nullopt};
+  if (test > 0) selection.test = draw(all_rows(test_rows), test, options, Purpose::kTakeTest);
+  return selection;
 }
 
-Result<TrainTest> from_pool(Dataset pool, const DataOptions& options) {
-  const std::size_t rows = pool.rows;
+Result<Selection> select_from_pool(std::size_t rows, const DataOptions& options) {
   MFL_CHECK(check_enough(options.train.value_or(0), rows, "training", options.source));
   MFL_CHECK(check_enough(options.test.value_or(0), rows, "test", options.source));
   const bool plain_synthetic = options.source == "synthetic" && options.test_source.empty();
@@ -229,32 +273,126 @@ Result<TrainTest> from_pool(Dataset pool, const DataOptions& options) {
         fmt::format("{} training and {} test samples asked for, but {} has {} in all",
                     options.train ? fmt::format("{}", train) : "all remaining", test, options.source, rows),
         "ask for less, or name a test source of its own");
-  if (test == 0) return TrainTest{select(std::move(pool), train, options, Purpose::kTakeTrain), std::nullopt};
-  const std::vector<std::uint32_t> for_train = draw(all_rows(pool), train, options, Purpose::kTakeTrain);
+  Selection selection{draw(all_rows(rows), train, options, Purpose::kTakeTrain), std::nullopt};
+  if (test == 0) return selection;
   std::vector<bool> taken(rows);
-  for (const std::uint32_t row : for_train) taken[row] = true;
+  for (const std::uint32_t row : selection.train) taken[row] = true;
   std::vector<std::uint32_t> rest;
   for (std::uint32_t row = 0; row < rows; ++row)
     if (!taken[row]) rest.push_back(row);
-  return TrainTest{take_rows(pool, for_train),
-                   take_rows(pool, draw(rest, test, options, Purpose::kTakeTest))};
+  selection.test = draw(rest, test, options, Purpose::kTakeTest);
+  return selection;
 }
 
-}  // namespace
+// Moves where all are taken in their order.
+Dataset take(Dataset data, const std::vector<std::uint32_t>& rows) {
+  const bool all = rows.size() == data.rows && std::ranges::is_sorted(rows);
+  return all ? data : take_rows(data, rows);
+}
 
-Result<TrainTest> load(const DataOptions& options) {
+Result<void> check_options(const DataOptions& options) {
   if (options.scale && !(std::isfinite(*options.scale) && *options.scale > 0))
     return fail(ErrorCode::kBadConfig, fmt::format("scale {} is not a positive number", *options.scale),
                 "1/255 = 0.00392156862745098 for bytes");
   if (options.train == 0)
     return fail(ErrorCode::kBadConfig, "0 training samples asked for", "ask for at least 1");
+  return {};
+}
+
+// As Parts, with rows that are read later.
+struct RowParts {
+  std::shared_ptr<const RowSource> pool, test;
+};
+
+// Read now where the file is packed.
+Result<std::shared_ptr<const RowSource>> open_pair_rows(const IdxPair& pair) {
+  MFL_TRY(std::shared_ptr<const RowSource> rows, open_idx_rows(pair.images, pair.labels));
+  if (rows) return rows;
+  MFL_TRY(Dataset data, read_idx(pair.images, pair.labels));
+  return rows_in_memory(std::move(data));
+}
+
+Result<RowParts> open_idx_folder(const fs::path& folder) {
+  MFL_TRY(const IdxFiles files, find_idx(folder));
+  MFL_TRY(auto train, open_pair_rows(files.train));
+  if (!files.test) return RowParts{std::move(train), nullptr};
+  MFL_TRY(auto test, open_pair_rows(*files.test));
+  return RowParts{std::move(train), std::move(test)};
+}
+
+Result<RowParts> open_npy_folder(const fs::path& folder) {
+  MFL_TRY(std::shared_ptr<const RowSource> pool, open_npy_rows(folder / "x.npy", folder / "y.npy"));
+  if (!has_test_npy(folder)) return RowParts{std::move(pool), nullptr};
+  MFL_TRY(std::shared_ptr<const RowSource> test, open_npy_rows(folder / "x_test.npy", folder / "y_test.npy"));
+  return RowParts{std::move(pool), std::move(test)};
+}
+
+Result<RowParts> open_row_kind(const std::string& spec, const DataOptions& options) {
+  MFL_TRY(const auto parsed, parse_spec(spec));
+  const auto& [kind, argument] = parsed;
+  if (kind == "mnist") return open_mnist(open_idx_folder);
+  if (kind == "idx") return open_idx_folder(argument);
+  if (kind == "npy") return open_npy_folder(argument);
+  if (kind == "synthetic") {
+    MFL_TRY(const auto size, parse_synthetic(spec, argument));
+    MFL_TRY(std::shared_ptr<const RowSource> pool,
+            open_synthetic_rows(size.rows, size.columns, options.seed));
+    return RowParts{std::move(pool), nullptr};
+  }
+  MFL_TRY(Parts parts, open_kind(spec, options));
+  return RowParts{rows_in_memory(std::move(parts.pool)), nullptr};
+}
+
+Result<RowParts> open_row_parts(const std::string& spec, const DataOptions& options) {
+  MFL_TRY(RowParts parts, open_row_kind(spec, options));
+  for (const RowSource* rows : {parts.pool.get(), parts.test.get()})
+    if (rows != nullptr) MFL_CHECK(check_rows(spec, rows->shape().rows));
+  return parts;
+}
+
+}  // namespace
+
+Result<TrainTest> load(const DataOptions& options) {
+  MFL_CHECK(check_options(options));
   MFL_TRY(Parts parts, open(options.source, options));
   if (!options.test_source.empty() && options.test != 0) {
     MFL_TRY(Parts other, open(options.test_source, options));
     parts.test = other.test ? *std::move(other.test) : std::move(other.pool);
   }
-  if (parts.test) return from_two(std::move(parts), options);
-  return from_pool(std::move(parts.pool), options);
+  TrainTest sets;
+  if (parts.test) {
+    MFL_CHECK(match_columns(parts.pool, *parts.test, options));
+    MFL_TRY(const Selection rows, select_from_two(parts.pool.rows, parts.test->rows, options));
+    sets.train = take(std::move(parts.pool), rows.train);
+    if (rows.test) sets.test = take(*std::move(parts.test), *rows.test);
+    return sets;
+  }
+  MFL_TRY(const Selection rows, select_from_pool(parts.pool.rows, options));
+  if (rows.test) sets.test = take_rows(parts.pool, *rows.test);
+  sets.train = take(std::move(parts.pool), rows.train);
+  return sets;
+}
+
+Result<TrainTestRows> open_rows(const DataOptions& options) {
+  MFL_CHECK(check_options(options));
+  MFL_TRY(RowParts parts, open_row_parts(options.source, options));
+  if (!options.test_source.empty() && options.test != 0) {
+    MFL_TRY(const RowParts other, open_row_parts(options.test_source, options));
+    parts.test = other.test ? other.test : other.pool;
+  }
+  auto selected = parts.test ? select_from_two(parts.pool->shape().rows, parts.test->shape().rows, options)
+                             : select_from_pool(parts.pool->shape().rows, options);
+  MFL_TRY(Selection rows, std::move(selected));
+  TrainTestRows sets{SomeRows(parts.pool, std::move(rows.train)), std::nullopt};
+  if (rows.test) sets.test.emplace(parts.test ? parts.test : parts.pool, *std::move(rows.test));
+  if (options.scale) sets.train.shape().scale = *options.scale;
+  if (options.scale && sets.test) sets.test->shape().scale = *options.scale;
+  if (parts.test) {
+    RowShape test = sets.test ? sets.test->shape() : parts.test->shape();
+    MFL_CHECK(match_columns(sets.train.shape(), test, options));
+    if (sets.test) sets.test->shape() = test;
+  }
+  return sets;
 }
 
 }  // namespace mfl

@@ -17,6 +17,7 @@
 #include "mfl/base/result.h"
 #include "mfl/data/csv.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/rows.h"
 
 namespace mfl {
 
@@ -52,5 +53,14 @@ struct TrainTest {
 // Reads what the options name. kBadConfig for a bad spec or option, kBadData for files and for more samples
 // than there are.
 Result<TrainTest> load(const DataOptions& options);
+
+struct TrainTestRows {
+  SomeRows train;
+  std::optional<SomeRows> test;
+};
+
+// The same sets, rows read when they are asked for: those of plain IDX files, NPY files and synthetic sets one by one; the
+// other formats are read whole here and held. Errors as those of load; numbers in rows that nobody asks for are not looked at.
+Result<TrainTestRows> open_rows(const DataOptions& options);
 
 }  // namespace mfl

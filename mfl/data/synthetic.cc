@@ -89,10 +89,49 @@ void SyntheticRows::canvas(std::span<std::uint8_t> pixels) const {
   for (const std::uint32_t column : canvas_) pixels[column] = 255;
 }
 
-Result<Dataset> make_synthetic(std::size_t rows, std::size_t columns, std::uint64_t seed) {
+unsigned SyntheticRows::label(std::uint64_t row) const {
+  return static_cast<unsigned>(Stream(seed_, Purpose::kSynthetic, kRow, row).below(kClasses));
+}
+
+namespace {
+
+class MadeRows final : public RowSource {
+ public:
+  MadeRows(std::size_t rows, SyntheticRows source, std::vector<double> labels)
+      : RowSource({rows, source.columns(), 1.0 / 255, false}, std::move(labels)),
+        source_(std::move(source)) {}
+  Result<Features> read(std::span<const std::uint32_t> rows) const override {
+    DenseRows<std::uint8_t> pixels;
+    pixels.values.resize(rows.size() * shape().columns);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      source_.fill(rows[i], std::span(pixels.values).subspan(i * shape().columns, shape().columns));
+    return pixels;
+  }
+
+ private:
+  SyntheticRows source_;
+};
+
+Result<void> check_shape(std::size_t rows, std::size_t columns) {
   if (rows == 0 || columns == 0 || columns > kMostColumns || rows > kMostBytes / columns)
     return fail(ErrorCode::kBadConfig, fmt::format("synthetic set of {} rows and {} columns", rows, columns),
                 "both must be at least 1, columns at most 67108864, rows x columns at most 16 GiB");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RowSource>> open_synthetic_rows(std::size_t rows, std::size_t columns,
+                                                       std::uint64_t seed) {
+  MFL_CHECK(check_shape(rows, columns));
+  SyntheticRows source(columns, seed);
+  std::vector<double> labels(rows);
+  for (std::size_t row = 0; row < rows; ++row) labels[row] = source.label(row);
+  return std::make_unique<MadeRows>(rows, std::move(source), std::move(labels));
+}
+
+Result<Dataset> make_synthetic(std::size_t rows, std::size_t columns, std::uint64_t seed) {
+  MFL_CHECK(check_shape(rows, columns));
   const SyntheticRows source(columns, seed);
   Dataset data{.rows = rows, .columns = columns, .scale = 1.0 / 255, .features = {}, .labels = {}};
   DenseRows<std::uint8_t> pixels;

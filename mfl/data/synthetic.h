@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/rows.h"
 
 namespace mfl {
 
@@ -22,6 +24,8 @@ class SyntheticRows {
   std::size_t columns() const { return columns_; }
   // Writes row `row` (columns() bytes) and gives its class, 0..9.
   unsigned fill(std::uint64_t row, std::span<std::uint8_t> pixels) const;
+  // The class alone.
+  unsigned label(std::uint64_t row) const;
   // The pattern of a class without noise, and 255 for each column that is ever non-zero, else 0: columns() bytes.
   void pattern(unsigned of_class, std::span<std::uint8_t> pixels) const;
   void canvas(std::span<std::uint8_t> pixels) const;
@@ -35,5 +39,8 @@ class SyntheticRows {
 
 // Rows 0..rows-1, scale 1/255. kBadConfig if there are no rows or columns, or more than 16 GiB or 2^26 columns.
 Result<Dataset> make_synthetic(std::size_t rows, std::size_t columns, std::uint64_t seed);
+// The same, rows made when asked for.
+Result<std::unique_ptr<RowSource>> open_synthetic_rows(std::size_t rows, std::size_t columns,
+                                                       std::uint64_t seed);
 
 }  // namespace mfl

@@ -14,23 +14,28 @@
 
 #include "mfl/algorithm/algorithm.h"
 #include "mfl/engine/fleet.h"
+#include "mfl/engine/ranks.h"
 #include "mfl/engine/workers.h"
 #include "mfl/model/objective.h"
 #include "mfl/solve/node.h"
 
 namespace mfl {
 
-// Who holds what, and the loss that is minimised.
+// Who holds what, and the loss that is minimised: of all nodes, or of those that one of several processes runs.
 template <class T>
 struct Federation {
   Loss loss;
   Samples<T> train;
   std::vector<Shard> nodes;  // disjoint parts of train
+  // Whole row blocks of the test set, those of lower ranks before those of higher ones; there on every rank or on none.
   std::optional<Samples<T>> test;
   // Where there is one, what its nodes hold is made when they run: train then has columns but no rows, and nodes is empty.
   std::shared_ptr<const Fleet<T>> fleet = nullptr;
+  std::size_t first_node = 0;  // the number of nodes[0] among all nodes
+  // Nodes of other processes; any process can run any node of a fleet, so there are none then.
+  std::size_t nodes_elsewhere = 0;
 
-  std::size_t node_count() const { return fleet ? fleet->nodes() : nodes.size(); }
+  std::size_t node_count() const { return fleet ? fleet->nodes() : nodes.size() + nodes_elsewhere; }
   std::size_t samples_of(std::size_t node) const { return fleet ? fleet->samples(node) : nodes[node].count; }
 };
 
@@ -80,6 +85,10 @@ class Engine {
 
   // On the test set; nothing when there is none.
   virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) = 0;
+
+  // Whether to stop, given whether this process is asked to. Processes that share a run agree on it: what one of them is
+  // asked for, all of them stop for after their next run().
+  virtual bool stop(bool asked) { return asked; }
 };
 
 // On this machine, over the given workers: over nodes, or over row blocks inside a node when nodes are too few to
@@ -88,5 +97,12 @@ class Engine {
 template <class T>
 std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                         std::unique_ptr<Workers> workers);
+
+// The same over several processes: each runs the nodes of its own federation, and the sums of all of them become one. Every
+// process makes the same calls in the same order, with the same states, and gets the same answers. The ranks outlive
+// the engine.
+template <class T>
+std::unique_ptr<Engine<T>> shared_engine(const Federation<T>& federation, std::vector<Setting> settings,
+                                         std::unique_ptr<Workers> workers, Ranks& ranks);
 
 }  // namespace mfl

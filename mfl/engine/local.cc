@@ -7,32 +7,10 @@
 
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/engine/engine.h"
+#include "mfl/engine/sums.h"
 
 namespace mfl {
 namespace {
-
-// What the nodes of a round add up to, for one setting.
-struct Sums {
-  Sums(std::size_t columns, std::size_t vector_count)
-      : vectors(vector_count, ExactMean(columns)), loss(1), square_moves(1) {}
-
-  void clear() {
-    for (ExactMean& sum : vectors) sum.clear();
-    loss.clear();
-    square_moves.clear();
-    loss_is_finite = true;
-    failure.reset();
-  }
-  void fail(std::size_t node, std::string what) {
-    if (!failure || node < failure->node) failure = NotFinite{node, std::move(what)};
-  }
-
-  std::vector<ExactMean> vectors;
-  ExactMean loss;
-  ExactMean square_moves;
-  bool loss_is_finite = true;
-  std::optional<NotFinite> failure;
-};
 
 // What one node holds.
 template <class T>
@@ -73,18 +51,20 @@ std::vector<HingeMemory<T>> hinge_memories(const Federation<T>& federation, std:
 template <class T>
 class LocalEngine final : public Engine<T> {
  public:
+  // `ranks` is null where this process has all nodes.
   LocalEngine(const Federation<T>& federation, std::vector<Setting> settings,
-              std::unique_ptr<Workers> workers)
+              std::unique_ptr<Workers> workers, Ranks* ranks)
       : federation_(federation),
         settings_(std::move(settings)),
         workers_(std::move(workers)),
+        ranks_(ranks),
         run_blocks_([this](std::size_t n, const std::function<void(std::size_t)>& work) {
           workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
         }),
         kept_(settings_.size()) {
     constexpr std::size_t kBlocksAWorker = 4;  // enough to even out, few enough to stay O(workers x model)
     const std::size_t count = workers_->count();
-    over_blocks_ = count > 1 && uneven(federation.node_count(), count);
+    over_blocks_ = count > 1 && uneven(nodes_here(), count);
     const std::size_t wave = over_blocks_ ? kBlocksAWorker * count : 1;
     hinge_ = hinge_memories(federation, settings_.size(), wave);
     for (std::size_t i = 0; i < (over_blocks_ ? 1 : count); ++i) {
@@ -105,9 +85,13 @@ class LocalEngine final : public Engine<T> {
     }
     for_each_node(stretches.front().participants,
                   [&](Worker<T>& worker, std::size_t node) { run_node(worker, stretches, node, steps); });
+    for (const Stretch<T>& stretch : stretches) merge_small(stretch);
+    if (ranks_ != nullptr) hear_ranks(stretches);
     for (Stretch<T>& stretch : stretches) conclude(stretch);
     workers_->for_each(ending_.size(),
                        [&](unsigned, std::size_t i) { average(*ending_[i].stretch, ending_[i].vector); });
+    if (ranks_ != nullptr)
+      for (const Ending& ending : ending_) average_over_ranks(*ending.stretch, ending.vector);
   }
 
   double train_loss(std::size_t setting, const Vector<T>& w,
@@ -120,6 +104,9 @@ class LocalEngine final : public Engine<T> {
       Sums& sums = worker.sums[setting];
       if (sums.loss.add(std::span(&loss, 1), holding.shard.count)) sums.loss_is_finite = false;
     });
+    merge_losses(setting);
+    Sums& total = states_.front().sums[setting];
+    if (ranks_ != nullptr) total.loss_is_finite = merge_over_ranks(*ranks_, total.loss, total.loss_is_finite);
     return mean_loss(setting);
   }
 
@@ -127,14 +114,21 @@ class LocalEngine final : public Engine<T> {
     if (!federation_.test) return std::nullopt;
     const Objective objective = {federation_.loss, settings_[setting].lambda};
     const Samples<T>& samples = *federation_.test;
-    const std::size_t n = samples.size();
+    std::size_t n = samples.size();
     std::vector<Evaluation> blocks((n + kRowBlock - 1) / kRowBlock);
     workers_->for_each(blocks.size(), [&](unsigned, std::size_t b) {
       const Shard block = {b * kRowBlock, std::min(kRowBlock, n - b * kRowBlock)};
       blocks[b] = evaluate_block(objective, samples, block, w);
     });
+    if (ranks_ != nullptr) gather_blocks(*ranks_, blocks, n);
     const Evaluation all = combine_blocks<T>(objective, samples, blocks, n, w);
     return TestMetrics{all.loss, static_cast<double>(all.correct) / static_cast<double>(n)};
+  }
+
+  bool stop(bool asked) override {
+    if (ranks_ == nullptr) return asked;
+    stop_asked_ = asked;
+    return stop_agreed_;
   }
 
  private:
@@ -144,18 +138,37 @@ class LocalEngine final : public Engine<T> {
     return nodes < kManyEach * workers && nodes % workers != 0;
   }
 
-  // Calls work(worker, node) for every node that takes part. A worker runs one node at a time.
+  // Calls work(worker, node) for every node that takes part and that this process runs. `node` counts from the first one
+  // here. A worker runs one node at a time.
   template <class Work>
   void for_each_node(std::span<const std::uint32_t> participants, const Work& work) {
-    const std::size_t count = participants.empty() ? federation_.node_count() : participants.size();
-    const auto run_one = [&](unsigned worker, std::size_t i) {
-      work(states_[worker], participants.empty() ? i : participants[i]);
+    const auto [first, count] = own_part(participants);
+    const auto run_one = [&, first = first](unsigned worker, std::size_t i) {
+      work(states_[worker],
+           participants.empty() ? first + i : participants[first + i] - federation_.first_node);
     };
     if (over_blocks_) {
       for (std::size_t i = 0; i < count; ++i) run_one(0, i);
     } else {
       workers_->for_each(count, run_one);
     }
+  }
+
+  // Which of the participants, or of all nodes here where all take part, this process runs: those whose data it has, or an
+  // equal share where data is made.
+  std::pair<std::size_t, std::size_t> own_part(std::span<const std::uint32_t> participants) const {
+    if (federation_.fleet) {
+      const std::size_t all = participants.empty() ? federation_.node_count() : participants.size();
+      if (ranks_ == nullptr) return {0, all};
+      const std::size_t first = all * ranks_->rank() / ranks_->size();
+      return {first, all * (ranks_->rank() + 1) / ranks_->size() - first};
+    }
+    if (participants.empty()) return {0, federation_.nodes.size()};
+    const auto at = [&](std::size_t node) {
+      return static_cast<std::size_t>(std::ranges::lower_bound(participants, node) - participants.begin());
+    };
+    const std::size_t first = at(federation_.first_node);
+    return {first, at(federation_.first_node + federation_.nodes.size()) - first};
   }
 
   // Good until the worker holds another.
@@ -165,10 +178,13 @@ class LocalEngine final : public Engine<T> {
     return {*worker.room, {0, worker.room->size()}};
   }
 
+  std::size_t nodes_here() const {
+    return federation_.fleet ? federation_.node_count() : federation_.nodes.size();
+  }
+
   void make_place(std::size_t setting, std::size_t vector_count) {
     auto& kept = kept_[setting];
-    if (kept.empty())
-      kept.assign(federation_.node_count() * vector_count, Vector<T>(federation_.train.columns()));
+    if (kept.empty()) kept.assign(nodes_here() * vector_count, Vector<T>(federation_.train.columns()));
   }
 
   void run_node(Worker<T>& worker, std::span<Stretch<T>> stretches, std::size_t node, std::uint64_t steps) {
@@ -183,7 +199,7 @@ class LocalEngine final : public Engine<T> {
       Sums& sums = worker.sums[stretch.setting];
       if (stretch.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), shard.count)) {
         sums.loss_is_finite = false;
-        sums.fail(node, "the loss");
+        sums.fail(federation_.first_node + node, "the loss");
       }
       if (stretch.ends && stretch.measure_moves)
         add_move(worker.memory.vectors(stretch.setting)[0], stretch, shard.count, sums);
@@ -219,31 +235,70 @@ class LocalEngine final : public Engine<T> {
       if (!stretch.ends) {
         vectors[v].swap(kept_[stretch.setting][node * vectors.size() + v]);
       } else if (const auto bad = sums.vectors[v].add(std::span<const T>(vectors[v]), weight)) {
-        sums.fail(node, fmt::format("{}[{}]", stretch.state->vectors[v].name, *bad));
+        sums.fail(federation_.first_node + node, fmt::format("{}[{}]", stretch.state->vectors[v].name, *bad));
       }
     }
   }
 
   // Merges the losses that the workers have added up; the first one's sum is then the total.
-  double mean_loss(std::size_t setting) {
+  void merge_losses(std::size_t setting) {
     Sums& total = states_.front().sums[setting];
     for (const Worker<T>& worker : std::span(states_).subspan(1)) {
       total.loss.merge(worker.sums[setting].loss);
       total.loss_is_finite = total.loss_is_finite && worker.sums[setting].loss_is_finite;
     }
+  }
+
+  double mean_loss(std::size_t setting) {
+    Sums& total = states_.front().sums[setting];
     double mean = std::numeric_limits<double>::quiet_NaN();
     if (total.loss_is_finite) total.loss.mean(std::span(&mean, 1));
     return mean;
   }
 
-  // Merges what the workers know of moves and of failures; the first one's is the total.
-  void conclude(Stretch<T>& stretch) {
-    Sums& total = states_.front().sums[stretch.setting];
+  Sums& total_of(const Stretch<T>& stretch) { return states_.front().sums[stretch.setting]; }
+
+  // Merges what the workers know of losses, moves and failures; the first one's is the total.
+  void merge_small(const Stretch<T>& stretch) {
+    if (stretch.starts) merge_losses(stretch.setting);
+    Sums& total = total_of(stretch);
     for (const Worker<T>& worker : std::span(states_).subspan(1)) {
       const Sums& sums = worker.sums[stretch.setting];
       if (stretch.ends && stretch.measure_moves) total.square_moves.merge(sums.square_moves);
       if (sums.failure) total.fail(sums.failure->node, sums.failure->what);
     }
+  }
+
+  // The same over the ranks, each of which tells the others what it knows.
+  void hear_ranks(std::span<Stretch<T>> stretches) {
+    const auto parts = [](const Stretch<T>& stretch) {
+      return SmallParts{stretch.starts, stretch.ends && stretch.measure_moves, stretch.ends};
+    };
+    MessageWriter mine;
+    mine.put(stop_asked_);
+    for (const Stretch<T>& stretch : stretches) {
+      if (stretch.ends) total_of(stretch).weight = weight_of(stretch);
+      put_small(mine, total_of(stretch), parts(stretch));
+    }
+    const std::vector<std::string> all = ranks_->gather(mine.bytes());
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      MessageReader theirs(all[rank]);
+      stop_agreed_ |= theirs.template take<bool>();
+      if (rank == ranks_->rank()) continue;
+      for (const Stretch<T>& stretch : stretches) merge_small_from(theirs, total_of(stretch), parts(stretch));
+    }
+  }
+
+  // What the nodes that this process ran have in all.
+  std::uint64_t weight_of(const Stretch<T>& stretch) const {
+    std::uint64_t weight = 0;
+    for (const Worker<T>& worker : states_)
+      weight += worker.sums[stretch.setting].vectors.front().total_weight();
+    return weight;
+  }
+
+  void conclude(Stretch<T>& stretch) {
+    Sums& total = total_of(stretch);
     if (stretch.starts) stretch.out->loss_before = mean_loss(stretch.setting);
     stretch.failure = total.failure;
     if (!stretch.ends || total.failure) return;
@@ -253,16 +308,23 @@ class LocalEngine final : public Engine<T> {
   }
 
   void average(Stretch<T>& stretch, std::size_t v) {
-    ExactMean& total = states_.front().sums[stretch.setting].vectors[v];
+    ExactMean& total = total_of(stretch).vectors[v];
     for (const Worker<T>& worker : std::span(states_).subspan(1))
       total.merge(worker.sums[stretch.setting].vectors[v]);
     stretch.out->vectors[v].resize(federation_.train.columns());
-    total.mean(std::span<T>(stretch.out->vectors[v]));
+    if (ranks_ == nullptr) total.mean(std::span<T>(stretch.out->vectors[v]));
+  }
+
+  void average_over_ranks(Stretch<T>& stretch, std::size_t v) {
+    const Sums& total = total_of(stretch);
+    ranks_->mean(total.vectors[v], total.weight, std::span<T>(stretch.out->vectors[v]));
   }
 
   const Federation<T>& federation_;
   std::vector<Setting> settings_;
   std::unique_ptr<Workers> workers_;
+  Ranks* ranks_;
+  bool stop_asked_ = false, stop_agreed_ = false;
   ForEach run_blocks_;
   bool over_blocks_ = false;
   std::vector<Worker<T>> states_;
@@ -283,12 +345,22 @@ class LocalEngine final : public Engine<T> {
 template <class T>
 std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                         std::unique_ptr<Workers> workers) {
-  return std::make_unique<LocalEngine<T>>(federation, std::move(settings), std::move(workers));
+  return std::make_unique<LocalEngine<T>>(federation, std::move(settings), std::move(workers), nullptr);
 }
 
-template std::unique_ptr<Engine<float>> local_engine(const Federation<float>&, std::vector<Setting>,
-                                                     std::unique_ptr<Workers>);
-template std::unique_ptr<Engine<double>> local_engine(const Federation<double>&, std::vector<Setting>,
-                                                      std::unique_ptr<Workers>);
+template <class T>
+std::unique_ptr<Engine<T>> shared_engine(const Federation<T>& federation, std::vector<Setting> settings,
+                                         std::unique_ptr<Workers> workers, Ranks& ranks) {
+  return std::make_unique<LocalEngine<T>>(federation, std::move(settings), std::move(workers), &ranks);
+}
+
+#define MFL_INSTANTIATE(T)                                                                      \
+  template std::unique_ptr<Engine<T>> local_engine(const Federation<T>&, std::vector<Setting>,  \
+                                                   std::unique_ptr<Workers>);                   \
+  template std::unique_ptr<Engine<T>> shared_engine(const Federation<T>&, std::vector<Setting>, \
+                                                    std::unique_ptr<Workers>, Ranks&);
+MFL_INSTANTIATE(float)
+MFL_INSTANTIATE(double)
+#undef MFL_INSTANTIATE
 
 }  // namespace mfl

@@ -1,5 +1,7 @@
 #include "mfl/engine/workers.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -110,6 +112,15 @@ class ThreadWorkers final : public Workers {
 }  // namespace
 
 std::unique_ptr<Workers> serial_workers() { return std::make_unique<SerialWorkers>(); }
+
+unsigned cores_each(unsigned processes) {
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  cpu_set_t bound;
+  CPU_ZERO(&bound);
+  const bool known = sched_getaffinity(0, sizeof bound, &bound) == 0;
+  const unsigned usable = known ? static_cast<unsigned>(CPU_COUNT(&bound)) : cores;
+  return std::max(1U, std::min(usable, cores / std::max(1U, processes)));
+}
 
 std::unique_ptr<Workers> thread_workers(unsigned threads) {
   if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());

@@ -24,4 +24,7 @@ std::unique_ptr<Workers> serial_workers();
 // The calling thread and others of its own; `threads` of 0 means one a core.
 std::unique_ptr<Workers> thread_workers(unsigned threads);
 
+// The cores for each of `processes` on this machine: an equal share, but no more than this process is bound to; at least 1.
+unsigned cores_each(unsigned processes);
+
 }  // namespace mfl

@@ -84,7 +84,7 @@ struct RunConfig {
   std::uint64_t steps = 1000;  // T, local steps, >= 1
   std::uint64_t seed = 1;
   Precision precision = Precision::kF32;
-  std::string engine = "threads";      // threads, serial
+  std::string engine = "threads";      // threads, serial, mpi
   std::uint64_t threads = 0;           // 0: one a core
   std::uint64_t record_every = 0;      // steps between recorded metrics; 0: about a hundred records a run
   std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped

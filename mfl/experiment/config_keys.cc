@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kModels[] = {"svm", "squared-svm", "linear", "logistic"};
 constexpr std::string_view kAlgorithms[] = {"gd", "mgd", "fl", "mfl", "fedavg"};
-constexpr std::string_view kEngines[] = {"threads", "serial"};
+constexpr std::string_view kEngines[] = {"threads", "serial", "mpi"};
 constexpr std::string_view kPartitions[] = {"iid", "contiguous", "label-sorted", "file:PATH"};
 
 using AnyTask = std::optional<Task>;
@@ -178,8 +178,8 @@ constexpr Key kKeys[] = {
     {"run", "precision", "--precision", "P", "f32 or f64", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_choice<Precision>(c.run.precision, t, kPrecisions); },
      [](const Config& c) { return toml_choice<Precision>(c.run.precision, kPrecisions); }},
-    {"run", "engine", "--engine", "NAME", "where nodes run: threads or serial", KeyKind::kText, "", kNoResult,
-     [](Config& c, Text t) { return set_name(c.run.engine, t, kEngines); },
+    {"run", "engine", "--engine", "NAME", "where nodes run: threads, serial or mpi (under mpirun always mpi)",
+     KeyKind::kText, "", kNoResult, [](Config& c, Text t) { return set_name(c.run.engine, t, kEngines); },
      [](const Config& c) { return toml_text(c.run.engine); }},
     {"run", "threads", "--threads", "N", "threads, 0 for one a core", KeyKind::kInteger, "", kNoResult,
      [](Config& c, Text t) { return set_integer(c.run.threads, t, 0); },

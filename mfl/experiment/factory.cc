@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <string_view>
+#include <utility>
 
 namespace mfl {
 namespace {
@@ -46,10 +47,24 @@ Setting setting_of(const Config& config, const Algorithm& algorithm) {
   return {algorithm.rule, effective_lambda(config.model)};
 }
 
-std::unique_ptr<Workers> make_workers(const RunConfig& run) {
+std::unique_ptr<Workers> make_workers(const RunConfig& run, const Ranks& ranks) {
   if (run.engine == "serial") return serial_workers();
-  assert(run.engine == "threads");
-  return thread_workers(static_cast<unsigned>(run.threads));
+  assert(run.engine == "threads" || run.engine == "mpi");
+  const auto threads = static_cast<unsigned>(run.threads);
+  return thread_workers(threads == 0 && ranks.size() > 1 ? cores_each(ranks.on_this_machine()) : threads);
 }
+
+template <class T>
+std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,
+                                       const RunConfig& run, Ranks& ranks) {
+  auto workers = make_workers(run, ranks);
+  if (ranks.size() == 1) return local_engine<T>(federation, std::move(settings), std::move(workers));
+  return shared_engine<T>(federation, std::move(settings), std::move(workers), ranks);
+}
+
+template std::unique_ptr<Engine<float>> make_engine(const Federation<float>&, std::vector<Setting>,
+                                                    const RunConfig&, Ranks&);
+template std::unique_ptr<Engine<double>> make_engine(const Federation<double>&, std::vector<Setting>,
+                                                     const RunConfig&, Ranks&);
 
 }  // namespace mfl

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "mfl/algorithm/algorithm.h"
 #include "mfl/data/task.h"
+#include "mfl/engine/engine.h"
+#include "mfl/engine/ranks.h"
 #include "mfl/engine/workers.h"
 #include "mfl/experiment/config.h"
 #include "mfl/model/objective.h"
@@ -16,6 +19,10 @@ Loss make_loss(const ModelConfig& model);
 TargetKind target_kind(const ModelConfig& model);
 Algorithm make_algorithm(const AlgorithmConfig& algorithm);
 Setting setting_of(const Config& config, const Algorithm& algorithm);
-std::unique_ptr<Workers> make_workers(const RunConfig& run);
+// Threads where nothing is said: one a core, shared by the processes of a run on this machine.
+std::unique_ptr<Workers> make_workers(const RunConfig& run, const Ranks& ranks = alone());
+template <class T>
+std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,
+                                       const RunConfig& run, Ranks& ranks);
 
 }  // namespace mfl

@@ -3,7 +3,7 @@
 namespace mfl {
 
 Result<void> Journal::flush(const std::optional<Checkpoint>& checkpoint) {
-  MFL_CHECK(store_.append(id_, rounds_, records_, checkpoint));
+  MFL_CHECK(ledger_.append(id_, rounds_, records_, checkpoint));
   rounds_.clear();
   records_.clear();
   flushed_ = Clock::now();

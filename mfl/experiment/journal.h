@@ -1,4 +1,4 @@
-// A run's rows on their way into the store: gathered, and written in few transactions.
+// A run's rows on their way into its ledger: gathered, and written in few transactions.
 #pragma once
 
 #include <chrono>
@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "mfl/base/result.h"
-#include "mfl/record/store.h"
+#include "mfl/experiment/ledger.h"
 
 namespace mfl {
 
-// Not thread-safe. The store outlives it. Rows not flushed are lost with it.
+// Not thread-safe. The ledger outlives it. Rows not flushed are lost with it.
 class Journal {
  public:
-  Journal(Store& store, std::string id) : store_(store), id_(std::move(id)) {}
+  Journal(Ledger& ledger, std::string id) : ledger_(ledger), id_(std::move(id)) {}
 
   const std::string& id() const { return id_; }
-  Store& store() { return store_; }
+  Ledger& ledger() const { return ledger_; }
 
   void add(RoundRow row) { rounds_.push_back(std::move(row)); }
   void add(RecordRow row) { records_.push_back(std::move(row)); }
@@ -31,7 +31,7 @@ class Journal {
  private:
   using Clock = std::chrono::steady_clock;
 
-  Store& store_;
+  Ledger& ledger_;
   std::string id_;
   std::vector<RoundRow> rounds_;
   std::vector<RecordRow> records_;

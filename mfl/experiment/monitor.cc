@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "mfl/base/message.h"
 #include "mfl/theory/curvature.h"
 #include "mfl/theory/hessian.h"
 
@@ -100,9 +101,10 @@ void Monitor::recorded(std::uint64_t step) {
                      *signs_->momentum_cosine));
 }
 
+namespace {
+
 template <class T>
-Result<std::optional<double>> monitored_beta(const Federation<T>& federation, double lambda) {
-  if (federation.loss == Loss::kHinge || federation.fleet) return std::nullopt;
+Result<double> largest_beta_here(const Federation<T>& federation, double lambda) {
   double beta = 0;
   for (const Shard& node : federation.nodes) {
     MFL_TRY(Dataset rows, with_precision(rows_of(federation.train.data(), node), Precision::kF64));
@@ -114,10 +116,25 @@ Result<std::optional<double>> monitored_beta(const Federation<T>& federation, do
   return beta;
 }
 
+}  // namespace
+
+template <class T>
+Result<std::optional<double>> monitored_beta(const Federation<T>& federation, double lambda, Ranks& ranks) {
+  if (federation.loss == Loss::kHinge || federation.fleet) return std::nullopt;
+  const Result<double> here = largest_beta_here(federation, lambda);
+  MFL_CHECK(ranks.agree(here ? Result<void>{} : tl::unexpected<Error>(here.error())));
+  MessageWriter mine;
+  mine.put(*here);
+  double beta = 0;
+  for (const std::string& theirs : ranks.gather(mine.bytes()))
+    beta = std::max(beta, MessageReader(theirs).take<double>());
+  return beta;
+}
+
 #define MFL_INSTANTIATE(T)                                                                   \
   template RoundSigns round_signs(const Rule&, std::uint64_t, const std::vector<Vector<T>>&, \
                                   const std::vector<NamedVector<T>>&, double);               \
-  template Result<std::optional<double>> monitored_beta(const Federation<T>&, double);
+  template Result<std::optional<double>> monitored_beta(const Federation<T>&, double, Ranks&);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE

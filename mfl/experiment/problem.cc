@@ -12,37 +12,16 @@
 #include "mfl/data/task.h"
 #include "mfl/experiment/config_partition.h"
 #include "mfl/experiment/factory.h"
+#include "mfl/experiment/problem_parts.h"
 
 namespace mfl {
 namespace {
 
 template <class T>
-constexpr Precision kPrecisionOf = sizeof(T) == sizeof(float) ? Precision::kF32 : Precision::kF64;
-
-template <class T>
 Result<Samples<T>> make_samples(const Config& config, Dataset data) {
-  MFL_TRY(const auto targets, make_targets(data, effective_task(config.data), target_kind(config.model)));
-  MFL_TRY(data, with_precision(std::move(data), kPrecisionOf<T>));
+  MFL_TRY(const auto targets, targets_of(config, data));
+  MFL_TRY(data, with_precision(std::move(data), precision_of<T>()));
   return Samples<T>(std::move(data), targets);
-}
-
-std::vector<Shard> shards_of(const Partition& partition) {
-  std::vector<Shard> shards;
-  for (std::size_t i = 0; i < partition.nodes(); ++i)
-    shards.push_back({partition.starts[i], partition.starts[i + 1] - partition.starts[i]});
-  return shards;
-}
-
-Result<Partition> who_holds_what(const Config& config, const Dataset& train) {
-  if (make_algorithm(config.algorithm).centralised) return contiguous(train.rows, 1);
-  return make_partition(config.federation, train, config.run.seed);
-}
-
-template <class T>
-bool two_classes(const Config& config, const Samples<T>& samples) {
-  if (target_kind(config.model) != TargetKind::kReal) return true;
-  const T* y = samples.targets(0);
-  return std::all_of(y, y + samples.size(), [](T v) { return v == 1 || v == -1; });
 }
 
 // The rows that nodes hold, node by node.
@@ -56,6 +35,11 @@ std::string digest_of_partition(const Partition& partition) {
   for (const std::size_t start : partition.starts) digest.update(std::uint64_t{start});
   digest.update(std::as_bytes(std::span(partition.order)));
   return digest.finish_hex();
+}
+
+template <class T>
+std::vector<double> targets_in(const Samples<T>& samples) {
+  return {samples.targets(0), samples.targets(0) + samples.size()};
 }
 
 // Nodes make their data when they run; only the test set is stored.
@@ -100,13 +84,39 @@ Result<Problem<T>> stored_problem(const Config& config) {
   }
   Problem<T> problem{
       {make_loss(config.model), std::move(train), shards_of(partition), std::move(test)}, false, {}, {}, 0};
-  problem.has_accuracy = two_classes(config, problem.federation.train);
-  problem.data_digest = sha256_hex(train_digest + test_digest + digest_of_partition(partition));
+  problem.has_accuracy = two_classes(config, targets_in(problem.federation.train));
+  problem.data_digest = data_digest_of(train_digest, test_digest, partition);
   problem.train_digest = train_digest;
   return problem;
 }
 
 }  // namespace
+
+Result<Partition> who_holds_what(const Config& config, const Dataset& train) {
+  if (make_algorithm(config.algorithm).centralised) return contiguous(train.rows, 1);
+  return make_partition(config.federation, train, config.run.seed);
+}
+
+std::vector<Shard> shards_of(const Partition& partition) {
+  std::vector<Shard> shards;
+  for (std::size_t i = 0; i < partition.nodes(); ++i)
+    shards.push_back({partition.starts[i], partition.starts[i + 1] - partition.starts[i]});
+  return shards;
+}
+
+Result<std::vector<double>> targets_of(const Config& config, const Dataset& data) {
+  return make_targets(data, effective_task(config.data), target_kind(config.model));
+}
+
+bool two_classes(const Config& config, std::span<const double> targets) {
+  return target_kind(config.model) != TargetKind::kReal ||
+         std::ranges::all_of(targets, [](double v) { return v == 1 || v == -1; });
+}
+
+std::string data_digest_of(const std::string& train_digest, const std::string& test_digest,
+                           const Partition& partition) {
+  return sha256_hex(train_digest + test_digest + digest_of_partition(partition));
+}
 
 Result<void> require_all_nodes(const Config& config, std::string_view what) {
   if (is_fleet(config.data.source))

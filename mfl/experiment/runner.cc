@@ -6,11 +6,14 @@
 #include <utility>
 
 #include "mfl/base/files.h"
+#include "mfl/base/message.h"
 #include "mfl/data/npy.h"
 #include "mfl/experiment/factory.h"
+#include "mfl/experiment/ledger.h"
 #include "mfl/experiment/monitor.h"
 #include "mfl/experiment/outcome.h"
 #include "mfl/experiment/problem.h"
+#include "mfl/experiment/share.h"
 #include "mfl/experiment/training.h"
 #include "mfl/record/checkpoint.h"
 #include "mfl/record/store.h"
@@ -39,52 +42,110 @@ Result<Start<T>> resume(Store& store, const RunRow& run, State<T> initial) {
   return start;
 }
 
+// The start of a run that others begin as well.
 template <class T>
-Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& resumed,
-                          const RunOptions& options, const RunHooks& hooks) {
-  MFL_TRY(const Problem<T> problem, load_problem<T>(config));
-  MFL_TRY(Store store, Store::open(options.store.empty() ? default_store_path() : options.store));
-  const Algorithm algorithm = make_algorithm(config.algorithm);
-  const RunSpec spec = make_spec(config, algorithm, problem);
-  Start<T> start{{}, initial_state<T>(algorithm, problem.federation.train.columns())};
+std::string start_bytes(const Start<T>& start) {
+  MessageWriter out;
+  out.put_text(start.id);
+  out.put_text(encode_state(start.state));
+  out.put(start.recorded);
+  out.put(start.wall_seconds);
+  out.put(start.virtual_seconds.has_value());
+  out.put(start.virtual_seconds.value_or(0));
+  out.put(start.bytes_up);
+  out.put(start.bytes_down);
+  return out.bytes();
+}
+
+template <class T>
+Result<Start<T>> read_start(std::string_view bytes) {
+  MessageReader in(bytes);
+  Start<T> start;
+  start.id = in.take_text();
+  MFL_TRY(start.state, decode_state<T>(in.take_text()));
+  start.recorded = in.take<bool>();
+  start.wall_seconds = in.take<double>();
+  const bool has_virtual_seconds = in.take<bool>();
+  const double virtual_seconds = in.take<double>();
+  if (has_virtual_seconds) start.virtual_seconds = virtual_seconds;
+  start.bytes_up = in.take<std::uint64_t>();
+  start.bytes_down = in.take<std::uint64_t>();
+  return start;
+}
+
+// Opens the store and the run in it. `start` has the initial state; nothing comes back where a recorded run does as well,
+// which is then `reused`.
+template <class T>
+Result<std::optional<Start<T>>> open_run(Store& store, const RunSpec& spec,
+                                         const std::optional<RunRow>& resumed, bool reuse, Start<T> start,
+                                         std::optional<RunRow>& reused) {
   if (resumed) {
     if (resumed->data_digest != spec.data_digest)
       return fail(ErrorCode::kBadData,
                   fmt::format("cannot resume run {}: the data is not what it was", resumed->id),
                   "put the data back, or start a new run");
     MFL_TRY(start, resume(store, *resumed, std::move(start.state)));
-  } else {
-    if (options.reuse) {
-      MFL_TRY(const auto done, store.find_done(spec.config_digest, spec.data_digest, spec.mfl_version));
-      if (done) {
-        RunOutcome out = make_outcome(*done, config);
-        out.reused = true;
-        return out;
-      }
-    }
-    MFL_TRY(start.id, store.create_run(spec));
+    return start;
+  }
+  if (reuse) {
+    MFL_TRY(reused, store.find_done(spec.config_digest, spec.data_digest, spec.mfl_version));
+    if (reused) return std::nullopt;
+  }
+  MFL_TRY(start.id, store.create_run(spec));
+  return start;
+}
+
+template <class T>
+Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& resumed,
+                          const RunOptions& options, const RunHooks& hooks) {
+  Ranks& ranks = options.ranks != nullptr ? *options.ranks : alone();
+  MFL_TRY(const Problem<T> problem, load_share<T>(config, ranks));
+  const Algorithm algorithm = make_algorithm(config.algorithm);
+  std::optional<Store> store;  // of the first rank
+  std::optional<RunRow> reused;
+  std::optional<Start<T>> start;
+  MFL_TRY(const std::string told, ranks.from_first([&]() -> Result<std::string> {
+    MFL_TRY(store, Store::open(options.store.empty() ? default_store_path() : options.store));
+    MFL_TRY(start,
+            open_run<T>(*store, make_spec(config, algorithm, problem), resumed, options.reuse,
+                        {{}, initial_state<T>(algorithm, problem.federation.train.columns())}, reused));
+    return start && ranks.size() > 1 ? start_bytes(*start) : std::string();
+  }));
+  if (!ranks.first() && !told.empty()) {
+    MFL_TRY(start, read_start<T>(told));
+  }
+  if (!start) {
+    RunOutcome out = reused ? make_outcome(*reused, config) : RunOutcome{};
+    out.reused = true;
+    return out;
   }
 
-  const std::string id = start.id;
-  const auto engine =
-      local_engine<T>(problem.federation, {setting_of(config, algorithm)}, make_workers(config.run));
+  const std::string id = start->id;
+  const auto ledger = store ? ledger_of(*store) : no_ledger();
+  const auto engine = make_engine<T>(problem.federation, {setting_of(config, algorithm)}, config.run, ranks);
   Training<T> training(0, algorithm, config.run.steps, *engine, crowd_of(config, problem),
-                       problem.has_accuracy, make_cadence(config.run), store, std::move(start));
+                       problem.has_accuracy, make_cadence(config.run), *ledger, *std::move(start));
   std::optional<Monitor> monitor;
   if (options.monitor) {
-    MFL_TRY(const auto beta, monitored_beta(problem.federation, effective_lambda(config.model)));
+    MFL_TRY(const auto beta, monitored_beta(problem.federation, effective_lambda(config.model), ranks));
     monitor.emplace(algorithm.rule, beta, hooks.warn);
     training.watch(&*monitor);
   }
   if (const auto trained = train_together(*engine, std::span(&training, 1), hooks); !trained) {
-    (void)store.set_status(id, RunStatus::kFailed,
-                           trained.error().text());  // the store itself may be the cause
+    if (store)
+      (void)store->set_status(id, RunStatus::kFailed,
+                              trained.error().text());  // the store itself may be the cause
     return tl::unexpected<Error>(trained.error());
   }
-  if (!options.weights_out.empty())
-    MFL_CHECK(write_npy(options.weights_out, std::span<const T>(training.state().w())));
-  MFL_TRY(const RunRow run, store.get(id));
-  RunOutcome out = make_outcome(run, config);
+  RunOutcome out;
+  const auto closed = ranks.from_first([&]() -> Result<std::string> {
+    if (!options.weights_out.empty())
+      MFL_CHECK(write_npy(options.weights_out, std::span<const T>(training.state().w())));
+    MFL_TRY(const RunRow run, store->get(id));
+    out = make_outcome(run, config);
+    return std::string();
+  });
+  MFL_CHECK(closed);
   if (monitor) out.warnings = monitor->warnings();
   return out;
 }
@@ -104,27 +165,34 @@ Result<RunOutcome> run_any(const Config& config, const std::optional<RunRow>& re
                                                  : run_as<double>(config, resumed, options, hooks);
 }
 
-}  // namespace
-
-Result<RunOutcome> run_experiment(const Config& config, const RunOptions& options, const RunHooks& hooks) {
-  MFL_CHECK(check_weights_out(options.weights_out));
-  if (options.resume_id.empty()) return run_any(config, std::nullopt, options, hooks);
-  RunRow run;
-  {
-    StoreOptions read_only;
-    read_only.read_only = true;
-    MFL_TRY(const Store store,
-            Store::open(options.store.empty() ? default_store_path() : options.store, read_only));
-    MFL_TRY(run, store.get(options.resume_id));
-  }
+// The run to go on with, as the first rank's store has it: its id, its configuration and the digest of its data.
+Result<RunRow> find_resumed(const RunOptions& options) {
+  MFL_TRY(const Store store, Store::open(options.store.empty() ? default_store_path() : options.store,
+                                         StoreOptions{.read_only = true}));
+  MFL_TRY(RunRow run, store.get(options.resume_id));
   if (run.status == RunStatus::kDone || run.status == RunStatus::kDiverged)
     return fail(ErrorCode::kBadConfig,
                 fmt::format("run {} is {}: there is nothing to resume", run.id, run_status_name(run.status)),
                 fmt::format("see: mfl runs show {}", run.id));
-  MFL_TRY(Config stored, parse_config(run.config, "run " + run.id));
+  return run;
+}
+
+}  // namespace
+
+Result<RunOutcome> run_experiment(const Config& config, const RunOptions& options, const RunHooks& hooks) {
+  Ranks& ranks = options.ranks != nullptr ? *options.ranks : alone();
+  std::optional<RunRow> resumed;
+  MFL_TRY(const std::string stored_config, ranks.from_first([&]() -> Result<std::string> {
+    MFL_CHECK(check_weights_out(options.weights_out));
+    if (options.resume_id.empty()) return std::string();
+    MFL_TRY(resumed, find_resumed(options));
+    return resumed->config;
+  }));
+  if (options.resume_id.empty()) return run_any(config, std::nullopt, options, hooks);
+  MFL_TRY(Config stored, parse_config(stored_config, "run " + (resumed ? resumed->id : options.resume_id)));
   stored.run.engine = config.run.engine;
   stored.run.threads = config.run.threads;
-  return run_any(stored, run, options, hooks);
+  return run_any(stored, resumed, options, hooks);
 }
 
 }  // namespace mfl

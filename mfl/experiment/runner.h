@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mfl/base/result.h"
+#include "mfl/engine/ranks.h"
 #include "mfl/experiment/config.h"
 
 namespace mfl {
@@ -39,6 +40,9 @@ struct RunOptions {
   bool reuse = false;                 // show an equal finished run of the store instead of training
   std::filesystem::path weights_out;  // where the final w goes as NPY; empty: nowhere
   bool monitor = false;               // look for signs that the setting is a bad one (monitor.h)
+  // The processes that share the work, all of which make the same call; null: this one alone. The first one has the store,
+  // shows progress and knows the outcome; hooks.stop may be set on any.
+  Ranks* ranks = nullptr;
 };
 
 struct FinalMetrics {

@@ -9,6 +9,7 @@
 #include "mfl/base/files.h"
 #include "mfl/data/fleet.h"
 #include "mfl/experiment/factory.h"
+#include "mfl/experiment/ledger.h"
 #include "mfl/experiment/outcome.h"
 #include "mfl/experiment/problem.h"
 #include "mfl/experiment/training.h"
@@ -83,6 +84,7 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Member>& membe
     if (!member.reused) settings.push_back(setting_of(member.config, member.algorithm));
   if (settings.empty()) return {};
   const auto engine = local_engine<T>(problem.federation, settings, make_workers(members.front().config.run));
+  const auto ledger = ledger_of(store);
   std::vector<Training<T>> trainings;
   trainings.reserve(settings.size());
   for (const Member& member : members) {
@@ -90,7 +92,7 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Member>& membe
     Start<T> start{member.id, initial_state<T>(member.algorithm, problem.federation.train.columns())};
     trainings.emplace_back(trainings.size(), member.algorithm, member.config.run.steps, *engine,
                            crowd_of(member.config, problem), problem.has_accuracy,
-                           make_cadence(member.config.run), store, std::move(start));
+                           make_cadence(member.config.run), *ledger, std::move(start));
   }
   return train_together(*engine, std::span(trainings), hooks);
 }

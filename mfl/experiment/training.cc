@@ -18,7 +18,7 @@ Cadence make_cadence(const RunConfig& run) {
 
 template <class T>
 Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-                      Crowd crowd, bool has_accuracy, Cadence cadence, Store& store, Start<T> start)
+                      Crowd crowd, bool has_accuracy, Cadence cadence, Ledger& ledger, Start<T> start)
     : setting_(setting),
       algorithm_(algorithm),
       steps_(steps),
@@ -26,7 +26,7 @@ Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint
       crowd_(std::move(crowd)),
       has_accuracy_(has_accuracy),
       cadence_(cadence),
-      journal_(store, std::move(start.id)),
+      journal_(ledger, std::move(start.id)),
       state_(std::move(start.state)),
       closed_(start.recorded),
       previous_step_(state_.step),
@@ -109,7 +109,7 @@ Result<void> Training<T>::close_round(double train_loss, bool force_record) {
   if (closed_) return {};
   closed_ = true;
   note_loss(state_, train_loss);
-  const std::string digest = state_digest(state_);
+  const std::string digest = journal_.ledger().keeps() ? state_digest(state_) : "";
   journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes_up_, bytes_down_, digest, last_time_});
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
   if (passed || force_record || state_.step == 0) {
@@ -126,10 +126,16 @@ Result<void> Training<T>::close_round(double train_loss, bool force_record) {
 }
 
 template <class T>
+std::optional<Checkpoint> Training<T>::state_as_checkpoint() const {
+  if (!journal_.ledger().keeps()) return std::nullopt;
+  return Checkpoint{state_.round, encode_state(state_), 0};
+}
+
+template <class T>
 Result<void> Training<T>::checkpoint() {
   MFL_TRY(const double train_loss, this->train_loss());
   MFL_CHECK(close_round(train_loss));
-  return journal_.flush(Checkpoint{state_.round, encode_state(state_), 0});
+  return journal_.flush(state_as_checkpoint());
 }
 
 template <class T>
@@ -157,9 +163,8 @@ Result<void> Training<T>::end(RunStatus status, std::string message, double trai
   summary.virtual_seconds = virtual_seconds_;
   const double wall_seconds = seconds();
   const bool stopped = status == RunStatus::kInterrupted;
-  MFL_CHECK(journal_.flush(stopped ? std::optional(Checkpoint{state_.round, encode_state(state_), 0})
-                                   : std::nullopt));
-  return journal_.store().finish(journal_.id(), status, message, summary, wall_seconds);
+  MFL_CHECK(journal_.flush(stopped ? state_as_checkpoint() : std::nullopt));
+  return journal_.ledger().finish(journal_.id(), status, message, summary, wall_seconds);
 }
 
 template <class T>
@@ -178,7 +183,7 @@ Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings,
     for (Training<T>& training : trainings)
       if (!training.over()) going.push_back(&training);
     if (going.empty()) return {};
-    if (hooks.stop != nullptr && hooks.stop->load(std::memory_order_relaxed)) {
+    if (engine.stop(hooks.stop != nullptr && hooks.stop->load(std::memory_order_relaxed))) {
       for (Training<T>* training : going) MFL_CHECK(training->stop());
       return {};
     }

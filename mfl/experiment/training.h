@@ -42,7 +42,7 @@ class Training {
  public:
   // `setting` is the engine's number for it.
   Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-           Crowd crowd, bool has_accuracy, Cadence cadence, Store& store, Start<T> start);
+           Crowd crowd, bool has_accuracy, Cadence cadence, Ledger& ledger, Start<T> start);
 
   bool over() const { return over_; }
   const State<T>& state() const { return state_; }
@@ -72,6 +72,7 @@ class Training {
   Result<double> train_loss();  // of the state's w, over the nodes of the round that starts there
   Result<void> close_round(double train_loss, bool force_record = false);
   Result<void> checkpoint();
+  std::optional<Checkpoint> state_as_checkpoint() const;
   Result<void> end(RunStatus status, std::string message, double train_loss);
 
   std::size_t setting_;

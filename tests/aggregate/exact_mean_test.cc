@@ -111,6 +111,58 @@ TYPED_TEST(ExactMeanOf, OrderAndGroupingDoNotMatter) {
   }));
 }
 
+// What a process packs and others merge is what it holds: for any values, any coordinates of it, and after a clear.
+TYPED_TEST(ExactMeanOf, PackedSumsMergeAsTheSumsThemselves) {
+  using T = TypeParam;
+  EXPECT_TRUE(rc::check([] {
+    const auto size = 1 + *below<std::size_t>(5);
+    const auto first = *below<std::size_t>(size);
+    const auto count = 1 + *below<std::size_t>(size - first);
+    const auto processes = 1 + *below<std::size_t>(4);
+    ExactMean total(size), part(count);
+    std::vector<std::uint32_t> buffer;
+    for (std::size_t process = 0; process < processes; ++process) {
+      ExactMean sum(size);
+      if (*rc::gen::arbitrary<bool>()) {
+        sum.add(std::span<const T>(*rc::gen::container<std::vector<T>>(size, any_finite<T>())), 3);
+        sum.clear();
+      }
+      const auto terms = *below<std::size_t>(3);
+      for (std::size_t i = 0; i < terms; ++i)
+        sum.add(std::span<const T>(*rc::gen::container<std::vector<T>>(size, any_finite<T>())),
+                1 + *below<std::uint64_t>(ExactMean::kMaxWeight));
+      const auto words = sum.pack(first, count, buffer);
+      RC_ASSERT(words.size() <= sum.most_packed_words(count));
+      part.merge_packed(words, sum.total_weight());
+      total.merge(sum);
+    }
+    RC_ASSERT(part.total_weight() == total.total_weight());
+    RC_PRE(total.total_weight() > 0);
+    std::vector<T> expected(size), got(count);
+    total.mean(std::span<T>(expected));
+    part.mean(std::span<T>(got));
+    for (std::size_t j = 0; j < count; ++j) RC_ASSERT(bits(got[j]) == bits(expected[first + j]));
+  }));
+}
+
+TEST(ExactMean, PackedNumbersOfOneKindAreNarrow) {
+  constexpr std::size_t kSize = 3000;  // more than a block
+  std::vector<float> x(kSize);
+  for (std::size_t j = 0; j < kSize; ++j) x[j] = 0.01F * static_cast<float>(static_cast<int>(j) - 1500);
+  ExactMean sum(kSize);
+  std::vector<std::uint32_t> buffer;
+  EXPECT_EQ(sum.pack(0, kSize, buffer).size(), 2U);  // nothing added: a header alone
+  sum.add(std::span<const float>(x), 1250);
+  const auto words = sum.pack(0, kSize, buffer);
+  EXPECT_EQ(words.size(),
+            2 + 3 * kSize);  // 24 bits of mantissa, 11 of weight and 12 of spread touch three digits
+  ExactMean other(kSize);
+  other.merge_packed(words, 1250);
+  std::vector<float> out(kSize);
+  other.mean(std::span<float>(out));
+  EXPECT_EQ(out, x);
+}
+
 // Numbers of few bits, whose weighted sum is an integer of 128 bits: the mean by integer division.
 template <class T>
 T rounded_ratio(Integer numerator, Integer denominator, int scale) {
@@ -212,6 +264,11 @@ TEST(ExactMean, ManyAdditionsDoNotOverflow) {
   EXPECT_EQ(out, x);
   sum.add(std::span<const double>(x), ExactMean::kMaxWeight);
   sum.mean(std::span<double>(out));
+  EXPECT_EQ(out, x);
+  std::vector<std::uint32_t> buffer;
+  ExactMean packed(x.size());
+  for (int i = 0; i < 3; ++i) packed.merge_packed(sum.pack(0, x.size(), buffer), sum.total_weight());
+  packed.mean(std::span<double>(out));
   EXPECT_EQ(out, x);
 }
 

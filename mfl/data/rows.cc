@@ -1,0 +1,97 @@
+#include "mfl/data/rows.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "mfl/data/text.h"
+
+namespace mfl {
+namespace {
+
+class HeldRows final : public RowSource {
+ public:
+  explicit HeldRows(Dataset data)
+      : RowSource({data.rows, data.columns, data.scale, data.features.index() >= 3}, data.labels),
+        data_(std::move(data)) {}
+  Result<Features> read(std::span<const std::uint32_t> rows) const override {
+    return take_rows(data_, rows).features;
+  }
+
+ private:
+  Dataset data_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSource> rows_in_memory(Dataset data) {
+  return std::make_unique<HeldRows>(std::move(data));
+}
+
+template <class X>
+Result<std::vector<X>> read_rows(const FileReader& file, std::uint64_t start, std::size_t columns,
+                                 std::span<const std::uint32_t> rows) {
+  std::vector<X> values(rows.size() * columns);
+  for (std::size_t i = 0; i < rows.size();) {
+    std::size_t run = 1;
+    while (i + run < rows.size() && rows[i + run] == rows[i] + run) ++run;
+    const auto place = std::as_writable_bytes(std::span(values).subspan(i * columns, run * columns));
+    const std::uint64_t at = start + std::uint64_t{rows[i]} * columns * sizeof(X);
+    MFL_TRY(const std::size_t found, file.read(at, place));
+    if (found < place.size())
+      return bad_file(file.path(), fmt::format("truncated: it ends at byte {}", at + found),
+                      "it has changed since it was opened; get the file again");
+    i += run;
+  }
+  return values;
+}
+
+template Result<std::vector<std::uint8_t>> read_rows(const FileReader&, std::uint64_t, std::size_t,
+                                                     std::span<const std::uint32_t>);
+template Result<std::vector<float>> read_rows(const FileReader&, std::uint64_t, std::size_t,
+                                              std::span<const std::uint32_t>);
+template Result<std::vector<double>> read_rows(const FileReader&, std::uint64_t, std::size_t,
+                                               std::span<const std::uint32_t>);
+
+SomeRows::SomeRows(std::shared_ptr<const RowSource> source, std::vector<std::uint32_t> rows)
+    : source_(std::move(source)), rows_(std::move(rows)), shape_(source_->shape()) {}
+
+std::vector<double> SomeRows::labels() const {
+  std::vector<double> labels;
+  labels.reserve(rows_.size());
+  for (const std::uint32_t row : rows_) labels.push_back(source_->labels()[row]);
+  return labels;
+}
+
+Result<Dataset> SomeRows::read(std::span<const std::uint32_t> places) const {
+  std::vector<std::uint32_t> rows;
+  Dataset data{
+      .rows = places.size(), .columns = shape_.columns, .scale = shape_.scale, .features = {}, .labels = {}};
+  for (const std::uint32_t place : places) {
+    rows.push_back(rows_[place]);
+    data.labels.push_back(source_->labels()[rows_[place]]);
+  }
+  MFL_TRY(data.features, source_->read(rows));
+  return data;
+}
+
+Result<std::string> SomeRows::digest() const {
+  constexpr std::size_t kBytesAtATime = std::size_t{8} << 20;
+  const std::size_t block = shape_.sparse
+                                ? rows_.size()
+                                : std::max<std::size_t>(1, kBytesAtATime / (shape_.columns * sizeof(double)));
+  DatasetDigest digest;
+  std::vector<std::uint32_t> places;
+  for (std::size_t first = 0; first < rows_.size(); first += block) {
+    places.resize(std::min(block, rows_.size() - first));
+    std::iota(places.begin(), places.end(), static_cast<std::uint32_t>(first));
+    MFL_TRY(const Dataset part, read(places));
+    if (first == 0) digest.begin(rows_.size(), part);
+    digest.add(part.features);
+  }
+  return digest.finish(labels());
+}
+
+}  // namespace mfl

@@ -1,0 +1,72 @@
+// Data sets whose rows are read when they are asked for: for a process that needs some of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mfl/base/files.h"
+#include "mfl/base/result.h"
+#include "mfl/data/dataset.h"
+
+namespace mfl {
+
+struct RowShape {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  double scale = 1;
+  bool sparse = false;
+};
+
+// Where rows come from. Labels are held, features are not. Read-only, so safe to share.
+class RowSource {
+ public:
+  RowSource(const RowShape& shape, std::vector<double> labels) : shape_(shape), labels_(std::move(labels)) {}
+  RowSource(const RowSource&) = delete;
+  RowSource& operator=(const RowSource&) = delete;
+  virtual ~RowSource() = default;
+
+  const RowShape& shape() const { return shape_; }
+  const std::vector<double>& labels() const { return labels_; }
+  // The rows named, in the order named. Errors as those of the reader.
+  virtual Result<Features> read(std::span<const std::uint32_t> rows) const = 0;
+
+ private:
+  RowShape shape_;
+  std::vector<double> labels_;
+};
+
+// A set that is in memory already.
+std::unique_ptr<RowSource> rows_in_memory(Dataset data);
+
+// Rows of plain numbers in a file, `start` bytes after its beginning. A file that ends before them is kBadData.
+template <class X>
+Result<std::vector<X>> read_rows(const FileReader& file, std::uint64_t start, std::size_t columns,
+                                 std::span<const std::uint32_t> rows);
+
+// Some rows of a source, in an order of their own.
+class SomeRows {
+ public:
+  SomeRows(std::shared_ptr<const RowSource> source, std::vector<std::uint32_t> rows);
+
+  std::size_t size() const { return rows_.size(); }
+  std::size_t columns() const { return shape_.columns; }
+  RowShape& shape() { return shape_; }  // columns and scale may be changed
+  // One a row.
+  std::vector<double> labels() const;
+  // The rows that stand at the places named, in the order named.
+  Result<Dataset> read(std::span<const std::uint32_t> places) const;
+  // data_digest() of all the rows, of which few are in memory at a time where the source reads them.
+  Result<std::string> digest() const;
+
+ private:
+  std::shared_ptr<const RowSource> source_;
+  std::vector<std::uint32_t> rows_;
+  RowShape shape_;
+};
+
+}  // namespace mfl

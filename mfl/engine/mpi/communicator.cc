@@ -1,0 +1,91 @@
+#include "mfl/engine/mpi/communicator.h"
+
+#include <cstdlib>
+#include <numeric>
+
+#include "mfl/engine/mpi/exact_mean.h"
+#include "mfl/engine/mpi/mpi.h"
+
+namespace mfl {
+namespace {
+
+class MpiRanks : public Ranks {
+ public:
+  explicit MpiRanks(MPI_Comm communicator) : communicator_(communicator) {
+    MPI_Comm_rank(communicator, &rank_);
+    MPI_Comm_size(communicator, &size_);
+    MPI_Comm here = MPI_COMM_NULL;
+    MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    MPI_Comm_size(here, &here_);
+    MPI_Comm_free(&here);
+  }
+
+  unsigned rank() const override { return static_cast<unsigned>(rank_); }
+  unsigned size() const override { return static_cast<unsigned>(size_); }
+  unsigned on_this_machine() const override { return static_cast<unsigned>(here_); }
+
+  std::vector<std::string> gather(std::string_view mine) override {
+    const auto ranks = static_cast<std::size_t>(size_);
+    std::vector<int> sizes(ranks), firsts(ranks);
+    const int size = static_cast<int>(mine.size());
+    MPI_Allgather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, communicator_);
+    std::exclusive_scan(sizes.begin(), sizes.end(), firsts.begin(), 0);
+    std::string all(static_cast<std::size_t>(firsts.back() + sizes.back()), '\0');
+    if (!all.empty())
+      MPI_Allgatherv(mine.data(), size, MPI_CHAR, all.data(), sizes.data(), firsts.data(), MPI_CHAR,
+                     communicator_);
+    std::vector<std::string> out;
+    out.reserve(ranks);
+    for (std::size_t r = 0; r < ranks; ++r)
+      out.emplace_back(all, static_cast<std::size_t>(firsts[r]), static_cast<std::size_t>(sizes[r]));
+    return out;
+  }
+
+  void share(std::string& bytes) override {
+    std::uint64_t size = bytes.size();
+    MPI_Bcast(&size, 1, MPI_UINT64_T, 0, communicator_);
+    bytes.resize(size);
+    constexpr std::uint64_t kMost = 1U << 30;
+    for (std::uint64_t at = 0; at < size; at += kMost)
+      MPI_Bcast(bytes.data() + at, static_cast<int>(std::min(kMost, size - at)), MPI_CHAR, 0, communicator_);
+  }
+
+  void mean(const ExactMean& sum, std::uint64_t total_weight, std::span<float> out) override {
+    mean_over_ranks(communicator_, sum, total_weight, out);
+  }
+  void mean(const ExactMean& sum, std::uint64_t total_weight, std::span<double> out) override {
+    mean_over_ranks(communicator_, sum, total_weight, out);
+  }
+
+  void abort(int code) override {
+    MPI_Abort(communicator_, code);
+    std::_Exit(code);
+  }
+
+ private:
+  MPI_Comm communicator_;
+  int rank_ = 0, size_ = 1, here_ = 1;
+};
+
+struct MpiSession {
+  MpiSession() {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level);
+  }
+  ~MpiSession() { MPI_Finalize(); }
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+};
+
+class AllRanks final : private MpiSession, public MpiRanks {
+ public:
+  AllRanks() : MpiRanks(MPI_COMM_WORLD) {}
+};
+
+}  // namespace
+
+std::unique_ptr<Ranks> ranks_over(MPI_Comm communicator) { return std::make_unique<MpiRanks>(communicator); }
+
+Result<std::unique_ptr<Ranks>> mpi_ranks() { return std::make_unique<AllRanks>(); }
+
+}  // namespace mfl

@@ -1,0 +1,89 @@
+#include "mfl/engine/sums.h"
+
+#include <utility>
+
+namespace mfl {
+namespace {
+
+void put_mean(MessageWriter& to, const ExactMean& mean) {
+  std::vector<std::uint32_t> buffer;
+  to.put(mean.total_weight());
+  to.put_all(mean.pack(0, mean.size(), buffer));
+}
+
+void merge_mean(MessageReader& from, ExactMean& total) {
+  const auto weight = from.take<std::uint64_t>();
+  total.merge_packed(from.take_all<std::uint32_t>(), weight);
+}
+
+}  // namespace
+
+Sums::Sums(std::size_t columns, std::size_t vector_count)
+    : vectors(vector_count, ExactMean(columns)), loss(1), square_moves(1) {}
+
+void Sums::clear() {
+  for (ExactMean& sum : vectors) sum.clear();
+  loss.clear();
+  square_moves.clear();
+  loss_is_finite = true;
+  failure.reset();
+}
+
+void Sums::fail(std::size_t node, std::string what) {
+  if (!failure || node < failure->node) failure = NotFinite{node, std::move(what)};
+}
+
+void put_small(MessageWriter& to, const Sums& sums, SmallParts parts) {
+  if (parts.loss) {
+    to.put(sums.loss_is_finite);
+    put_mean(to, sums.loss);
+  }
+  if (parts.square_moves) put_mean(to, sums.square_moves);
+  if (parts.weight) to.put(sums.weight);
+  to.put(sums.failure.has_value());
+  if (!sums.failure) return;
+  to.put(sums.failure->node);
+  to.put_text(sums.failure->what);
+}
+
+void merge_small_from(MessageReader& from, Sums& total, SmallParts parts) {
+  if (parts.loss) {
+    total.loss_is_finite &= from.take<bool>();
+    merge_mean(from, total.loss);
+  }
+  if (parts.square_moves) merge_mean(from, total.square_moves);
+  if (parts.weight) total.weight += from.take<std::uint64_t>();
+  if (!from.take<bool>()) return;
+  const auto node = from.take<std::size_t>();
+  total.fail(node, from.take_text());
+}
+
+bool merge_over_ranks(Ranks& ranks, ExactMean& mean, bool finite) {
+  MessageWriter mine;
+  mine.put(finite);
+  put_mean(mine, mean);
+  const std::vector<std::string> all = ranks.gather(mine.bytes());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (rank == ranks.rank()) continue;
+    MessageReader theirs(all[rank]);
+    finite &= theirs.take<bool>();
+    merge_mean(theirs, mean);
+  }
+  return finite;
+}
+
+void gather_blocks(Ranks& ranks, std::vector<Evaluation>& blocks, std::size_t& rows) {
+  MessageWriter mine;
+  mine.put(rows);
+  mine.put_all(std::span<const Evaluation>(blocks));
+  blocks.clear();
+  rows = 0;
+  for (const std::string& message : ranks.gather(mine.bytes())) {
+    MessageReader theirs(message);
+    rows += theirs.take<std::size_t>();
+    const auto more = theirs.take_all<Evaluation>();
+    blocks.insert(blocks.end(), more.begin(), more.end());
+  }
+}
+
+}  // namespace mfl

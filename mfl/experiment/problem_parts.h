@@ -1,0 +1,34 @@
+// What whole and shared problems are made of.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mfl/base/result.h"
+#include "mfl/base/vectors.h"
+#include "mfl/data/dataset.h"
+#include "mfl/experiment/config.h"
+#include "mfl/model/objective.h"
+#include "mfl/partition/partition.h"
+
+namespace mfl {
+
+template <class T>
+constexpr Precision precision_of() {
+  return sizeof(T) == sizeof(float) ? Precision::kF32 : Precision::kF64;
+}
+
+// Looks at rows and labels only. A centralised algorithm has one node.
+Result<Partition> who_holds_what(const Config& config, const Dataset& train);
+std::vector<Shard> shards_of(const Partition& partition);
+
+// Looks at labels only.
+Result<std::vector<double>> targets_of(const Config& config, const Dataset& data);
+bool two_classes(const Config& config, std::span<const double> targets);
+
+// Of training and test data and of who holds what; the test digest is empty where there is no test set.
+std::string data_digest_of(const std::string& train_digest, const std::string& test_digest,
+                           const Partition& partition);
+
+}  // namespace mfl
