@@ -252,7 +252,8 @@ Result<std::unique_ptr<RowSource>> open_npy_rows(const fs::path& x, const fs::pa
   beginning.resize(found);
   MFL_TRY(const NpyHeader header, parse_npy_header(beginning, x));
   MFL_CHECK(check_header(header, size, x, 2, kFeatureTypes));
-  MFL_TRY(const Array labels, read_array(y, 1, kLabelTypes));
+  MFL_TRY(const std::string label_file, read_data_file(y));
+  MFL_TRY(const Array labels, parse_array({label_file, y}, 1, kLabelTypes));
   if (labels.header.shape[0] != header.shape[0])
     return not_as_many(x, header.shape[0], y, labels.header.shape[0]);
   MFL_TRY(std::vector<double> values, read_labels(labels, y));
