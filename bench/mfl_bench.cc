@@ -146,6 +146,12 @@ void add_parts() {
     mean.add(std::span<const float>(x), 1250);
   });
   add("exact mean of one vector, f32", {}, [] { mean.mean(std::span<float>(g)); });
+  static ExactMean other(kColumns);
+  other.add(std::span<const float>(x), 1250);
+  add("exact merge of two sums of one vector, f32", {}, [] {
+    other.merge(mean);
+    benchmark::DoNotOptimize(other.total_weight());
+  });
   add("update of d and w, f32", {}, [] {
     default_kernel_set().f32.momentum_step(kColumns, 0.002F, 0.5F, g.data(), d.data(), w.data());
     benchmark::DoNotOptimize(w.data());

@@ -1,5 +1,6 @@
 """Tests of the harness: python3 -m unittest discover -s bench. They time nothing and need no peer."""
 
+import json
 import pathlib
 import sys
 import tempfile
@@ -8,7 +9,7 @@ import types
 import unittest
 from xml.etree import ElementTree
 
-from harness import federation, plots, process, race, report, roofline, spread, sweep, targets
+from harness import federation, fleet, plots, process, race, report, roofline, spread, sweep, targets
 
 FAKE_PEER = """
 import json, sys
@@ -89,6 +90,33 @@ class SweepAndRooflineTest(unittest.TestCase):
         program.chmod(0o755)
         with self.assertRaisesRegex(process.Failed, "no 'kernels'"):
             roofline.measure(program, self.folder)
+
+
+class FleetTest(unittest.TestCase):
+    def test_law(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            program = folder / "mfl_bench"
+            self.assertIsNone(fleet.measure(None, program, folder, 1))
+            kernels = [{"name": f"node of {n} x 784, {part}", "seconds": 1e-6} for n in (1, 10)
+                       for part in ("its data", "its gradients and updates", "its exact accumulation")]
+            program.write_text("#!/bin/sh\ncat > \"$2\" << 'END'\n" + json.dumps({"limits": {}, "kernels": kernels}) + "\nEND\n")
+            program.chmod(0o755)
+
+            def train(steps, **options):  # 4 us for each node that takes part
+                participants = options["nodes"] * float(options.get("fraction-train", 1))
+                return ({"bytes_up": steps // 4 * participants * 2 * 784 * 4, "wall_seconds": steps // 4 * participants * 4e-6},
+                        types.SimpleNamespace(peak_kib=50 * 1024))
+
+            laws = fleet.measure(types.SimpleNamespace(train=train), program, folder, 2)
+            self.assertEqual([p.nodes for p in laws[0].points], [1000, 10000, 100000, 1000000])
+            self.assertAlmostEqual(laws[0].worst, 4 / 3)
+            self.assertAlmostEqual(laws[1].worst, 2)
+            verdicts = {t.key: t.verdict for t in targets.judge(None, None, None, laws)}
+            self.assertEqual((verdicts["fleet"], verdicts["fleet-mnist"], verdicts["fleet-memory"]),
+                             ("reached", "missed by 33.3 %", "reached"))
+            self.assertIn("| 1,000,000 | 4.00", report.fleet_part(laws, folder / "plots"))
+            self.assertTrue((folder / "plots" / "fleet-mnist.svg").exists())
 
 
 class ProcessTest(unittest.TestCase):

@@ -3,6 +3,7 @@
 #include <Random123/philox.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -63,6 +64,29 @@ TEST(Fleet, NoiseIsPhiloxOnEveryKernelSet) {
       EXPECT_EQ(std::memcmp(noise.data(), words.data(), n), 0) << kernels.name << ", " << n;
       EXPECT_EQ(noise[n], 0x5a);
     }
+}
+
+TEST(Fleet, RowsAreBlendsWithNoiseAndSpeckles) {
+  for (const KernelSet& kernels : kernel_sets())
+    for (const std::size_t n : {1, 15, 64, 100, 784})
+      for (const unsigned share : {0U, 96U, 200U, 256U}) {
+        std::vector<std::uint8_t> mine(n), theirs(n), canvas(n), noise(n);
+        kernels.bytes.noise(1, n, mine.data());
+        kernels.bytes.noise(2, n, theirs.data());
+        kernels.bytes.noise(3, n, noise.data());
+        for (std::size_t j = 0; j < n; ++j) {
+          canvas[j] = j % 3 == 0 ? 0 : 255;
+          if (j % 2 == 0) mine[j] = theirs[j] = 0;
+        }
+        std::vector<std::uint8_t> row = noise;
+        kernels.bytes.blend_into_noise(n, mine.data(), theirs.data(), share, canvas.data(), row.data());
+        for (std::size_t j = 0; j < n; ++j) {
+          const int value = static_cast<int>(share * mine[j] + (256 - share) * theirs[j]) / 256;
+          const int lit = std::clamp(value + noise[j] / 2 - kNoiseReach, 0, 255);
+          const int speckle = noise[j] < kSpeckleOdds && canvas[j] != 0 ? kSpeckleStep * noise[j] : 0;
+          ASSERT_EQ(row[j], value > 0 ? lit : speckle) << kernels.name << ", " << j;
+        }
+      }
 }
 
 TEST(Fleet, EveryKernelSetMakesTheSameNodes) {

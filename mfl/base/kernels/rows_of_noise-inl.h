@@ -1,5 +1,4 @@
-// Whole numbers only: the same bytes from every set. Plain loops, which the compiler turns into vectors for each target.
-// Included once per target by kernels.cc only.
+// Whole numbers only: the same bytes from every set. Included once per target by kernels.cc only.
 #if defined(MFL_ROWS_OF_NOISE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MFL_ROWS_OF_NOISE_INL_H
 #undef MFL_ROWS_OF_NOISE_INL_H
@@ -17,6 +16,8 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace mfl::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr std::size_t kCounters = 16;                   // of Philox, side by side
 inline constexpr std::size_t kNoiseGroup = kCounters * 4 * 4;  // bytes that they give
@@ -62,19 +63,44 @@ inline void noise(std::uint64_t key, std::size_t n, std::uint8_t* out) {
   }
 }
 
+// A vector of pixels. load(0..3) gives patterns, canvas and noise, widened.
+template <class Load, class Store>
+HWY_INLINE void blend_pixels(std::uint16_t share, Load load, Store store) {
+  const hn::CappedTag<std::uint16_t, 32> wide;
+  const hn::Rebind<std::int16_t, decltype(wide)> wide_signed;
+  const hn::Rebind<std::uint8_t, decltype(wide)> narrow;
+  const auto both = hn::Add(hn::Mul(hn::Set(wide, share), load(0)),
+                            hn::Mul(hn::Set(wide, static_cast<std::uint16_t>(256 - share)), load(1)));
+  const auto value = hn::ShiftRight<8>(both);
+  const auto drawn = load(3);
+  const auto raised = hn::Add(value, hn::ShiftRight<1>(drawn));
+  const auto lit = hn::Min(hn::SaturatedSub(raised, hn::Set(wide, kNoiseReach)), hn::Set(wide, 255));
+  const auto spot = hn::And(hn::Mul(drawn, hn::Set(wide, kSpeckleStep)), load(2));
+  const auto speckle = hn::IfThenElseZero(hn::Lt(drawn, hn::Set(wide, kSpeckleOdds)), spot);
+  const auto pixel = hn::IfThenElse(hn::Gt(value, hn::Zero(wide)), lit, speckle);
+  store(hn::DemoteTo(narrow, hn::BitCast(wide_signed, pixel)));
+}
+
 inline void blend_into_noise(std::size_t n, const std::uint8_t* mine, const std::uint8_t* theirs,
                              unsigned share, const std::uint8_t* canvas, std::uint8_t* out) {
-  const auto own = static_cast<std::uint16_t>(share), other = static_cast<std::uint16_t>(256 - share);
-  for (std::size_t j = 0; j < n; ++j) {
-    const auto both = static_cast<std::uint16_t>(own * mine[j] + other * theirs[j]);
-    const auto value = static_cast<std::int16_t>(both >> 8U);
-    const auto drawn = static_cast<std::int16_t>(out[j]);
-    const auto lit = static_cast<std::int16_t>(value + (drawn >> 1) - kNoiseReach);
-    const auto speckle =
-        static_cast<std::int16_t>(drawn < kSpeckleOdds ? (drawn * kSpeckleStep) & canvas[j] : 0);
-    const auto clamped = static_cast<std::int16_t>(lit < 0 ? 0 : lit > 255 ? 255 : lit);
-    out[j] = static_cast<std::uint8_t>(value > 0 ? clamped : speckle);
-  }
+  const hn::CappedTag<std::uint16_t, 32> wide;
+  const hn::Rebind<std::uint8_t, decltype(wide)> narrow;
+  constexpr std::size_t kStep = hn::MaxLanes(wide);
+  const auto own = static_cast<std::uint16_t>(share);
+  const std::uint8_t* const from[] = {mine, theirs, canvas, out};
+  std::size_t j = 0;
+  for (; j + kStep <= n; j += kStep)
+    blend_pixels(
+        own,
+        [&](std::size_t which) HWY_ATTR { return hn::PromoteTo(wide, hn::LoadU(narrow, from[which] + j)); },
+        [&](auto pixels) HWY_ATTR { hn::StoreU(pixels, narrow, out + j); });
+  if (j == n) return;
+  HWY_ALIGN std::uint8_t rest[4][kStep] = {}, last[kStep];
+  for (std::size_t which = 0; which < 4; ++which) std::copy_n(from[which] + j, n - j, rest[which]);
+  blend_pixels(
+      own, [&](std::size_t which) HWY_ATTR { return hn::PromoteTo(wide, hn::Load(narrow, rest[which])); },
+      [&](auto pixels) HWY_ATTR { hn::Store(pixels, narrow, last); });
+  std::copy_n(last, n - j, out + j);
 }
 
 }  // namespace mfl::HWY_NAMESPACE
