@@ -5,12 +5,12 @@ import pathlib
 import sys
 import tempfile
 
-from harness import machine, process, race, report, roofline, scaling, sweep
+from harness import federation, fleet, machine, process, race, report, roofline, scaling, sweep
 from harness.mfl import Mfl
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ["numpy", "torch", "sklearn", "flower"]
-PARTS = [*PEERS, "sweep", "roofline", "scaling"]
+PARTS = [*PEERS, "sweep", "roofline", "federation", "scaling", "fleet"]
 
 
 def parse_arguments():
@@ -22,6 +22,7 @@ def parse_arguments():
     parser.add_argument("--out", type=pathlib.Path, help="where RESULTS.md and plots/ go (bench for a whole run at full "
                         "length, else build/bench)")
     parser.add_argument("--mfl", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--transport", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--kernels", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.repeats is not None and arguments.repeats < 1:
@@ -55,9 +56,12 @@ def measure(arguments, scratch):
     contest = run_race(arguments, mfl) if arguments.only is None or arguments.only in PEERS else None
     sweeps = sweep.measure(mfl, arguments.repeats, share) if wanted("sweep") else None
     limits = roofline.measure(arguments.kernels, scratch) if wanted("roofline") else None
+    network = (federation.measure(mfl, HERE / "peers", arguments.transport, arguments.repeats, share)
+               if wanted("federation") else None)
     curves = scaling.measure(mfl, arguments.repeats, share) if wanted("scaling") else None
-    return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves,
-                        HERE / "missed.toml")
+    laws = fleet.measure(mfl, arguments.kernels, scratch, arguments.repeats, share) if wanted("fleet") else None
+    return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves, laws,
+                        HERE / "missed.toml", network)
 
 
 def main():

@@ -8,7 +8,7 @@ import types
 import unittest
 from xml.etree import ElementTree
 
-from harness import plots, process, race, report, roofline, spread, sweep, targets
+from harness import federation, plots, process, race, report, roofline, spread, sweep, targets
 
 FAKE_PEER = """
 import json, sys
@@ -148,6 +148,34 @@ class NumbersTest(unittest.TestCase):
     def test_plot_is_xml(self):
         drawn = plots.line_plot("a < b", "x", "y", [(1, 2.0, 1.9, 2.1), (1000, 9.0, 8.0, 10.0)], lambda x: 2.0 + x / 100)
         self.assertTrue(ElementTree.fromstring(drawn).tag.endswith("svg"))
+
+
+class FederationTest(unittest.TestCase):
+    def outcome(self):
+        s = spread.spread_of
+        return federation.Outcome(100, s([0.001]), s([0.002, 0.003]), s([0.004]), s([2.0]), "flower 1", -3e-8, s([800.0]),
+                                  {"bare": s([1.0]), "memory": s([1.5]), "disk": s([2.5])},
+                                  {"memory": s([0.66]), "disk": s([0.4])})
+
+    def test_page_and_targets(self):
+        text = report.federation_part(self.outcome())
+        self.assertIn("| mfl server and 4 mfl node, TLS | 250 | 4.000 | 4.000..4.000 | 0.000 | 3.000 |", text)
+        self.assertIn("| federation, rounds committed to disk | 2.500 | 2.500..2.500 | 0.000 | 40 % |", text)
+        judged = {t.key: t.verdict for t in targets.judge(None, None, None, self.outcome())}
+        self.assertEqual((judged["federation-flower"], judged["federation-stream"]), ("reached", "missed by 20.0 %"))
+        self.assertEqual({t.verdict for t in targets.judge(None, None, None)}, {"not measured"})
+
+    def test_rounds_are_timed_by_the_servers_log(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            peers = federation.Peers(None, folder, None, 3, False)
+            line = '{{"time":"2024-01-01T00:00:0{}.500Z","level":"info","event":"{}"}}\n'
+            log = [line.format(0, "serving"), line.format(1, "round"), line.format(2, "round")]
+            (folder / "server.err").write_text("".join(log))
+            with self.assertRaisesRegex(process.Failed, "2 of 3 rounds"):
+                peers.seconds_a_round()
+            (folder / "server.err").write_text("".join([*log, line.format(5, "round")]))
+            self.assertEqual(peers.seconds_a_round(), 2.0)
 
 
 if __name__ == "__main__":

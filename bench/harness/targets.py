@@ -3,8 +3,12 @@
 import dataclasses
 import tomllib
 
+from . import fleet
+
 KERNEL_SHARE = 0.7
 KERNELS = [("kernel-bytes", "fused kernel on bytes", "bytes"), ("kernel-f32", "dense f32 kernel, data out of cache", "f32")]
+
+FLEETS = [("fleet", "a fleet of 784 x 10 samples a node"), ("fleet-mnist", "MNIST with one sample a node")]
 
 
 @dataclasses.dataclass
@@ -34,7 +38,7 @@ def kernel_share(roofline, word):
     return min((k["share"] for k in named), default=None)
 
 
-def judge(race, sweeps, roofline):
+def judge(race, sweeps, roofline, laws=None, federation=None):
     def ratio(key):
         contender = race.by_key.get(key) if race else None
         return race.ratio(contender).median if contender and contender.seconds else None
@@ -48,9 +52,22 @@ def judge(race, sweeps, roofline):
         Target("sweep-5000", "16 gammas in runs of one setting, data in cache", 8, True, sweep_ratio.get("sweep-5000")),
         Target("sweep-60000", "16 gammas in runs of one setting, data out of cache", 5, True, sweep_ratio.get("sweep-60000")),
     ]
+    targets += [
+        Target("federation-flower", "server and 4 nodes on loopback against Flower's deployment, rounds a second", 10, False,
+               federation.flower_ratio.median if federation and federation.flower_ratio else None),
+        Target("federation-stream", "State of 40 MB, 16 nodes, rounds committed to disk: share of a bare gRPC stream", 0.5, False,
+               federation.stream_share["disk"].median if federation and federation.stream_share else None),
+    ]
     for key, text, word in KERNELS:
         targets.append(Target(key, f"{text}: share of the roofline that binds it", KERNEL_SHARE, False,
                               kernel_share(roofline, word)))
+    by_key = {law.key: law for law in laws or []}
+    for key, text in FLEETS:
+        law = by_key.get(key)
+        targets.append(Target(key, f"{text}: a node that takes part against the sum of its parts, at any number of nodes",
+                              fleet.LIMIT, True, law.worst if law else None))
+    peak = max((p.peak_mib for p in by_key["fleet"].points), default=None) if "fleet" in by_key else None
+    targets.append(Target("fleet-memory", "a fleet of a million nodes: peak memory in MiB", 1000, True, peak))
     return targets
 
 

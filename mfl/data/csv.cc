@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "mfl/base/nearest.h"
-#include "mfl/data/text.h"
 
 namespace mfl {
 namespace {
@@ -148,8 +147,13 @@ std::string_view body(std::string_view file) {
 }  // namespace
 
 Result<Dataset> read_csv(const fs::path& path, const CsvOptions& options) {
-  MFL_TRY(const std::string file, read_data_file(path));
-  const std::string_view text = body(file);
+  MFL_TRY(const std::string bytes, read_data_file(path));
+  return parse_csv({bytes, path}, options);
+}
+
+Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
+  const fs::path& path = file.path;
+  const std::string_view text = body(file.bytes);
   if (text.empty()) return bad_file(path, "the file is empty", "give a CSV file with a line for each sample");
   Records records(text, path);
   Fields fields;

@@ -6,6 +6,7 @@
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/text.h"
 
 namespace mfl {
 
@@ -26,5 +27,7 @@ struct CsvOptions {
 // non-number, NaN, an infinity or a file without samples is kBadData; a label column that is not there is
 // kBadConfig. Messages count lines and columns from 1.
 Result<Dataset> read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
+// The same from memory.
+Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options = {});
 
 }  // namespace mfl

@@ -3,14 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "mfl/base/files.h"
 #include "mfl/data/gzip.h"
-#include "mfl/data/text.h"
 
 namespace mfl {
 namespace {
@@ -64,6 +65,24 @@ Result<Header> parse_header(std::string_view bytes, bool images, const fs::path&
   return header;
 }
 
+// On disk, or in memory where `held` is given.
+struct File {
+  const fs::path& path;
+  std::optional<std::string_view> held = std::nullopt;
+
+  std::size_t size() const {
+    std::error_code ignored;
+    return held ? held->size() : fs::file_size(path, ignored);
+  }
+  Result<std::size_t> read(std::uint64_t offset, std::span<std::uint8_t> out) const {
+    if (!held) return read_part(path, offset, std::as_writable_bytes(out));
+    const std::string_view part = held->substr(std::min<std::size_t>(offset, held->size()), out.size());
+    std::copy(part.begin(), part.end(), out.begin());
+    return part.size();
+  }
+  Result<std::string> whole() const { return held ? std::string(*held) : read_data_file(path); }
+};
+
 struct Array {
   Header header;
   std::vector<std::uint8_t> body;
@@ -75,15 +94,15 @@ struct Beginning {
   std::string packed;  // the whole file, if it is packed
 };
 
-Result<Beginning> read_beginning(const fs::path& path) {
-  std::string bytes(kLongestHeader, '\0');
-  auto found = read_part(path, 0, std::as_writable_bytes(std::span(bytes)));
+Result<Beginning> read_beginning(const File& file) {
+  std::array<std::uint8_t, kLongestHeader> first = {};
+  auto found = file.read(0, first);
   if (!found) found.error().hint = kCheckPath;
   MFL_CHECK(found);
-  bytes.resize(*found);
+  std::string bytes(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(*found));
   if (!is_gzip(bytes)) return Beginning{std::move(bytes), {}};
-  MFL_TRY(std::string packed, read_data_file(path));
-  MFL_TRY(bytes, gunzip(packed, kLongestHeader, path));
+  MFL_TRY(std::string packed, file.whole());
+  MFL_TRY(bytes, gunzip(packed, kLongestHeader, file.path));
   return Beginning{std::move(bytes), std::move(packed)};
 }
 
@@ -95,15 +114,16 @@ Result<std::vector<std::uint8_t>> unpack_body(const Header& header, const std::s
 }
 
 // Straight into place: the data stands in memory once.
-Result<std::vector<std::uint8_t>> read_body(const Header& header, const fs::path& path) {
+Result<std::vector<std::uint8_t>> read_body(const Header& header, const File& file) {
   std::vector<std::uint8_t> body(header.rows * header.columns);
-  MFL_TRY(const std::size_t found, read_part(path, header.length, std::as_writable_bytes(std::span(body))));
+  MFL_TRY(const std::size_t found, file.read(header.length, body));
   body.resize(found);
   return body;
 }
 
-Result<Array> read_array(const fs::path& path, bool images) {
-  MFL_TRY(const Beginning beginning, read_beginning(path));
+Result<Array> read_array(const File& file, bool images) {
+  const fs::path& path = file.path;
+  MFL_TRY(const Beginning beginning, read_beginning(file));
   MFL_TRY(const Header header, parse_header(beginning.bytes, images, path));
   const bool packed = !beginning.packed.empty();
   const std::size_t expected = header.file_length();
@@ -122,32 +142,37 @@ Result<Array> read_array(const fs::path& path, bool images) {
   if (packed && expected / kGzipMostRatio > beginning.packed.size())
     return truncated("most at ", beginning.packed.size() * kGzipMostRatio);
   if (!packed) {
-    std::error_code ignored;
-    const std::size_t size = fs::file_size(path, ignored);
+    const std::size_t size = file.size();
     if (size < expected) return truncated("", size);
     if (size > expected) return over_long();
   }
-  MFL_TRY(auto body, packed ? unpack_body(header, beginning.packed, path) : read_body(header, path));
+  MFL_TRY(auto body, packed ? unpack_body(header, beginning.packed, path) : read_body(header, file));
   if (header.length + body.size() < expected) return truncated("", header.length + body.size());
   if (header.length + body.size() > expected) return over_long();
   return Array{header, std::move(body)};
 }
 
-}  // namespace
-
-Result<Dataset> read_idx(const fs::path& images, const fs::path& labels) {
+Result<Dataset> read(const File& images, const File& labels) {
   MFL_TRY(Array x, read_array(images, true));
   MFL_TRY(const Array y, read_array(labels, false));
   if (x.header.rows != y.header.rows)
     return bad_file(
-        labels,
-        fmt::format("{} labels, but {} holds {} images", y.header.rows, images.string(), x.header.rows),
+        labels.path,
+        fmt::format("{} labels, but {} holds {} images", y.header.rows, images.path.string(), x.header.rows),
         "images and labels must come from the same set");
   Dataset data{
       .rows = x.header.rows, .columns = x.header.columns, .scale = 1.0 / 255, .features = {}, .labels = {}};
   data.features = DenseRows<std::uint8_t>{std::move(x.body)};
   data.labels.assign(y.body.begin(), y.body.end());
   return data;
+}
+
+}  // namespace
+
+Result<Dataset> read_idx(const fs::path& images, const fs::path& labels) { return read({images}, {labels}); }
+
+Result<Dataset> parse_idx(const FileBytes& images, const FileBytes& labels) {
+  return read({images.path, images.bytes}, {labels.path, labels.bytes});
 }
 
 }  // namespace mfl

@@ -6,6 +6,7 @@
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/text.h"
 
 namespace mfl {
 
@@ -13,5 +14,7 @@ namespace mfl {
 // images. The bytes stay bytes, with scale 1/255. A file whose length is not exactly what its header says is
 // kBadData.
 Result<Dataset> read_idx(const std::filesystem::path& images, const std::filesystem::path& labels);
+// The same from memory.
+Result<Dataset> parse_idx(const FileBytes& images, const FileBytes& labels);
 
 }  // namespace mfl

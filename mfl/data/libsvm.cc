@@ -6,8 +6,6 @@
 #include <cmath>
 #include <string_view>
 
-#include "mfl/data/text.h"
-
 namespace mfl {
 namespace {
 
@@ -77,13 +75,18 @@ Result<std::uint64_t> append_line(std::string_view text, std::uint64_t largest, 
 }  // namespace
 
 Result<Dataset> read_libsvm(const fs::path& path, std::optional<std::size_t> columns) {
-  MFL_TRY(const std::string file, read_data_file(path));
+  MFL_TRY(const std::string bytes, read_data_file(path));
+  return parse_libsvm({bytes, path}, columns);
+}
+
+Result<Dataset> parse_libsvm(const FileBytes& file, std::optional<std::size_t> columns) {
+  const fs::path& path = file.path;
   const std::uint64_t largest = std::min<std::uint64_t>(columns.value_or(kLargestIndex), kLargestIndex);
   SparseRows<double> rows;
   rows.starts.push_back(0);
   Dataset data;
   std::uint64_t seen = 0;
-  std::string_view rest = file;
+  std::string_view rest = file.bytes;
   for (std::size_t line = 1; !rest.empty(); ++line) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view text = rest.substr(0, end);

@@ -7,6 +7,7 @@
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/text.h"
 
 namespace mfl {
 
@@ -15,5 +16,7 @@ namespace mfl {
 // largest index.
 Result<Dataset> read_libsvm(const std::filesystem::path& path,
                             std::optional<std::size_t> columns = std::nullopt);
+// The same from memory.
+Result<Dataset> parse_libsvm(const FileBytes& file, std::optional<std::size_t> columns = std::nullopt);
 
 }  // namespace mfl

@@ -12,7 +12,6 @@
 
 #include "mfl/base/files.h"
 #include "mfl/data/npy_header.h"
-#include "mfl/data/text.h"
 
 namespace mfl {
 namespace {
@@ -25,8 +24,7 @@ constexpr std::size_t kLargestDense = std::size_t{4} << 30;
 
 struct Array {
   NpyHeader header;
-  std::string file;
-  std::string_view body() const { return std::string_view(file).substr(header.length); }
+  std::string_view body;
 };
 
 // Size in bytes of a type such as "<f8"; 0 if it is not a plain one.
@@ -35,16 +33,17 @@ std::size_t element_size(std::string_view type) {
   return size.value_or(0);
 }
 
-// Opens the file and checks everything but whether the caller can use the type.
-Result<Array> read_array(const fs::path& path, std::size_t rank, std::string_view types) {
-  MFL_TRY(std::string file, read_data_file(path));
-  MFL_TRY(NpyHeader header, parse_npy_header(file, path));
+Result<Array> parse_array(const FileBytes& file, std::size_t rank, std::string_view types) {
+  const fs::path& path = file.path;
+  MFL_TRY(NpyHeader header, parse_npy_header(file.bytes, path));
   const std::string& type = header.type;
   const std::size_t size = element_size(type);
-  if (type.starts_with('>') && size > 1)
+  if (size > 1 && (type.starts_with('>') || type.starts_with('!')))
     return bad_file(path, fmt::format("big-endian type {} is not supported", type),
                     "convert it: array.astype('<f8')");
-  if (size == 0 || (" " + std::string(types) + " ").find(" " + type.substr(1) + " ") == std::string::npos)
+  const bool known_order = type.find_first_of("<>|=!") == 0;
+  if (size == 0 || !known_order ||
+      (" " + std::string(types) + " ").find(" " + type.substr(1) + " ") == std::string::npos)
     return bad_file(path, fmt::format("unsupported type {}", excerpt(type)),
                     fmt::format("supported are: {}", types));
   if (header.shape.size() != rank)
@@ -65,12 +64,14 @@ Result<Array> read_array(const fs::path& path, std::size_t rank, std::string_vie
     bytes *= extent;
   }
   const std::size_t expected = header.length + bytes;
-  if (file.size() != expected)
-    return bad_file(path,
-                    fmt::format("{}: the header promises {} bytes, the file ends at byte {}",
-                                file.size() < expected ? "truncated" : "over-long", expected, file.size()),
-                    "write it again with numpy.save");
-  return Array{std::move(header), std::move(file)};
+  if (file.bytes.size() != expected)
+    return bad_file(
+        path,
+        fmt::format("{}: the header promises {} bytes, the file ends at byte {}",
+                    file.bytes.size() < expected ? "truncated" : "over-long", expected, file.bytes.size()),
+        "write it again with numpy.save");
+  const std::string_view body = file.bytes.substr(header.length);
+  return Array{std::move(header), body};
 }
 
 template <class T>
@@ -82,7 +83,7 @@ std::vector<T> numbers(std::string_view body) {
 
 template <class T>
 Result<Features> floating_rows(const Array& array, const fs::path& path) {
-  DenseRows<T> rows{numbers<T>(array.body())};
+  DenseRows<T> rows{numbers<T>(array.body)};
   const std::size_t columns = array.header.shape[1];
   for (std::size_t i = 0; i < rows.values.size(); ++i)
     if (!std::isfinite(rows.values[i]))
@@ -97,13 +98,13 @@ Result<Features> read_features(const Array& array, const fs::path& path) {
   const std::string_view type = std::string_view(array.header.type).substr(1);
   if (type == "f4") return floating_rows<float>(array, path);
   if (type == "f8") return floating_rows<double>(array, path);
-  return DenseRows<std::uint8_t>{numbers<std::uint8_t>(array.body())};
+  return DenseRows<std::uint8_t>{numbers<std::uint8_t>(array.body)};
 }
 
 template <class T>
 Result<std::vector<double>> labels_as(const Array& array, const fs::path& path) {
   constexpr double kLargestWhole = 0x1p53;
-  const std::vector<T> values = numbers<T>(array.body());
+  const std::vector<T> values = numbers<T>(array.body);
   std::vector<double> labels;
   labels.reserve(values.size());
   for (const T value : values) {
@@ -172,17 +173,24 @@ constexpr std::size_t dense_size(const SparseRows<X>&) {
 }  // namespace
 
 Result<Dataset> read_npy(const fs::path& x, const fs::path& y) {
-  MFL_TRY(const Array features, read_array(x, 2, "u1 f4 f8"));
-  MFL_TRY(const Array labels, read_array(y, 1, "b1 i1 i2 i4 i8 u1 u2 u4 u8 f4 f8"));
+  MFL_TRY(const std::string features, read_data_file(x));
+  MFL_TRY(const std::string labels, read_data_file(y));
+  return parse_npy({features, x}, {labels, y});
+}
+
+Result<Dataset> parse_npy(const FileBytes& x, const FileBytes& y) {
+  MFL_TRY(const Array features, parse_array(x, 2, "u1 f4 f8"));
+  MFL_TRY(const Array labels, parse_array(y, 1, "b1 i1 i2 i4 i8 u1 u2 u4 u8 f4 f8"));
   Dataset data;
   data.rows = features.header.shape[0];
   data.columns = features.header.shape[1];
   if (labels.header.shape[0] != data.rows)
     return bad_file(
-        y, fmt::format("{} labels, but {} has {} rows", labels.header.shape[0], x.string(), data.rows),
+        y.path,
+        fmt::format("{} labels, but {} has {} rows", labels.header.shape[0], x.path.string(), data.rows),
         "x and y must come from the same set");
-  MFL_TRY(data.features, read_features(features, x));
-  MFL_TRY(data.labels, read_labels(labels, y));
+  MFL_TRY(data.features, read_features(features, x.path));
+  MFL_TRY(data.labels, read_labels(labels, y.path));
   if (std::holds_alternative<DenseRows<std::uint8_t>>(data.features)) data.scale = 1.0 / 255;
   return data;
 }

@@ -6,6 +6,7 @@
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/text.h"
 
 namespace mfl {
 
@@ -13,6 +14,8 @@ namespace mfl {
 // integer, boolean or floating type. Little-endian and C order only; versions 1.0 and 2.0. NaN, infinities, a
 // file that is not exactly as long as its header says, or shapes that do not fit are kBadData.
 Result<Dataset> read_npy(const std::filesystem::path& x, const std::filesystem::path& y);
+// The same from memory.
+Result<Dataset> parse_npy(const FileBytes& x, const FileBytes& y);
 
 // All or nothing. Errors are kRunFailed.
 Result<void> write_npy(const std::filesystem::path& path, std::span<const float> vector);

@@ -76,6 +76,19 @@ unsigned SyntheticRows::fill(std::uint64_t row, std::span<std::uint8_t> pixels) 
   return own;
 }
 
+void SyntheticRows::pattern(unsigned of_class, std::span<std::uint8_t> pixels) const {
+  assert(of_class < kClasses && pixels.size() == columns_);
+  std::fill(pixels.begin(), pixels.end(), std::uint8_t{0});
+  for (std::size_t j = 0; j < canvas_.size(); ++j)
+    pixels[canvas_[j]] = prototypes_[of_class * canvas_.size() + j];
+}
+
+void SyntheticRows::canvas(std::span<std::uint8_t> pixels) const {
+  assert(pixels.size() == columns_);
+  std::fill(pixels.begin(), pixels.end(), std::uint8_t{0});
+  for (const std::uint32_t column : canvas_) pixels[column] = 255;
+}
+
 Result<Dataset> make_synthetic(std::size_t rows, std::size_t columns, std::uint64_t seed) {
   if (rows == 0 || columns == 0 || columns > kMostColumns || rows > kMostBytes / columns)
     return fail(ErrorCode::kBadConfig, fmt::format("synthetic set of {} rows and {} columns", rows, columns),

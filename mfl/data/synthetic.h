@@ -22,6 +22,9 @@ class SyntheticRows {
   std::size_t columns() const { return columns_; }
   // Writes row `row` (columns() bytes) and gives its class, 0..9.
   unsigned fill(std::uint64_t row, std::span<std::uint8_t> pixels) const;
+  // The pattern of a class without noise, and 255 for each column that is ever non-zero, else 0: columns() bytes.
+  void pattern(unsigned of_class, std::span<std::uint8_t> pixels) const;
+  void canvas(std::span<std::uint8_t> pixels) const;
 
  private:
   std::size_t columns_;

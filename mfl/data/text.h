@@ -1,6 +1,7 @@
 // What the text readers share.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -9,6 +10,12 @@
 #include "mfl/base/result.h"
 
 namespace mfl {
+
+// All bytes of a file, and what messages call it.
+struct FileBytes {
+  std::string_view bytes;
+  const std::filesystem::path& path;
+};
 
 // Without blanks, tabs and line ends on either side.
 std::string_view trim(std::string_view text);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "mfl/algorithm/algorithm.h"
+#include "mfl/engine/fleet.h"
 #include "mfl/engine/workers.h"
 #include "mfl/model/objective.h"
 #include "mfl/solve/node.h"
@@ -26,6 +27,11 @@ struct Federation {
   Samples<T> train;
   std::vector<Shard> nodes;  // disjoint parts of train
   std::optional<Samples<T>> test;
+  // Where there is one, what its nodes hold is made when they run: train then has columns but no rows, and nodes is empty.
+  std::shared_ptr<const Fleet<T>> fleet = nullptr;
+
+  std::size_t node_count() const { return fleet ? fleet->nodes() : nodes.size(); }
+  std::size_t samples_of(std::size_t node) const { return fleet ? fleet->samples(node) : nodes[node].count; }
 };
 
 // Where a run left the numbers: the first node (by index) whose loss or vector is not finite.
@@ -52,6 +58,9 @@ struct Stretch {
   std::optional<NotFinite>
       failure;  // written; out.vectors are then of no use, loss_before is NaN if it was the loss
   bool measure_moves = false;  // out.mean_square_move is written when the round ends
+  // The nodes that take part, ascending; empty: all. The same for all stretches of a call, and from the start of a round
+  // to its end.
+  std::span<const std::uint32_t> participants = {};
 };
 
 // Not thread-safe: one call at a time.
@@ -60,19 +69,22 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Every node takes `steps` steps with each of the settings.
+  // Every node that takes part takes `steps` steps with each of the settings. Means are over those nodes.
   virtual void run(std::span<Stretch<T>> stretches, std::uint64_t steps) = 0;
 
-  // F(w) = sum |D_i| F_i(w) / |D|, the bits that run gives for the same w. NaN when a node's is not finite.
-  virtual double train_loss(std::size_t setting, const Vector<T>& w) = 0;
+  // F(w) = sum |D_i| F_i(w) / |D| over the participants (empty: all nodes), the bits that run gives for the same w and
+  // nodes. NaN when a node's is not finite.
+  virtual double train_loss(std::size_t setting, const Vector<T>& w,
+                            std::span<const std::uint32_t> participants) = 0;
+  double train_loss(std::size_t setting, const Vector<T>& w) { return train_loss(setting, w, {}); }
 
   // On the test set; nothing when there is none.
   virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) = 0;
 };
 
 // On this machine, over the given workers: over nodes, or over row blocks inside a node when nodes are too few to
-// keep the workers busy. The federation outlives the engine. Memory: O(workers x settings x model), and O(nodes x model)
-// for settings whose rounds do not end together with the others'.
+// keep the workers busy. The federation outlives the engine. Memory: O(workers x settings x model), O(workers x largest
+// node) for a fleet, and O(nodes x model) for settings whose rounds do not end together with the others'.
 template <class T>
 std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                         std::unique_ptr<Workers> workers);

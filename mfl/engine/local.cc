@@ -20,6 +20,7 @@ struct Sums {
     for (ExactMean& sum : vectors) sum.clear();
     loss.clear();
     square_moves.clear();
+    loss_is_finite = true;
     failure.reset();
   }
   void fail(std::size_t node, std::string what) {
@@ -29,7 +30,15 @@ struct Sums {
   std::vector<ExactMean> vectors;
   ExactMean loss;
   ExactMean square_moves;
+  bool loss_is_finite = true;
   std::optional<NotFinite> failure;
+};
+
+// What one node holds.
+template <class T>
+struct Holding {
+  const Samples<T>& samples;
+  Shard shard;
 };
 
 // What one worker needs to run any number of nodes: memory that does not grow with their number.
@@ -41,6 +50,7 @@ struct Worker {
   }
 
   NodeMemory<T> memory;
+  std::optional<Samples<T>> room;  // of a fleet: what the node that is run holds
   std::vector<double> losses;
   std::vector<Sums> sums;            // one a setting
   std::vector<HingeShard<T>> hinge;  // of the node that is run, one a setting; empty where none are kept
@@ -51,6 +61,7 @@ struct Worker {
 template <class T>
 std::vector<HingeMemory<T>> hinge_memories(const Federation<T>& federation, std::size_t settings,
                                            std::size_t wave) {
+  if (federation.fleet) return {};  // it would be memory for every node
   const Samples<T>& samples = federation.train;
   const auto fits = [&](const Shard& shard) { return samples.has_hinge_sums(federation.loss, shard.count); };
   if (!std::ranges::all_of(federation.nodes, fits)) return {};
@@ -71,15 +82,15 @@ class LocalEngine final : public Engine<T> {
           workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
         }),
         kept_(settings_.size()) {
-    for (const Shard& shard : federation.nodes) total_weight_ += shard.count;
     constexpr std::size_t kBlocksAWorker = 4;  // enough to even out, few enough to stay O(workers x model)
     const std::size_t count = workers_->count();
-    over_blocks_ = count > 1 && uneven(federation.nodes.size(), count);
+    over_blocks_ = count > 1 && uneven(federation.node_count(), count);
     const std::size_t wave = over_blocks_ ? kBlocksAWorker * count : 1;
     hinge_ = hinge_memories(federation, settings_.size(), wave);
     for (std::size_t i = 0; i < (over_blocks_ ? 1 : count); ++i) {
       states_.emplace_back(federation.train.columns(), settings_, wave);
       states_.back().hinge.resize(hinge_.size());
+      if (federation.fleet) states_.back().room = federation.fleet->room();
     }
   }
 
@@ -92,32 +103,24 @@ class LocalEngine final : public Engine<T> {
         for (Worker<T>& worker : states_) worker.sums[stretch.setting].clear();
       if (!stretch.ends) make_place(stretch.setting, stretch.state->vectors.size());
     }
-    const auto run_one = [&](unsigned worker, std::size_t node) {
-      run_node(states_[worker], stretches, node, steps);
-    };
-    if (over_blocks_) {
-      for (std::size_t node = 0; node < federation_.nodes.size(); ++node) run_one(0, node);
-    } else {
-      workers_->for_each(federation_.nodes.size(), run_one);
-    }
+    for_each_node(stretches.front().participants,
+                  [&](Worker<T>& worker, std::size_t node) { run_node(worker, stretches, node, steps); });
     for (Stretch<T>& stretch : stretches) conclude(stretch);
     workers_->for_each(ending_.size(),
                        [&](unsigned, std::size_t i) { average(*ending_[i].stretch, ending_[i].vector); });
   }
 
-  double train_loss(std::size_t setting, const Vector<T>& w) override {
+  double train_loss(std::size_t setting, const Vector<T>& w,
+                    std::span<const std::uint32_t> participants) override {
     const Objective objective = {federation_.loss, settings_[setting].lambda};
-    std::vector<double> losses(federation_.nodes.size());
-    workers_->for_each(losses.size(), [&](unsigned, std::size_t node) {
-      losses[node] = evaluate(objective, federation_.train, federation_.nodes[node], w).loss;
+    for (Worker<T>& worker : states_) worker.sums[setting].clear();
+    for_each_node(participants, [&](Worker<T>& worker, std::size_t node) {
+      const Holding<T> holding = hold(worker, node);
+      const double loss = evaluate(objective, holding.samples, holding.shard, w).loss;
+      Sums& sums = worker.sums[setting];
+      if (sums.loss.add(std::span(&loss, 1), holding.shard.count)) sums.loss_is_finite = false;
     });
-    ExactMean mean(1);
-    for (std::size_t node = 0; node < losses.size(); ++node)
-      if (mean.add(std::span<const double>(&losses[node], 1), federation_.nodes[node].count))
-        return std::numeric_limits<double>::quiet_NaN();
-    double out = 0;
-    mean.mean(std::span(&out, 1));
-    return out;
+    return mean_loss(setting);
   }
 
   std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) override {
@@ -141,24 +144,47 @@ class LocalEngine final : public Engine<T> {
     return nodes < kManyEach * workers && nodes % workers != 0;
   }
 
+  // Calls work(worker, node) for every node that takes part. A worker runs one node at a time.
+  template <class Work>
+  void for_each_node(std::span<const std::uint32_t> participants, const Work& work) {
+    const std::size_t count = participants.empty() ? federation_.node_count() : participants.size();
+    const auto run_one = [&](unsigned worker, std::size_t i) {
+      work(states_[worker], participants.empty() ? i : participants[i]);
+    };
+    if (over_blocks_) {
+      for (std::size_t i = 0; i < count; ++i) run_one(0, i);
+    } else {
+      workers_->for_each(count, run_one);
+    }
+  }
+
+  // Good until the worker holds another.
+  Holding<T> hold(Worker<T>& worker, std::size_t node) const {
+    if (!federation_.fleet) return {federation_.train, federation_.nodes[node]};
+    federation_.fleet->fill(node, *worker.room);
+    return {*worker.room, {0, worker.room->size()}};
+  }
+
   void make_place(std::size_t setting, std::size_t vector_count) {
     auto& kept = kept_[setting];
     if (kept.empty())
-      kept.assign(federation_.nodes.size() * vector_count, Vector<T>(federation_.train.columns()));
+      kept.assign(federation_.node_count() * vector_count, Vector<T>(federation_.train.columns()));
   }
 
   void run_node(Worker<T>& worker, std::span<Stretch<T>> stretches, std::size_t node, std::uint64_t steps) {
-    const Shard shard = federation_.nodes[node];
+    const auto& [samples, shard] = hold(worker, node);
     for (const Stretch<T>& stretch : stretches)
       take_up(worker.memory.vectors(stretch.setting), stretch, node);
     for (std::size_t s = 0; s < worker.hinge.size(); ++s) worker.hinge[s] = hinge_[s].of(node);
-    train_node<T>(settings_, chosen_, federation_.loss, federation_.train, shard, steps, worker.memory,
-                  worker.hinge, worker.losses, over_blocks_ ? &run_blocks_ : nullptr);
+    train_node<T>(settings_, chosen_, federation_.loss, samples, shard, steps, worker.memory, worker.hinge,
+                  worker.losses, over_blocks_ ? &run_blocks_ : nullptr);
     for (std::size_t i = 0; i < stretches.size(); ++i) {
       const Stretch<T>& stretch = stretches[i];
       Sums& sums = worker.sums[stretch.setting];
-      if (stretch.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), shard.count))
+      if (stretch.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), shard.count)) {
+        sums.loss_is_finite = false;
         sums.fail(node, "the loss");
+      }
       if (stretch.ends && stretch.measure_moves)
         add_move(worker.memory.vectors(stretch.setting)[0], stretch, shard.count, sums);
       put_down(worker.memory.vectors(stretch.setting), stretch, node, shard.count, sums);
@@ -198,20 +224,27 @@ class LocalEngine final : public Engine<T> {
     }
   }
 
-  // Merges what the workers know of the losses and of failures; the first one's is the total.
+  // Merges the losses that the workers have added up; the first one's sum is then the total.
+  double mean_loss(std::size_t setting) {
+    Sums& total = states_.front().sums[setting];
+    for (const Worker<T>& worker : std::span(states_).subspan(1)) {
+      total.loss.merge(worker.sums[setting].loss);
+      total.loss_is_finite = total.loss_is_finite && worker.sums[setting].loss_is_finite;
+    }
+    double mean = std::numeric_limits<double>::quiet_NaN();
+    if (total.loss_is_finite) total.loss.mean(std::span(&mean, 1));
+    return mean;
+  }
+
+  // Merges what the workers know of moves and of failures; the first one's is the total.
   void conclude(Stretch<T>& stretch) {
     Sums& total = states_.front().sums[stretch.setting];
     for (const Worker<T>& worker : std::span(states_).subspan(1)) {
       const Sums& sums = worker.sums[stretch.setting];
-      if (stretch.starts) total.loss.merge(sums.loss);
       if (stretch.ends && stretch.measure_moves) total.square_moves.merge(sums.square_moves);
       if (sums.failure) total.fail(sums.failure->node, sums.failure->what);
     }
-    if (stretch.starts) {
-      stretch.out->loss_before = std::numeric_limits<double>::quiet_NaN();
-      if (total.loss.total_weight() == total_weight_)
-        total.loss.mean(std::span(&stretch.out->loss_before, 1));
-    }
+    if (stretch.starts) stretch.out->loss_before = mean_loss(stretch.setting);
     stretch.failure = total.failure;
     if (!stretch.ends || total.failure) return;
     if (stretch.measure_moves) total.square_moves.mean(std::span(&stretch.out->mean_square_move, 1));
@@ -236,7 +269,6 @@ class LocalEngine final : public Engine<T> {
   std::vector<std::vector<Vector<T>>>
       kept_;  // by setting: the vectors of nodes between stretches of one round
   std::vector<HingeMemory<T>> hinge_;
-  std::uint64_t total_weight_ = 0;
   // Of the stretch that is run:
   struct Ending {
     Stretch<T>* stretch;

@@ -102,7 +102,7 @@ void Monitor::recorded(std::uint64_t step) {
 
 template <class T>
 Result<std::optional<double>> monitored_beta(const Federation<T>& federation, double lambda) {
-  if (federation.loss == Loss::kHinge) return std::nullopt;
+  if (federation.loss == Loss::kHinge || federation.fleet) return std::nullopt;
   double beta = 0;
   for (const Shard& node : federation.nodes) {
     MFL_TRY(Dataset rows, with_precision(rows_of(federation.train.data(), node), Precision::kF64));

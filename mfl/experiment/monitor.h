@@ -62,7 +62,7 @@ class Monitor {
 };
 
 // The largest beta_i, from the data alone and one node at a time: some tens of passes over the data, once. Nothing for
-// the hinge.
+// the hinge and for a fleet.
 template <class T>
 Result<std::optional<double>> monitored_beta(const Federation<T>& federation, double lambda);
 

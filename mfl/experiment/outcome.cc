@@ -19,7 +19,7 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Proble
   spec.model = config.model.name;
   spec.algorithm = algorithm.name;
   spec.precision = sizeof(T) == sizeof(float) ? "f32" : "f64";
-  spec.nodes = problem.federation.nodes.size();
+  spec.nodes = problem.federation.node_count();
   spec.eta = config.algorithm.eta;
   if (std::holds_alternative<Momentum>(algorithm.rule)) spec.gamma = config.algorithm.gamma;
   if (!algorithm.centralised) spec.tau = config.algorithm.tau;
@@ -46,6 +46,7 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
     out.bytes_up = summary.bytes_up;
     out.bytes_down = summary.bytes_down;
     out.digest = summary.digest;
+    out.virtual_seconds = summary.virtual_seconds;
   }
   return out;
 }

@@ -23,13 +23,20 @@ Result<Start<T>> resume(Store& store, const RunRow& run, State<T> initial) {
   MFL_TRY(const auto checkpoint, store.latest_checkpoint(run.id));
   if (!checkpoint) {
     MFL_CHECK(store.rewind(run.id, std::nullopt));
-    return Start<T>{run.id, std::move(initial), false, 0};
+    return Start<T>{run.id, std::move(initial)};
   }
   auto state = decode_state<T>(checkpoint->blob);
   if (!state) return fail_because(state.error(), fmt::format("cannot resume run {}", run.id));
   MFL_CHECK(store.rewind(run.id, checkpoint->round));
   MFL_TRY(const auto records, store.records(run.id));
-  return Start<T>{run.id, *std::move(state), true, records.empty() ? 0 : records.back().wall_seconds};
+  MFL_TRY(const auto rounds, store.rounds(run.id));
+  Start<T> start{run.id, *std::move(state), true, records.empty() ? 0 : records.back().wall_seconds};
+  if (!rounds.empty()) {
+    start.bytes_up = rounds.back().bytes_up;
+    start.bytes_down = rounds.back().bytes_down;
+    if (rounds.back().time) start.virtual_seconds = rounds.back().time->total_seconds;
+  }
+  return start;
 }
 
 template <class T>
@@ -39,7 +46,7 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   MFL_TRY(Store store, Store::open(options.store.empty() ? default_store_path() : options.store));
   const Algorithm algorithm = make_algorithm(config.algorithm);
   const RunSpec spec = make_spec(config, algorithm, problem);
-  Start<T> start{{}, initial_state<T>(algorithm, problem.federation.train.columns()), false, 0};
+  Start<T> start{{}, initial_state<T>(algorithm, problem.federation.train.columns())};
   if (resumed) {
     if (resumed->data_digest != spec.data_digest)
       return fail(ErrorCode::kBadData,
@@ -61,7 +68,7 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   const std::string id = start.id;
   const auto engine =
       local_engine<T>(problem.federation, {setting_of(config, algorithm)}, make_workers(config.run));
-  Training<T> training(0, algorithm, config.run.steps, *engine, problem.federation.nodes.size(),
+  Training<T> training(0, algorithm, config.run.steps, *engine, crowd_of(config, problem),
                        problem.has_accuracy, make_cadence(config.run), store, std::move(start));
   std::optional<Monitor> monitor;
   if (options.monitor) {

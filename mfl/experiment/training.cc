@@ -18,19 +18,25 @@ Cadence make_cadence(const RunConfig& run) {
 
 template <class T>
 Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-                      std::size_t nodes, bool has_accuracy, Cadence cadence, Store& store, Start<T> start)
+                      Crowd crowd, bool has_accuracy, Cadence cadence, Store& store, Start<T> start)
     : setting_(setting),
       algorithm_(algorithm),
       steps_(steps),
       engine_(engine),
-      nodes_(nodes),
+      crowd_(std::move(crowd)),
       has_accuracy_(has_accuracy),
       cadence_(cadence),
       journal_(store, std::move(start.id)),
       state_(std::move(start.state)),
       closed_(start.recorded),
       previous_step_(state_.step),
-      wall_before_(start.wall_seconds) {
+      wall_before_(start.wall_seconds),
+      bytes_up_(start.bytes_up),
+      bytes_down_(start.bytes_down) {
+  if (crowd_.time) {
+    virtual_seconds_ = start.virtual_seconds.value_or(0);
+    last_time_ = RoundTime{};
+  }
   start_round();
 }
 
@@ -40,20 +46,29 @@ double Training<T>::seconds() const {
 }
 
 template <class T>
-std::uint64_t Training<T>::bytes() const {
-  return state_.round * round_bytes(algorithm_, state_, nodes_);
-}
-
-template <class T>
 void Training<T>::start_round() {
   round_steps_ = next_round_steps(algorithm_, state_.step, steps_);
   taken_ = 0;
+  plan_.reset();
+}
+
+template <class T>
+Result<void> Training<T>::prepare() {
+  if (plan_) return {};
+  MFL_TRY(plan_, plan_round(crowd_, state_.round + 1, {round_steps_, round_bytes(algorithm_, state_, 1)}));
+  return {};
+}
+
+template <class T>
+Result<double> Training<T>::train_loss() {
+  MFL_CHECK(prepare());
+  return engine_.train_loss(setting_, state_.w(), plan_->counted);
 }
 
 template <class T>
 Stretch<T> Training<T>::stretch(std::uint64_t steps) {
-  return {setting_,    &state_,      taken_ == 0,        taken_ + steps == round_steps_,
-          &aggregate_, std::nullopt, monitor_ != nullptr};
+  return {setting_,    &state_,      taken_ == 0,         taken_ + steps == round_steps_,
+          &aggregate_, std::nullopt, monitor_ != nullptr, plan_->counted};
 }
 
 template <class T>
@@ -72,12 +87,16 @@ Result<void> Training<T>::took(std::uint64_t steps, const Stretch<T>& stretch) {
   if (monitor_ != nullptr)
     monitor_->round_done(round_signs(algorithm_.rule, round_steps_, aggregate_.vectors, state_.vectors,
                                      aggregate_.mean_square_move));
+  bytes_down_ += round_bytes(algorithm_, state_, plan_->sent);
+  bytes_up_ += round_bytes(algorithm_, state_, plan_->received);
+  last_time_ = plan_->time;
+  if (last_time_) last_time_->total_seconds = *virtual_seconds_ += last_time_->seconds;
   closed_ = false;
   start_round();
   if (cadence_.checkpoint_every != 0 && state_.round % cadence_.checkpoint_every == 0)
     MFL_CHECK(checkpoint());
   if (state_.step < steps_) return {};
-  const double train_loss = engine_.train_loss(setting_, state_.w());
+  MFL_TRY(const double train_loss, this->train_loss());
   if (!std::isfinite(train_loss))
     return end(RunStatus::kDiverged, fmt::format("the loss is not finite after step {}", state_.step),
                train_loss);
@@ -91,14 +110,15 @@ Result<void> Training<T>::close_round(double train_loss, bool force_record) {
   closed_ = true;
   note_loss(state_, train_loss);
   const std::string digest = state_digest(state_);
-  journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes(), bytes(), digest});
+  journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes_up_, bytes_down_, digest, last_time_});
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
   if (passed || force_record || state_.step == 0) {
     const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt;
-    RecordRow record{state_.step, state_.round, train_loss, {}, {}, bytes(), bytes(), 0, digest};
+    RecordRow record{state_.step, state_.round, train_loss, {}, {}, bytes_up_, bytes_down_, 0, digest};
     if (test) record.test_loss = test->loss;
     if (test && has_accuracy_) record.test_accuracy = test->accuracy;
     record.wall_seconds = seconds();
+    record.virtual_seconds = virtual_seconds_;
     journal_.add(std::move(record));
     if (monitor_ != nullptr) monitor_->recorded(state_.step);
   }
@@ -107,14 +127,16 @@ Result<void> Training<T>::close_round(double train_loss, bool force_record) {
 
 template <class T>
 Result<void> Training<T>::checkpoint() {
-  MFL_CHECK(close_round(engine_.train_loss(setting_, state_.w())));
+  MFL_TRY(const double train_loss, this->train_loss());
+  MFL_CHECK(close_round(train_loss));
   return journal_.flush(Checkpoint{state_.round, encode_state(state_), 0});
 }
 
 template <class T>
 Result<void> Training<T>::stop() {
+  MFL_TRY(const double train_loss, this->train_loss());
   return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps_),
-             engine_.train_loss(setting_, state_.w()));
+             train_loss);
 }
 
 template <class T>
@@ -129,8 +151,10 @@ Result<void> Training<T>::end(RunStatus status, std::string message, double trai
   }
   summary.best = {state_.best.step, state_.best.train_loss};
   summary.rounds = state_.round;
-  summary.bytes_up = summary.bytes_down = bytes();
+  summary.bytes_up = bytes_up_;
+  summary.bytes_down = bytes_down_;
   summary.digest = weights_digest(state_);
+  summary.virtual_seconds = virtual_seconds_;
   const double wall_seconds = seconds();
   const bool stopped = status == RunStatus::kInterrupted;
   MFL_CHECK(journal_.flush(stopped ? std::optional(Checkpoint{state_.round, encode_state(state_), 0})
@@ -161,6 +185,7 @@ Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings,
     const std::uint64_t steps =
         (*std::ranges::min_element(going, {}, &Training<T>::steps_left_in_round))->steps_left_in_round();
     stretches.clear();
+    for (Training<T>* training : going) MFL_CHECK(training->prepare());
     for (Training<T>* training : going) stretches.push_back(training->stretch(steps));
     engine.run(stretches, steps);
     for (std::size_t i = 0; i < going.size(); ++i) MFL_CHECK(going[i]->took(steps, stretches[i]));

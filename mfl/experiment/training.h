@@ -13,6 +13,7 @@
 #include "mfl/experiment/journal.h"
 #include "mfl/experiment/monitor.h"
 #include "mfl/experiment/runner.h"
+#include "mfl/experiment/virtual_time.h"
 
 namespace mfl {
 
@@ -30,16 +31,18 @@ template <class T>
 struct Start {
   std::string id;
   State<T> state;
-  bool recorded = false;    // the state's own row is in the store
-  double wall_seconds = 0;  // spent before
+  bool recorded = false;                       // the state's own row is in the store
+  double wall_seconds = 0;                     // spent before
+  std::optional<double> virtual_seconds = {};  // that passed before, where there is a virtual time
+  std::uint64_t bytes_up = 0, bytes_down = 0;  // that travelled before
 };
 
 template <class T>
 class Training {
  public:
-  // `setting` is the engine's number for it; `nodes` counts for the bytes that travel.
+  // `setting` is the engine's number for it.
   Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-           std::size_t nodes, bool has_accuracy, Cadence cadence, Store& store, Start<T> start);
+           Crowd crowd, bool has_accuracy, Cadence cadence, Store& store, Start<T> start);
 
   bool over() const { return over_; }
   const State<T>& state() const { return state_; }
@@ -49,6 +52,9 @@ class Training {
 
   // Steps to the end of the round under way.
   std::uint64_t steps_left_in_round() const { return round_steps_ - taken_; }
+
+  // Decides who takes part in the round under way, once. Before each stretch.
+  Result<void> prepare();
 
   // The next `steps` steps, and taking note of them once the engine has run them.
   Stretch<T> stretch(std::uint64_t steps);
@@ -62,8 +68,8 @@ class Training {
 
  private:
   double seconds() const;
-  std::uint64_t bytes() const;  // in one direction so far
   void start_round();
+  Result<double> train_loss();  // of the state's w, over the nodes of the round that starts there
   Result<void> close_round(double train_loss, bool force_record = false);
   Result<void> checkpoint();
   Result<void> end(RunStatus status, std::string message, double train_loss);
@@ -72,7 +78,7 @@ class Training {
   Algorithm algorithm_;
   std::uint64_t steps_;
   Engine<T>& engine_;
-  std::size_t nodes_;
+  Crowd crowd_;
   bool has_accuracy_;
   Cadence cadence_;
   Journal journal_;
@@ -82,8 +88,12 @@ class Training {
   double wall_before_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Aggregate<T> aggregate_;
-  std::uint64_t round_steps_ = 0;  // of the round under way
-  std::uint64_t taken_ = 0;        // of those
+  std::uint64_t bytes_up_, bytes_down_;    // so far
+  std::optional<double> virtual_seconds_;  // so far
+  std::optional<RoundPlan> plan_;          // of the round under way
+  std::optional<RoundTime> last_time_;     // of the round that led to the state
+  std::uint64_t round_steps_ = 0;          // of the round under way
+  std::uint64_t taken_ = 0;                // of those
   bool over_ = false;
   Monitor* monitor_ = nullptr;
 };

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "mfl/aggregate/exact_mean.h"
-#include "mfl/base/rng.h"
+#include "mfl/algorithm/participation.h"
 #include "mfl/federation/payload.h"
 
 namespace mfl {
@@ -356,17 +356,14 @@ class RoundCoordinator final : public Coordinator {
     in_state(Seat::State::kAwaited) = seats_.size();
   }
 
-  // Depends on the seed, the round, the attempt and the names that are here.
+  // The draw of a simulation whose nodes are those that are here, in the order of their names.
   std::vector<std::string> choose() const {
     std::vector<std::string> names;
     for (const auto& member : members_) names.push_back(member.first);
-    const double wanted = std::ceil(options_.fraction_train * static_cast<double>(names.size()));
-    const std::size_t least = std::max<std::size_t>(1, std::min(options_.quorum, names.size()));
-    const std::size_t chosen = std::clamp(static_cast<std::size_t>(wanted), least, names.size());
-    const auto order = permutation(
-        names.size(), Stream(options_.seed, Purpose::kChooseNodes, ticket_.round, ticket_.attempt));
+    const auto chosen = choose_participants({options_.seed, options_.fraction_train, options_.quorum},
+                                            ticket_.round, ticket_.attempt, names.size());
     std::vector<std::string> out;
-    for (std::size_t i = 0; i < chosen; ++i) out.push_back(names[order[i]]);
+    for (const std::uint32_t i : chosen) out.push_back(names[i]);
     return out;
   }
 
@@ -409,6 +406,7 @@ class RoundCoordinator final : public Coordinator {
     state_ = std::move(next);
     bytes_up_ = up;
     bytes_down_ = down;
+    attempt_ = 0;
     state_digest_ = mfl::state_digest(state_);
     payload_ = std::make_shared<const std::string>(to_payload(state_.vectors));
     trouble_.clear();

@@ -41,7 +41,7 @@ struct Joining {
 struct Ticket {
   std::uint64_t epoch = 0;    // of the server process
   std::uint64_t round = 0;    // the round that the work leads to, from 1
-  std::uint64_t attempt = 0;  // from 1 within an epoch
+  std::uint64_t attempt = 0;  // from 1 within an epoch and a round
 
   bool operator==(const Ticket&) const = default;
 };

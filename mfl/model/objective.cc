@@ -96,6 +96,23 @@ Samples<T>::Samples(Dataset data, std::span<const double> targets, const KernelS
 }
 
 template <class T>
+Samples<T> Samples<T>::room(std::size_t most, std::size_t columns, double scale, const KernelSet& kernels) {
+  Dataset empty{.rows = 0, .columns = columns, .scale = scale, .features = {}, .labels = {}};
+  Samples out(std::move(empty), {}, kernels);
+  out.data_.features = DenseRows<std::uint8_t>{std::vector<std::uint8_t>(most * columns)};
+  out.targets_.resize(most);
+  return out;
+}
+
+template <class T>
+typename Samples<T>::Unfilled Samples<T>::refill(std::size_t rows) {
+  auto& bytes = std::get<DenseRows<std::uint8_t>>(data_.features).values;
+  assert(rows <= targets_.size() && chunks_.empty() && lengths_.empty());
+  data_.rows = rows;
+  return {std::span(bytes).first(rows * data_.columns), std::span(targets_).first(rows)};
+}
+
+template <class T>
 bool Samples<T>::has_hinge_sums(Loss loss, std::size_t count) const {
   return loss == Loss::kHinge && count <= kMostHingeRows<T> && !lengths_.empty();
 }
@@ -316,11 +333,13 @@ Evaluation combine_blocks(const Objective& objective, const Samples<T>& samples,
 
 template <class T>
 Evaluation evaluate(const Objective& objective, const Samples<T>& samples, Shard shard, const Vector<T>& w) {
-  std::vector<Evaluation> blocks;
-  for (std::size_t r = 0; r < shard.count; r += kRowBlock)
-    blocks.push_back(
-        evaluate_block(objective, samples, {shard.first + r, std::min(kRowBlock, shard.count - r)}, w));
-  return combine_blocks<T>(objective, samples, blocks, shard.count, w);
+  Evaluation sum;
+  for (std::size_t block = 0; block < row_blocks(shard.count); ++block) {
+    const Evaluation part = evaluate_block(objective, samples, block_of(shard, block), w);
+    sum.loss += part.loss;
+    sum.correct += part.correct;
+  }
+  return combine_blocks<T>(objective, samples, std::span<const Evaluation>(&sum, 1), shard.count, w);
 }
 
 #define MFL_INSTANTIATE(T)                                                                             \

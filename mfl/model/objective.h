@@ -27,13 +27,23 @@ struct Shard {
 
 constexpr std::size_t row_blocks(std::size_t rows) { return (rows + kRowBlock - 1) / kRowBlock; }
 
-// A data set with the targets of its task, ready to train on in precision T. Owns both; immutable, so safe to
-// share among threads.
+// A data set with the targets of its task, ready to train on in precision T. Owns both; immutable but for refill, so
+// safe to share among threads.
 template <class T>
 class Samples {
  public:
   // The features are bytes or of precision T (see with_precision); one target a row.
   Samples(Dataset data, std::span<const double> targets, const KernelSet& kernels = default_kernel_set());
+
+  // Room for up to `most` rows of bytes that one worker fills again and again. Holds none at first.
+  static Samples room(std::size_t most, std::size_t columns, double scale,
+                      const KernelSet& kernels = default_kernel_set());
+  struct Unfilled {
+    std::span<std::uint8_t> bytes;  // rows x columns
+    std::span<T> targets;           // a row
+  };
+  // Of a room: from now on it holds `rows` rows, which the caller writes. Nothing is allocated.
+  Unfilled refill(std::size_t rows);
 
   std::size_t size() const { return data_.rows; }
   std::size_t columns() const { return data_.columns; }

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "mfl/data/fleet.h"
 #include "mfl/experiment/factory.h"
 #include "mfl/experiment/problem.h"
 #include "mfl/federation/participant.h"
@@ -19,6 +20,10 @@ using Clock = std::chrono::steady_clock;
 
 // The server's plan over this node's data, as the configuration of a federation with one node.
 Result<Config> config_of(const Plan& plan, const NodeOptions& options) {
+  if (is_fleet(options.data.source))
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("--data {}: a fleet is many nodes, this is one", options.data.source),
+                "name the node's own data; mfl run simulates fleets");
   Config config;
   config.data = options.data;
   config.data.test = 0;

@@ -185,6 +185,9 @@ INSTANTIATE_TEST_SUITE_P(
                 {"header"}},
         BadFile{"fortran", npy(header("<f8", "(1, 2)", "True"), raw<double>({1, 2})), {"Fortran"}},
         BadFile{"big_endian", npy(header(">f8", "(1, 2)"), raw<double>({1, 2})), {"big-endian", ">f8"}},
+        BadFile{"network_order", npy(header("!f8", "(1, 2)"), raw<double>({1, 2})), {"big-endian", "!f8"}},
+        BadFile{
+            "unknown_order", npy(header("xf8", "(1, 2)"), raw<double>({1, 2})), {"unsupported type 'xf8'"}},
         BadFile{"complex", npy(header("<c8", "(1, 1)"), raw<double>({1})), {"unsupported type '<c8'"}},
         BadFile{"half", npy(header("<f2", "(1, 4)"), raw<double>({1})), {"unsupported type '<f2'"}},
         BadFile{"whole_numbers", npy(header("<i8", "(1, 1)"), raw<double>({1})), {"unsupported type '<i8'"}},

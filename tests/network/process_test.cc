@@ -108,6 +108,18 @@ INSTANTIATE_TEST_SUITE_P(All, Equality,
                          });
 
 // MFL_KILLS=200 is the long form.
+TEST(Equality, TwoOfFiveNodesARoundAreThoseOfTheSimulation) {
+  Processes federation(5, {"--fraction-train", "0.4", "--steps", "200", "--tau", "10"});
+  const auto server = federation.server();
+  const auto nodes = federation.all_nodes();
+  EXPECT_EQ(server->wait(), 0) << server->log();
+  const auto served = server->data();
+  const auto simulated = federation.simulated();
+  EXPECT_EQ(served["digest"], simulated["digest"]);
+  EXPECT_EQ(served["final"]["train_loss"], simulated["final"]["train_loss"]);
+  EXPECT_EQ(served["bytes_up"], simulated["bytes_up"]);
+}
+
 TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
   const int kills = from_environment("MFL_KILLS", 20);
   Processes federation(3, {"--algorithm", "mfl", "--tau", "1", "--steps", fmt::to_string(150 * kills)});

@@ -15,6 +15,7 @@
 #include "mfl/base/kernels/dense-inl.h"
 #include "mfl/base/kernels/hinge_bytes-inl.h"
 #include "mfl/base/kernels/losses-inl.h"
+#include "mfl/base/kernels/rows_of_noise-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mfl::HWY_NAMESPACE {
@@ -335,7 +336,9 @@ Kernels<T> kernels() {
 
 }  // namespace
 
-KernelSet kernel_set(std::string_view name) { return {name, kernels<float>(), kernels<double>()}; }
+KernelSet kernel_set(std::string_view name) {
+  return {name, kernels<float>(), kernels<double>(), {noise, blend_into_noise}};
+}
 
 }  // namespace mfl::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

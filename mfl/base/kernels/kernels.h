@@ -120,11 +120,28 @@ struct Kernels {
   double (*squared_distance)(std::size_t n, const T* a, const T* b);
 };
 
+// What synthetic pixels are made of (blend_into_noise).
+inline constexpr int kNoiseReach = 64;   // noise goes from -64 to 63
+inline constexpr int kSpeckleOdds = 12;  // of 256: pixels of an empty place that are lit
+inline constexpr int kSpeckleStep = 21;
+
+// Rows of bytes out of nothing but a key. Whole numbers only.
+struct ByteKernels {
+  // n bytes of Philox4x32-10 with this key, from counter 0 on.
+  void (*noise)(std::uint64_t key, std::size_t n, std::uint8_t* out);
+  // Turns n bytes of noise into a row: where the blend (share * mine + (256 - share) * theirs) / 256 of two patterns,
+  // share <= 256, is not zero, that blend and half the noise less kNoiseReach, kept within a byte; elsewhere a speckle
+  // where the canvas is 255, nothing where it is 0.
+  void (*blend_into_noise)(std::size_t n, const std::uint8_t* mine, const std::uint8_t* theirs,
+                           unsigned share, const std::uint8_t* canvas, std::uint8_t* out);
+};
+
 // A set of kernels for one instruction set: "avx512", "avx2", "neon" or "portable".
 struct KernelSet {
   std::string_view name;
   Kernels<float> f32;
   Kernels<double> f64;
+  ByteKernels bytes;
 
   template <class T>
   const Kernels<T>& of() const {

@@ -1,0 +1,11 @@
+// Packing, for what unpacks.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace mfl::fuzz {
+
+std::string gzip(std::string_view bytes);
+
+}  // namespace mfl::fuzz

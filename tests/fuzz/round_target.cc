@@ -1,0 +1,54 @@
+// What a server keeps of a round, without the checksum at its end, which is put there; and the vectors of its state
+// as they travel.
+#include "mfl/base/digest.h"
+#include "mfl/federation/payload.h"
+#include "mfl/federation/round_log.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace mfl {
+namespace {
+
+std::string sealed(std::string bytes) {
+  const auto checksum = Sha256().update(bytes).finish();
+  return bytes.append(reinterpret_cast<const char*>(checksum.data()), checksum.size());
+}
+
+template <class T>
+void check_payload(const State<T>& state) {
+  const std::size_t columns = state.w().size();
+  for (const NamedVector<T>& vector : state.vectors)
+    if (vector.values.size() != columns) return;
+  const std::string payload = to_payload(state.vectors);
+  const auto vectors = from_payload<T>(payload, state.vectors.size(), columns);
+  fuzz::require(vectors.size() == state.vectors.size(), "every vector travels");
+  fuzz::require(to_payload(vectors) == payload, "vectors keep their bits");
+}
+
+template <class T>
+bool check(std::string_view bytes) {
+  const auto round = decode_round<T>(bytes);
+  if (!round) {
+    fuzz::require(round.error().code == ErrorCode::kRunFailed && !round.error().message.empty(),
+                  "an error that says why");
+    return false;
+  }
+  fuzz::require(encode_round(round->state, round->bytes_up, round->bytes_down) == bytes,
+                "encode_round(decode_round(b)) == b");
+  check_payload(round->state);
+  return true;
+}
+
+}  // namespace
+}  // namespace mfl
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace mfl;
+  constexpr std::size_t kHeader = 24;  // of the round; the state behind it has a checksum of its own
+  const std::string_view input = fuzz::view(data, size);
+  check<float>(input);
+  std::string bytes(input.substr(0, kHeader));
+  if (input.size() > kHeader) bytes += sealed(std::string(input.substr(kHeader)));
+  bytes = sealed(std::move(bytes));
+  fuzz::require(!(check<float>(bytes) && check<double>(bytes)), "a round has one precision");
+  return 0;
+}
