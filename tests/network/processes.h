@@ -35,8 +35,10 @@ class Background {
   void signal(int signal) const;
   bool running();
   std::string log() const;
+  // Of a server with --log text: the last round that it has committed, as its log says.
+  std::uint64_t committed() const;
   nlohmann::json data() const;
-  // Of the process, in MB: resident now, and the most there ever was.
+  // Of the process, in MB: resident now, and the most there ever was. 0 when it has ended.
   double resident_mb() const { return memory_mb("VmRSS:"); }
   double peak_mb() const { return memory_mb("VmHWM:"); }
 
