@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds mfl, compares it with its peers and writes bench/RESULTS.md: bench.sh [OPTIONS]
 #   --quick       two repeats and fewer steps        --repeats N   repeats of every measurement (7)
-#   --only NAME   numpy, torch, sklearn, flower, sweep, roofline or scaling
+#   --only NAME   numpy, torch, sklearn, flower, sweep, roofline, scaling or mpi
 # The peers live in .venv/bench. BENCH_MFL=FILE measures that binary and builds nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -30,9 +30,12 @@ build_release() {
   cmake --build --preset release --target mfl_cli >&2
   local targets
   targets=$(cmake --build --preset release --target help)
-  if grep -q '^mfl_bench:' <<< "$targets"; then
-    cmake --build --preset release --target mfl_bench >&2
-  fi
+  local program
+  for program in mfl_bench mpi_bench; do
+    if grep -q "^$program:" <<< "$targets"; then
+      cmake --build --preset release --target "$program" >&2
+    fi
+  done
 }
 
 for option in "$@"; do

@@ -5,12 +5,12 @@ import pathlib
 import sys
 import tempfile
 
-from harness import machine, process, race, report, roofline, scaling, sweep
+from harness import machine, mpi, process, race, report, roofline, scaling, sweep
 from harness.mfl import Mfl
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ["numpy", "torch", "sklearn", "flower"]
-PARTS = [*PEERS, "sweep", "roofline", "scaling"]
+PARTS = [*PEERS, "sweep", "roofline", "scaling", "mpi"]
 
 
 def parse_arguments():
@@ -55,8 +55,9 @@ def measure(arguments, scratch):
     contest = run_race(arguments, mfl) if arguments.only is None or arguments.only in PEERS else None
     sweeps = sweep.measure(mfl, arguments.repeats, share) if wanted("sweep") else None
     limits = roofline.measure(arguments.kernels, scratch) if wanted("roofline") else None
+    ranks = mpi.measure(arguments.kernels.with_name("mpi_bench"), scratch, arguments.repeats) if wanted("mpi") else None
     curves = scaling.measure(mfl, arguments.repeats, share) if wanted("scaling") else None
-    return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves,
+    return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves, ranks,
                         HERE / "missed.toml")
 
 

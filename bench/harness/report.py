@@ -180,8 +180,25 @@ def scaling_part(curves, plot_folder):
     return intro + "\n".join(curve_part(curve, plot_folder) for curve in curves)
 
 
-def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, reasons_file):
-    judged = targets.judge(race, sweeps, roofline)
+def mpi_part(outcome):
+    if outcome is None:
+        return NOT_MEASURED
+    intro = (f"{outcome.parameters:,} parameters over {outcome.ranks} processes of this machine, each with the vector of one node; the "
+             "result was compared with that of one process first. The mean goes from each rank's exact sum to the rounded mean on "
+             "every rank; seconds are those of the slowest rank.\n\n")
+    rows = [["MPI_Allreduce of doubles", *spread_cells(outcome.allreduce, seconds), "1"]]
+    for precision in ("f32", "f64"):
+        ratio = outcome.ratio[precision]
+        rows.append([f"exact mean, {precision}", *spread_cells(outcome.mean[precision], seconds),
+                     f"{times(ratio.median)} ({times(ratio.least)}..{times(ratio.most)})"])
+        rows.append([f"adding one node's vector, {precision}", *spread_cells(outcome.add[precision], seconds), "-"])
+    rows.append([f"a round of FL in f32: {outcome.rows} dense rows a node, tau 4", *spread_cells(outcome.round, seconds), "-"])
+    return (intro + table(["what", "median s", "range", "MAD", "times MPI_Allreduce"], rows)
+            + f"\nThe mean over ranks is {100 * outcome.share:.0f} % of that round.\n")
+
+
+def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, ranks, reasons_file):
+    judged = targets.judge(race, sweeps, roofline, ranks)
     parts = [
         "# Benchmark results\n",
         "Written by `./bench.sh`; [README.md](README.md) says what each peer does and why the comparison is fair.\n",
@@ -191,6 +208,7 @@ def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, reaso
         "## Sweep of 16 gammas\n", sweep_part(sweeps),
         "## Kernels and the roofline\n", roofline_part(roofline),
         "## The engine's own cost\n", engine_part(roofline),
+        "## The mean over processes\n", mpi_part(ranks),
         "## Cost against size\n", scaling_part(curves, folder / "plots"),
     ]
     folder.mkdir(parents=True, exist_ok=True)

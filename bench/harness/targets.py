@@ -34,7 +34,7 @@ def kernel_share(roofline, word):
     return min((k["share"] for k in named), default=None)
 
 
-def judge(race, sweeps, roofline):
+def judge(race, sweeps, roofline, ranks=None):
     def ratio(key):
         contender = race.by_key.get(key) if race else None
         return race.ratio(contender).median if contender and contender.seconds else None
@@ -48,6 +48,8 @@ def judge(race, sweeps, roofline):
         Target("sweep-5000", "16 gammas in runs of one setting, data in cache", 8, True, sweep_ratio.get("sweep-5000")),
         Target("sweep-60000", "16 gammas in runs of one setting, data out of cache", 5, True, sweep_ratio.get("sweep-60000")),
     ]
+    targets.append(Target("mpi-mean", "exact mean of 10 million f32 over 4 ranks, in MPI_Allreduce calls of doubles", 6, True,
+                          ranks.ratio["f32"].median if ranks else None))
     for key, text, word in KERNELS:
         targets.append(Target(key, f"{text}: share of the roofline that binds it", KERNEL_SHARE, False,
                               kernel_share(roofline, word)))
