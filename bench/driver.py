@@ -5,12 +5,12 @@ import pathlib
 import sys
 import tempfile
 
-from harness import machine, mpi, process, race, report, roofline, scaling, sweep
+from harness import fleet, machine, mpi, process, race, report, roofline, scaling, sweep
 from harness.mfl import Mfl
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ["numpy", "torch", "sklearn", "flower"]
-PARTS = [*PEERS, "sweep", "roofline", "scaling", "mpi"]
+PARTS = [*PEERS, "sweep", "roofline", "scaling", "fleet", "mpi"]
 
 
 def parse_arguments():
@@ -57,7 +57,8 @@ def measure(arguments, scratch):
     limits = roofline.measure(arguments.kernels, scratch) if wanted("roofline") else None
     ranks = mpi.measure(arguments.kernels.with_name("mpi_bench"), scratch, arguments.repeats) if wanted("mpi") else None
     curves = scaling.measure(mfl, arguments.repeats, share) if wanted("scaling") else None
-    return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves, ranks,
+    laws = fleet.measure(mfl, arguments.kernels, scratch, arguments.repeats, share) if wanted("fleet") else None
+    return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves, laws, ranks,
                         HERE / "missed.toml")
 
 

@@ -135,7 +135,7 @@ void add_round(Ranks& ranks, const Options& options, nlohmann::json& out) {
   for (std::size_t i = 0; i < kRows; ++i) targets[i] = i % 2 == 0 ? 1 : -1;
   Federation<float> federation{Loss::kSquaredHinge, Samples<float>(std::move(data), targets), {{0, kRows}}, {}};
   federation.first_node = ranks.rank();
-  federation.nodes_elsewhere = ranks.size() - 1;
+  federation.all_samples.assign(ranks.size(), kRows);
   const Algorithm algorithm = make_fl(1e-9, kTau);
   const auto engine = shared_engine<float>(federation, {Setting{algorithm.rule, 0.3}}, serial_workers(), ranks);
   State<float> state = initial_state<float>(algorithm, options.parameters);

@@ -197,8 +197,34 @@ def mpi_part(outcome):
             + f"\nThe mean over ranks is {100 * outcome.share:.0f} % of that round.\n")
 
 
-def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, ranks, reasons_file):
-    judged = targets.judge(race, sweeps, roofline, ranks)
+def law_part(law, plot_folder):
+    rows = [[f"{p.nodes:,}", *spread_cells(p.microseconds, times_us), f"{p.microseconds.median / law.whole:.2f}", f"{p.peak_mib:.1f}"]
+            for p in law.points]
+    parts = ", ".join(f"{name} {value:.2f} us" for name, value in law.parts.items())
+    drawn = [(p.nodes, p.microseconds.median, p.microseconds.least, p.microseconds.most) for p in law.points]
+    plot = plots.line_plot(f"{law.title}: cost of a node", "nodes", "us a node that takes part", drawn, lambda nodes: law.whole)
+    (plot_folder / f"{law.key}.svg").write_text(plot)
+    return (f"### {law.title}\n\n{law.setting}.\n\nParts, as mfl_bench measures them: {parts}; together {law.whole:.2f} us "
+            "(dashed in the plot).\n\n"
+            + table(["nodes", "us a node", "range", "MAD", "of the parts", "peak MiB"], rows)
+            + f"\n![{law.title}](plots/{law.key}.svg)\n")
+
+
+def times_us(value):
+    return f"{value:.2f}"
+
+
+def fleet_part(laws, plot_folder):
+    if not laws:
+        return NOT_MEASURED
+    plot_folder.mkdir(parents=True, exist_ok=True)
+    intro = ("Wall seconds of `mfl run` over rounds and nodes that take part, the run store and the digest of every round "
+             "included.\n\n")
+    return intro + "\n".join(law_part(law, plot_folder) for law in laws)
+
+
+def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, laws, ranks, reasons_file):
+    judged = targets.judge(race, sweeps, roofline, laws, ranks)
     parts = [
         "# Benchmark results\n",
         "Written by `./bench.sh`; [README.md](README.md) says what each peer does and why the comparison is fair.\n",
@@ -210,6 +236,7 @@ def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, ranks
         "## The engine's own cost\n", engine_part(roofline),
         "## The mean over processes\n", mpi_part(ranks),
         "## Cost against size\n", scaling_part(curves, folder / "plots"),
+        "## Fleets\n", fleet_part(laws, folder / "plots"),
     ]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "RESULTS.md").write_text("\n".join(parts))

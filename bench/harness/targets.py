@@ -3,8 +3,12 @@
 import dataclasses
 import tomllib
 
+from . import fleet
+
 KERNEL_SHARE = 0.7
 KERNELS = [("kernel-bytes", "fused kernel on bytes", "bytes"), ("kernel-f32", "dense f32 kernel, data out of cache", "f32")]
+
+FLEETS = [("fleet", "a fleet of 784 x 10 samples a node"), ("fleet-mnist", "MNIST with one sample a node")]
 
 
 @dataclasses.dataclass
@@ -34,7 +38,7 @@ def kernel_share(roofline, word):
     return min((k["share"] for k in named), default=None)
 
 
-def judge(race, sweeps, roofline, ranks=None):
+def judge(race, sweeps, roofline, laws=None, ranks=None):
     def ratio(key):
         contender = race.by_key.get(key) if race else None
         return race.ratio(contender).median if contender and contender.seconds else None
@@ -53,6 +57,13 @@ def judge(race, sweeps, roofline, ranks=None):
     for key, text, word in KERNELS:
         targets.append(Target(key, f"{text}: share of the roofline that binds it", KERNEL_SHARE, False,
                               kernel_share(roofline, word)))
+    by_key = {law.key: law for law in laws or []}
+    for key, text in FLEETS:
+        law = by_key.get(key)
+        targets.append(Target(key, f"{text}: a node that takes part against the sum of its parts, at any number of nodes",
+                              fleet.LIMIT, True, law.worst if law else None))
+    peak = max((p.peak_mib for p in by_key["fleet"].points), default=None) if "fleet" in by_key else None
+    targets.append(Target("fleet-memory", "a fleet of a million nodes: peak memory in MiB", 1000, True, peak))
     return targets
 
 

@@ -16,6 +16,8 @@ enum class Purpose : std::uint64_t {
   kSynthetic = 4,
   kFleet = 5,
   kChooseNodes = 16,
+  kDevice = 17,
+  kDropout = 18,
 };
 
 // A stream of Philox4x64-10. Not thread-safe; make one wherever it is needed.

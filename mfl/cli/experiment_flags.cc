@@ -37,6 +37,8 @@ std::string setting_text(const Config& config) {
   if (algorithm.name == "fl" || algorithm.name == "mfl")
     out += fmt::format(", tau {}, {} nodes ({})", algorithm.tau, config.federation.nodes,
                        config.federation.partition);
+  if (config.federation.fraction_train < 1)
+    out += fmt::format(", {} of them a round", config.federation.fraction_train);
   return out;
 }
 

@@ -42,6 +42,7 @@ Json outcome_json(const RunOutcome& run) {
           {"bytes_down", run.bytes_down},
           {"load_seconds", run.load_seconds},
           {"wall_seconds", run.wall_seconds},
+          {"virtual_seconds", optional_json(run.virtual_seconds)},
           {"digest", run.digest},
           {"warnings", warnings_json(run.warnings)}};
 }

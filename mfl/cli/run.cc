@@ -41,6 +41,7 @@ std::string outcome_text(const RunOutcome& run) {
                    : fmt::format("train loss {} at step {}", loss_text(run.best_train_loss), run.best_step)},
       {"traffic", fmt::format("{} up, {} down", bytes_text(run.bytes_up), bytes_text(run.bytes_down))},
       {"time", fmt::format("{:.2f} s loading, {:.2f} s training", run.load_seconds, run.wall_seconds)},
+      {"virtual time", run.virtual_seconds ? seconds_text(run.virtual_seconds) : ""},
       {"warnings", warnings},
       {"digest", run.digest},
   });
@@ -118,6 +119,9 @@ void setup_run(CLI::App& mfl, Commands& commands) {
       mfl, "run", "Train one model with one algorithm and record it",
       "  mfl run experiments/quickstart.toml --gamma 0.9\n"
       "  mfl run --data mnist --train 5000 --test 5000 --model svm --algorithm mfl --tau 4 --json\n"
+      "  mfl run experiments/fleet.toml --nodes 1000000\n"
+      "  mfl run --nodes 20 --device-speed 'lognormal(2000, 0.5)' --network-up 1e6 --round-deadline 5 "
+      "--quorum 15\n"
       "Later words win: defaults, then FILE, then --set, then the other flags.\n"
       "Ctrl-C stops at the end of a round; mfl run --resume ID goes on.",
       [args, &commands] { return run_command(*args, commands); });

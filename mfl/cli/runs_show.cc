@@ -15,7 +15,7 @@ struct Arguments {
 
 Result<Reply> show_command(const Arguments& args) {
   MFL_TRY(const Store store, open_store(args.store));
-  MFL_TRY(const RunExport run, load_run(store, args.id, false));
+  MFL_TRY(const RunExport run, load_run(store, args.id, true));
   return Reply{show_json(run), run_text(run), {}};
 }
 

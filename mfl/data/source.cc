@@ -13,6 +13,7 @@
 #include "mfl/base/files.h"
 #include "mfl/base/nearest.h"
 #include "mfl/base/rng.h"
+#include "mfl/data/fleet.h"
 #include "mfl/data/idx.h"
 #include "mfl/data/libsvm.h"
 #include "mfl/data/npy.h"
@@ -24,9 +25,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 6> kKinds = {"mnist", "idx", "csv", "libsvm", "npy", "synthetic"};
+constexpr std::array<std::string_view, 7> kKinds = {"mnist", "idx",       "csv",  "libsvm",
+                                                    "npy",   "synthetic", "fleet"};
 constexpr const char* kSpecs =
-    "specs are: mnist, idx:DIR, csv:FILE, libsvm:FILE, npy:DIR, synthetic[:ROWSxCOLUMNS]";
+    "specs are: mnist, idx:DIR, csv:FILE, libsvm:FILE, npy:DIR, synthetic[:ROWSxCOLUMNS], "
+    "fleet[:SAMPLESxCOLUMNS]";
 constexpr std::size_t kSyntheticRows = 10000;
 constexpr std::size_t kSyntheticColumns = 784;
 constexpr std::size_t kSyntheticTest = 5000;
@@ -160,6 +163,10 @@ Result<Spec> parse_spec(const std::string& spec) {
   const std::string_view kind = std::string_view(spec).substr(0, colon);
   const std::string argument = spec.substr(std::min(colon + 1, spec.size()));
   if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) return unknown_kind(spec, kind);
+  if (is_fleet(spec))
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{} has no rows to read: each node makes its own when it runs", excerpt(spec)),
+                "use it with mfl run or mfl sweep; synthetic is a stored set of the same classes");
   const bool needs = kind != "mnist" && kind != "synthetic";
   if ((needs && argument.empty()) || (kind == "mnist" && colon < spec.size()))
     return fail(ErrorCode::kBadConfig,

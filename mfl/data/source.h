@@ -6,6 +6,7 @@
 //   libsvm:FILE             see libsvm.h
 //   npy:DIR                 x.npy, y.npy and, if there, x_test.npy, y_test.npy
 //   synthetic[:ROWSxCOLS]   see synthetic.h; 10000x784 if not said
+//   fleet[:...]             refused here: its rows are made node by node (fleet.h)
 #pragma once
 
 #include <cstddef>

@@ -80,7 +80,8 @@ std::string_view task_name(Task task) { return task == Task::kEvenOdd ? kNames[0
 
 Task default_task(std::string_view spec) {
   const std::string_view kind = spec.substr(0, spec.find(':'));
-  return kind == "mnist" || kind == "idx" || kind == "synthetic" ? Task::kEvenOdd : Task::kRaw;
+  const bool digits = kind == "mnist" || kind == "idx" || kind == "synthetic" || kind == "fleet";
+  return digits ? Task::kEvenOdd : Task::kRaw;
 }
 
 }  // namespace mfl

@@ -27,7 +27,7 @@ Result<std::vector<double>> make_targets(const Dataset& data, Task task, TargetK
 Result<Task> parse_task(std::string_view name);
 std::string_view task_name(Task task);
 
-// What a data spec means when nothing is said: even-odd for mnist, idx and synthetic, else raw.
+// What a data spec means when nothing is said: even-odd for mnist, idx, synthetic and fleet, else raw.
 Task default_task(std::string_view spec);
 
 }  // namespace mfl

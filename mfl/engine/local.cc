@@ -332,8 +332,7 @@ class LocalEngine final : public Engine<T> {
     const bool merged = ranks_ != nullptr && vectors_are_small_;
     if (!merged) merge_vectors(stretch, v);
     stretch.out->vectors[v].resize(federation_.train.columns());
-    if (ranks_ == nullptr || merged)
-      total_of(stretch).vectors[v].mean(std::span<T>(stretch.out->vectors[v]));
+    if (ranks_ == nullptr || merged) total_of(stretch).vectors[v].mean(std::span<T>(stretch.out->vectors[v]));
   }
 
   void average_over_ranks(Stretch<T>& stretch, std::size_t v) {

@@ -312,6 +312,7 @@ Result<void> advise_as(const Problem<double>& measured, const AdviseOptions& opt
 }  // namespace
 
 Result<Advice> advise_experiment(const Config& config, const AdviseOptions& options, const RunHooks& hooks) {
+  MFL_CHECK(require_all_nodes(config, "mfl theory advise"));
   MFL_CHECK(check(config, options));
   Advice out;
   out.config = config;

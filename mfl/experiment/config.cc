@@ -6,6 +6,7 @@
 
 #include "mfl/base/digest.h"
 #include "mfl/base/nearest.h"
+#include "mfl/data/fleet.h"
 #include "mfl/experiment/config_keys.h"
 
 namespace mfl {
@@ -47,6 +48,27 @@ std::string canonical_text(const Config& config, bool only_digested) {
 
 tl::unexpected<Error> at(std::string_view where, const Error& error) {
   return fail(error.code, fmt::format("{}: {}", where, error.message), error.hint);
+}
+
+// A fleet's nodes make their own samples.
+Result<void> validate_fleet(const Config& config) {
+  MFL_CHECK(parse_fleet(config.data.source));
+  constexpr std::uint64_t kMostNodes = 4'000'000'000;
+  const auto refuse = [&](std::string_view what, std::string_view advice) {
+    return fail(ErrorCode::kBadConfig, fmt::format("{} cannot be had with data {}", what, config.data.source),
+                std::string(advice));
+  };
+  if (config.algorithm.name == "gd" || config.algorithm.name == "mgd")
+    return refuse(config.algorithm.name + ", which has all samples in one place,", "use fl or mfl");
+  if (config.federation.partition != "iid")
+    return refuse("partition " + config.federation.partition, "leave the partition at iid");
+  if (config.data.train) return refuse("a number of training samples", "say it in the spec: fleet:10x784");
+  if (config.data.scale || !config.data.test_source.empty())
+    return refuse("a scale or a test source", "leave both out");
+  if (config.federation.nodes > kMostNodes)
+    return fail(ErrorCode::kBadConfig, fmt::format("{} nodes are too many", config.federation.nodes),
+                fmt::format("give at most {}", kMostNodes));
+  return {};
 }
 
 }  // namespace
@@ -117,6 +139,7 @@ Result<void> validate(const Config& config) {
         "lower it or raise nodes");
   };
   MFL_CHECK(at_most_nodes("quorum", config.federation.quorum));
+  if (is_fleet(config.data.source)) MFL_CHECK(validate_fleet(config));
   return at_most_nodes("min_available_nodes", config.federation.min_available_nodes);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,14 +13,18 @@
 #include "mfl/base/vectors.h"
 #include "mfl/data/source.h"
 #include "mfl/data/task.h"
+#include "mfl/experiment/spread.h"
 
 namespace mfl {
+
+inline constexpr Spread kNoLimit = {Spread::Kind::kFixed, std::numeric_limits<double>::infinity(), 0};
 
 // Relative paths in `source`, `test_source` and in a partition file are relative to the working directory of the
 // process, not to the experiment file.
 struct DataConfig {
-  std::string source = "mnist";  // a data spec: mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE, npy:DIR
-  std::string test_source;       // a second spec for the test samples; empty: the source's own
+  std::string source =
+      "mnist";              // a data spec: mnist, synthetic, fleet, idx:DIR, csv:FILE, libsvm:FILE, npy:DIR
+  std::string test_source;  // a second spec for the test samples; empty: the source's own
   std::optional<std::uint64_t> train;   // samples; empty: all there are
   std::optional<std::uint64_t> test;    // samples; empty: all there are; 0: no test set
   Take take = Take::kFirst;             // which samples when not all are taken
@@ -41,6 +46,21 @@ struct FederationConfig {
   double round_deadline = 60;             // seconds
 
   bool operator==(const FederationConfig&) const = default;
+};
+
+// What a simulated device is like, for virtual time (virtual_time.h). "none" is infinite: no time at all.
+struct DevicesConfig {
+  Spread speed = kNoLimit;  // samples a second: gradients of one sample, in one local step
+  Spread dropout;           // chance that a node that is chosen does not answer, in [0, 1)
+
+  bool operator==(const DevicesConfig&) const = default;
+};
+
+struct NetworkConfig {
+  Spread up = kNoLimit, down = kNoLimit;  // bytes a second of one node
+  Spread latency;                         // seconds, one way
+
+  bool operator==(const NetworkConfig&) const = default;
 };
 
 struct ModelConfig {
@@ -75,6 +95,8 @@ struct RunConfig {
 struct Config {
   DataConfig data;
   FederationConfig federation;
+  DevicesConfig devices;
+  NetworkConfig network;
   ModelConfig model;
   AlgorithmConfig algorithm;
   RunConfig run;

@@ -40,6 +40,7 @@ std::string expected_type(const Key& key) {
     case KeyKind::kInteger: return "an integer" + word;
     case KeyKind::kNumber: return "a number" + word;
     case KeyKind::kTextOrInteger: return "a string or an integer";
+    case KeyKind::kTextOrNumber: return "a string or a number";
   }
   return {};
 }
@@ -51,7 +52,8 @@ std::optional<std::string> flag_text(const Key& key, const toml::node& node) {
     return number && key.word.empty() ? std::nullopt : std::optional(text->get());
   if (const auto* integer = node.as_integer(); integer != nullptr && key.kind != KeyKind::kText)
     return fmt::format("{}", integer->get());
-  if (const auto* real = node.as_floating_point(); real != nullptr && key.kind == KeyKind::kNumber)
+  if (const auto* real = node.as_floating_point();
+      real != nullptr && (key.kind == KeyKind::kNumber || key.kind == KeyKind::kTextOrNumber))
     return toml_number(real->get());
   return std::nullopt;
 }

@@ -28,6 +28,7 @@ constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x);
 constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
 constexpr NumberRange kShare{[](double x) { return x > 0 && x <= 1; }, "in (0, 1]"};
 constexpr NumberRange kSeconds{[](double x) { return x > 0 && x <= 1e9; }, "> 0 and at most 1e9"};
+constexpr NumberRange kChance{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
 constexpr NumberRange kMomentum{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
 
 Result<void> set_algorithm(std::string& to, std::string_view text) {
@@ -42,14 +43,36 @@ Result<void> set_partition(std::string& to, std::string_view text) {
   });
 }
 
+Result<void> set_spread(Spread& to, std::string_view text, const NumberRange& range) {
+  MFL_TRY(to, parse_spread(text, range));
+  return {};
+}
+
+constexpr std::string_view kNone = "none";
+
+Result<void> set_rate(Spread& to, std::string_view text) {
+  if (text != kNone)
+    return set_spread(to, text, kPositive).map_error([](Error error) {
+      error.message += ", or none";
+      return error;
+    });
+  to = kNoLimit;
+  return {};
+}
+
+std::string toml_spread(const Spread& spread) {
+  return toml_text(spread == kNoLimit ? std::string(kNone) : spread_text(spread));
+}
+
 using Text = std::string_view;
 constexpr Digested kResult = Digested::kAlways;
 constexpr Digested kNoResult = Digested::kNever;
 constexpr Digested kLaterResult = Digested::kUnlessDefault;
 
 constexpr Key kKeys[] = {
-    {"data", "source", "--data", "SPEC", "data: mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR",
-     KeyKind::kText, "", kResult, [](Config& c, Text t) { return set_text(c.data.source, t, false); },
+    {"data", "source", "--data", "SPEC",
+     "data: mnist, synthetic, fleet, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR", KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_text(c.data.source, t, false); },
      [](const Config& c) { return toml_text(c.data.source); }},
     {"data", "test_source", "--test-source", "SPEC", "data for testing, where it stands apart",
      KeyKind::kText, "", kResult, [](Config& c, Text t) { return set_text(c.data.test_source, t, true); },
@@ -64,8 +87,8 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) { return set_choice<Take>(c.data.take, t, kTakes); },
      [](const Config& c) { return toml_choice<Take>(c.data.take, kTakes); }},
     {"data", "task", "--task", "TASK",
-     "labels to train on: even-odd, raw, or auto (even-odd for mnist, idx, synthetic)", KeyKind::kText, "",
-     kResult, [](Config& c, Text t) { return set_choice<AnyTask>(c.data.task, t, kTasks); },
+     "labels to train on: even-odd, raw, or auto (even-odd for mnist, idx, synthetic, fleet)", KeyKind::kText,
+     "", kResult, [](Config& c, Text t) { return set_choice<AnyTask>(c.data.task, t, kTasks); },
      [](const Config& c) { return toml_choice<AnyTask>(c.data.task, kTasks); }},
     {"data", "scale", "--scale", "X", "factor on every feature, or auto (1/255 for bytes)", KeyKind::kNumber,
      "auto", kResult, [](Config& c, Text t) { return set_number(c.data.scale, t, kPositive, "auto"); },
@@ -101,6 +124,26 @@ constexpr Key kKeys[] = {
      KeyKind::kNumber, "", kLaterResult,
      [](Config& c, Text t) { return set_number(c.federation.round_deadline, t, kSeconds); },
      [](const Config& c) { return toml_number(c.federation.round_deadline); }},
+
+    {"devices", "speed", "--device-speed", "RATE",
+     "samples a second of a device, for virtual time: X, uniform(A, B), lognormal(MEDIAN, SIGMA) or none",
+     KeyKind::kTextOrNumber, "", kLaterResult, [](Config& c, Text t) { return set_rate(c.devices.speed, t); },
+     [](const Config& c) { return toml_spread(c.devices.speed); }},
+    {"devices", "dropout", "--device-dropout", "CHANCE",
+     "chance that a chosen node does not answer, fixed or drawn as the speed", KeyKind::kTextOrNumber, "",
+     kLaterResult, [](Config& c, Text t) { return set_spread(c.devices.dropout, t, kChance); },
+     [](const Config& c) { return toml_spread(c.devices.dropout); }},
+
+    {"network", "up", "--network-up", "RATE", "bytes a second from a node, fixed or drawn, or none",
+     KeyKind::kTextOrNumber, "", kLaterResult, [](Config& c, Text t) { return set_rate(c.network.up, t); },
+     [](const Config& c) { return toml_spread(c.network.up); }},
+    {"network", "down", "--network-down", "RATE", "bytes a second to a node, fixed or drawn, or none",
+     KeyKind::kTextOrNumber, "", kLaterResult, [](Config& c, Text t) { return set_rate(c.network.down, t); },
+     [](const Config& c) { return toml_spread(c.network.down); }},
+    {"network", "latency", "--network-latency", "S", "seconds that a message takes one way, fixed or drawn",
+     KeyKind::kTextOrNumber, "", kLaterResult,
+     [](Config& c, Text t) { return set_spread(c.network.latency, t, kNotNegative); },
+     [](const Config& c) { return toml_spread(c.network.latency); }},
 
     {"model", "name", "--model", "NAME", "svm, squared-svm, linear or logistic", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_name(c.model.name, t, kModels); },

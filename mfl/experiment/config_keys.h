@@ -16,6 +16,7 @@ enum class KeyKind {
   kInteger,        // an integer, or the key's word
   kNumber,         // an integer or a floating-point number, or the key's word
   kTextOrInteger,  // a string or an integer
+  kTextOrNumber,   // a string, an integer or a floating-point number
 };
 
 // Whether a key is part of config_digest.

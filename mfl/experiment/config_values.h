@@ -1,4 +1,4 @@
-// Values of keys: from text with a reason when it is wrong, and back to TOML. Private to config*.cc.
+// Values of keys: from text with a reason when it is wrong, and back to TOML. Private to config*.cc and spread.cc.
 #pragma once
 
 #include <fmt/core.h>

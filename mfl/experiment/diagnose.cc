@@ -64,6 +64,7 @@ struct Runs {
 }  // namespace
 
 Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& hooks) {
+  MFL_CHECK(require_all_nodes(config, "mfl theory run"));
   TheoryOutcome out;
   out.config = config;
   out.config.run.precision = Precision::kF64;

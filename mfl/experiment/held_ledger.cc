@@ -61,18 +61,20 @@ void pass(Io& io, RunSpec& spec) {
 template <class Io>
 void pass(Io& io, RoundRow& row) {
   io(row.round), io(row.step), io(row.train_loss), io(row.bytes_up), io(row.bytes_down), io(row.digest);
+  io(row.time);
 }
 
 template <class Io>
 void pass(Io& io, RecordRow& row) {
   io(row.step), io(row.round), io(row.train_loss), io(row.test_loss), io(row.test_accuracy);
   io(row.bytes_up), io(row.bytes_down), io(row.wall_seconds), io(row.digest);
+  io(row.virtual_seconds);
 }
 
 template <class Io>
 void pass(Io& io, RunSummary& summary) {
   io(summary.final), io(summary.best), io(summary.rounds), io(summary.bytes_up), io(summary.bytes_down);
-  io(summary.digest);
+  io(summary.digest), io(summary.virtual_seconds);
 }
 
 }  // namespace

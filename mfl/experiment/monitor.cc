@@ -120,7 +120,7 @@ Result<double> largest_beta_here(const Federation<T>& federation, double lambda)
 
 template <class T>
 Result<std::optional<double>> monitored_beta(const Federation<T>& federation, double lambda, Ranks& ranks) {
-  if (federation.loss == Loss::kHinge) return std::nullopt;
+  if (federation.loss == Loss::kHinge || federation.fleet) return std::nullopt;
   const Result<double> here = largest_beta_here(federation, lambda);
   MFL_CHECK(ranks.agree(here ? Result<void>{} : tl::unexpected<Error>(here.error())));
   MessageWriter mine;

@@ -61,8 +61,8 @@ class Monitor {
   std::vector<Warning> warnings_;
 };
 
-// The largest beta_i of all ranks' nodes, from the data alone and one node at a time: some tens of passes over the data, once. Nothing for
-// the hinge.
+// The largest beta_i of all ranks' nodes, from the data alone and one node at a time: some tens of passes over the data,
+// once. Nothing for the hinge and for a fleet.
 template <class T>
 Result<std::optional<double>> monitored_beta(const Federation<T>& federation, double lambda,
                                              Ranks& ranks = alone());

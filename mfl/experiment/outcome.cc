@@ -46,6 +46,7 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
     out.bytes_up = summary.bytes_up;
     out.bytes_down = summary.bytes_down;
     out.digest = summary.digest;
+    out.virtual_seconds = summary.virtual_seconds;
   }
   return out;
 }

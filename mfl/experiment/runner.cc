@@ -37,6 +37,7 @@ Result<Start<T>> resume(Store& store, const RunRow& run, State<T> initial) {
   if (!rounds.empty()) {
     start.bytes_up = rounds.back().bytes_up;
     start.bytes_down = rounds.back().bytes_down;
+    if (rounds.back().time) start.virtual_seconds = rounds.back().time->total_seconds;
   }
   return start;
 }
@@ -49,6 +50,8 @@ std::string start_bytes(const Start<T>& start) {
   out.put_text(encode_state(start.state));
   out.put(start.recorded);
   out.put(start.wall_seconds);
+  out.put(start.virtual_seconds.has_value());
+  out.put(start.virtual_seconds.value_or(0));
   out.put(start.bytes_up);
   out.put(start.bytes_down);
   return out.bytes();
@@ -62,6 +65,9 @@ Result<Start<T>> read_start(std::string_view bytes) {
   MFL_TRY(start.state, decode_state<T>(in.take_text()));
   start.recorded = in.take<bool>();
   start.wall_seconds = in.take<double>();
+  const bool has_virtual_seconds = in.take<bool>();
+  const double virtual_seconds = in.take<double>();
+  if (has_virtual_seconds) start.virtual_seconds = virtual_seconds;
   start.bytes_up = in.take<std::uint64_t>();
   start.bytes_down = in.take<std::uint64_t>();
   return start;
@@ -117,9 +123,8 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   const std::string id = start->id;
   const auto ledger = store ? ledger_of(*store) : no_ledger();
   const auto engine = make_engine<T>(problem.federation, {setting_of(config, algorithm)}, config.run, ranks);
-  Training<T> training(0, algorithm, config.run.steps, *engine,
-                       make_crowd(config, problem.federation.node_count()), problem.has_accuracy,
-                       make_cadence(config.run), *ledger, *std::move(start));
+  Training<T> training(0, algorithm, config.run.steps, *engine, crowd_of(config, problem),
+                       problem.has_accuracy, make_cadence(config.run), *ledger, *std::move(start));
   std::optional<Monitor> monitor;
   if (options.monitor) {
     MFL_TRY(const auto beta, monitored_beta(problem.federation, effective_lambda(config.model), ranks));

@@ -62,6 +62,7 @@ struct RunOutcome {
   double best_train_loss = 0;
   std::uint64_t rounds = 0, bytes_up = 0, bytes_down = 0;
   double load_seconds = 0, wall_seconds = 0;
+  std::optional<double> virtual_seconds;  // where [devices] or [network] give the run a clock
   std::string digest;
   std::vector<Warning> warnings;  // of a monitored run
 };

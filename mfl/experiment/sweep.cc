@@ -25,15 +25,21 @@ constexpr std::size_t kLargestGrid = 1'000'000;
 
 // Equal for configurations that load the same data, split in the same way, for the same loss and precision: what
 // differs otherwise (eta, gamma, tau, lambda, steps) needs no other pass over the data. Where not all nodes take part, tau
-// and steps must be equal too: the settings' rounds, and with them the nodes, are then the same.
+// and steps must be equal too: the settings' rounds, and with them the nodes, are then the same. Under a virtual time who
+// answers in time is each setting's own, so it is alone.
 std::string shared_part(const Config& config) {
+  if (make_virtual_time(config)) return to_toml(config);
   Config shared = config;
   const bool centralised = make_algorithm(config.algorithm).centralised;
   const bool in_step = !centralised && (config.federation.fraction_train < 1 || is_fleet(config.data.source));
   shared.algorithm = {};
   shared.algorithm.name = centralised ? "gd" : "fl";
   if (in_step) shared.algorithm.tau = config.algorithm.tau;
-  if (centralised) shared.federation = {};
+  if (centralised) {
+    shared.federation = {};
+    shared.devices = {};
+    shared.network = {};
+  }
   shared.model.lambda.reset();
   const RunConfig defaults;
   shared.run.name = defaults.name;
@@ -91,7 +97,7 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Member>& membe
     if (member.reused) continue;
     Start<T> start{member.id, initial_state<T>(member.algorithm, problem.federation.train.columns())};
     trainings.emplace_back(trainings.size(), member.algorithm, member.config.run.steps, *engine,
-                           make_crowd(member.config, problem.federation.node_count()), problem.has_accuracy,
+                           crowd_of(member.config, problem), problem.has_accuracy,
                            make_cadence(member.config.run), ledger, std::move(start));
   }
   return train_together(*engine, std::span(trainings), hooks);

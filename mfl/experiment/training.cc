@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "mfl/experiment/factory.h"
 #include "mfl/record/checkpoint.h"
 
 namespace mfl {
@@ -17,20 +16,14 @@ Cadence make_cadence(const RunConfig& run) {
   return {std::max<std::uint64_t>(1, every), run.checkpoint_every};
 }
 
-Crowd make_crowd(const Config& config, std::size_t nodes) {
-  const bool centralised = make_algorithm(config.algorithm).centralised;
-  if (centralised) return {nodes, {}};
-  return {nodes, {config.run.seed, config.federation.fraction_train, config.federation.quorum}};
-}
-
 template <class T>
 Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-                      const Crowd& crowd, bool has_accuracy, Cadence cadence, Ledger& ledger, Start<T> start)
+                      Crowd crowd, bool has_accuracy, Cadence cadence, Ledger& ledger, Start<T> start)
     : setting_(setting),
       algorithm_(algorithm),
       steps_(steps),
       engine_(engine),
-      crowd_(crowd),
+      crowd_(std::move(crowd)),
       has_accuracy_(has_accuracy),
       cadence_(cadence),
       journal_(ledger, std::move(start.id)),
@@ -40,6 +33,10 @@ Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint
       wall_before_(start.wall_seconds),
       bytes_up_(start.bytes_up),
       bytes_down_(start.bytes_down) {
+  if (crowd_.time) {
+    virtual_seconds_ = start.virtual_seconds.value_or(0);
+    last_time_ = RoundTime{};
+  }
   start_round();
 }
 
@@ -52,20 +49,26 @@ template <class T>
 void Training<T>::start_round() {
   round_steps_ = next_round_steps(algorithm_, state_.step, steps_);
   taken_ = 0;
-  participants_.clear();
-  if (participant_count(crowd_.participation, crowd_.nodes) < crowd_.nodes)
-    participants_ = choose_participants(crowd_.participation, state_.round + 1, 1, crowd_.nodes);
+  plan_.reset();
 }
 
 template <class T>
-double Training<T>::train_loss() {
-  return engine_.train_loss(setting_, state_.w(), participants_);
+Result<void> Training<T>::prepare() {
+  if (plan_) return {};
+  MFL_TRY(plan_, plan_round(crowd_, state_.round + 1, {round_steps_, round_bytes(algorithm_, state_, 1)}));
+  return {};
+}
+
+template <class T>
+Result<double> Training<T>::train_loss() {
+  MFL_CHECK(prepare());
+  return engine_.train_loss(setting_, state_.w(), plan_->counted);
 }
 
 template <class T>
 Stretch<T> Training<T>::stretch(std::uint64_t steps) {
   return {setting_,    &state_,      taken_ == 0,         taken_ + steps == round_steps_,
-          &aggregate_, std::nullopt, monitor_ != nullptr, participants_};
+          &aggregate_, std::nullopt, monitor_ != nullptr, plan_->counted};
 }
 
 template <class T>
@@ -84,15 +87,16 @@ Result<void> Training<T>::took(std::uint64_t steps, const Stretch<T>& stretch) {
   if (monitor_ != nullptr)
     monitor_->round_done(round_signs(algorithm_.rule, round_steps_, aggregate_.vectors, state_.vectors,
                                      aggregate_.mean_square_move));
-  const std::size_t sent = participants_.empty() ? crowd_.nodes : participants_.size();
-  bytes_down_ += round_bytes(algorithm_, state_, sent);
-  bytes_up_ += round_bytes(algorithm_, state_, sent);
+  bytes_down_ += round_bytes(algorithm_, state_, plan_->sent);
+  bytes_up_ += round_bytes(algorithm_, state_, plan_->received);
+  last_time_ = plan_->time;
+  if (last_time_) last_time_->total_seconds = *virtual_seconds_ += last_time_->seconds;
   closed_ = false;
   start_round();
   if (cadence_.checkpoint_every != 0 && state_.round % cadence_.checkpoint_every == 0)
     MFL_CHECK(checkpoint());
   if (state_.step < steps_) return {};
-  const double train_loss = this->train_loss();
+  MFL_TRY(const double train_loss, this->train_loss());
   if (!std::isfinite(train_loss))
     return end(RunStatus::kDiverged, fmt::format("the loss is not finite after step {}", state_.step),
                train_loss);
@@ -106,7 +110,7 @@ Result<void> Training<T>::close_round(double train_loss, bool force_record) {
   closed_ = true;
   note_loss(state_, train_loss);
   const std::string digest = journal_.ledger().keeps() ? state_digest(state_) : "";
-  journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes_up_, bytes_down_, digest});
+  journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes_up_, bytes_down_, digest, last_time_});
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
   if (passed || force_record || state_.step == 0) {
     const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt;
@@ -114,6 +118,7 @@ Result<void> Training<T>::close_round(double train_loss, bool force_record) {
     if (test) record.test_loss = test->loss;
     if (test && has_accuracy_) record.test_accuracy = test->accuracy;
     record.wall_seconds = seconds();
+    record.virtual_seconds = virtual_seconds_;
     journal_.add(std::move(record));
     if (monitor_ != nullptr) monitor_->recorded(state_.step);
   }
@@ -128,14 +133,16 @@ std::optional<Checkpoint> Training<T>::state_as_checkpoint() const {
 
 template <class T>
 Result<void> Training<T>::checkpoint() {
-  MFL_CHECK(close_round(train_loss()));
+  MFL_TRY(const double train_loss, this->train_loss());
+  MFL_CHECK(close_round(train_loss));
   return journal_.flush(state_as_checkpoint());
 }
 
 template <class T>
 Result<void> Training<T>::stop() {
+  MFL_TRY(const double train_loss, this->train_loss());
   return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps_),
-             train_loss());
+             train_loss);
 }
 
 template <class T>
@@ -153,6 +160,7 @@ Result<void> Training<T>::end(RunStatus status, std::string message, double trai
   summary.bytes_up = bytes_up_;
   summary.bytes_down = bytes_down_;
   summary.digest = weights_digest(state_);
+  summary.virtual_seconds = virtual_seconds_;
   const double wall_seconds = seconds();
   const bool stopped = status == RunStatus::kInterrupted;
   MFL_CHECK(journal_.flush(stopped ? state_as_checkpoint() : std::nullopt));
@@ -182,6 +190,7 @@ Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings,
     const std::uint64_t steps =
         (*std::ranges::min_element(going, {}, &Training<T>::steps_left_in_round))->steps_left_in_round();
     stretches.clear();
+    for (Training<T>* training : going) MFL_CHECK(training->prepare());
     for (Training<T>* training : going) stretches.push_back(training->stretch(steps));
     engine.run(stretches, steps);
     for (std::size_t i = 0; i < going.size(); ++i) MFL_CHECK(going[i]->took(steps, stretches[i]));

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "mfl/algorithm/participation.h"
 #include "mfl/base/result.h"
 #include "mfl/engine/engine.h"
 #include "mfl/experiment/journal.h"
 #include "mfl/experiment/monitor.h"
 #include "mfl/experiment/runner.h"
+#include "mfl/experiment/virtual_time.h"
 
 namespace mfl {
 
@@ -33,24 +33,16 @@ struct Start {
   State<T> state;
   bool recorded = false;                       // the state's own row is in the store
   double wall_seconds = 0;                     // spent before
+  std::optional<double> virtual_seconds = {};  // that passed before, where there is a virtual time
   std::uint64_t bytes_up = 0, bytes_down = 0;  // that travelled before
 };
-
-// The nodes of a run, and how a round chooses among them.
-struct Crowd {
-  std::size_t nodes = 1;
-  Participation participation;
-};
-
-// The crowd of a configuration. A centralised algorithm has one node, which always takes part.
-Crowd make_crowd(const Config& config, std::size_t nodes);
 
 template <class T>
 class Training {
  public:
   // `setting` is the engine's number for it.
   Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-           const Crowd& crowd, bool has_accuracy, Cadence cadence, Ledger& ledger, Start<T> start);
+           Crowd crowd, bool has_accuracy, Cadence cadence, Ledger& ledger, Start<T> start);
 
   bool over() const { return over_; }
   const State<T>& state() const { return state_; }
@@ -60,6 +52,9 @@ class Training {
 
   // Steps to the end of the round under way.
   std::uint64_t steps_left_in_round() const { return round_steps_ - taken_; }
+
+  // Decides who takes part in the round under way, once. Before each stretch.
+  Result<void> prepare();
 
   // The next `steps` steps, and taking note of them once the engine has run them.
   Stretch<T> stretch(std::uint64_t steps);
@@ -74,7 +69,7 @@ class Training {
  private:
   double seconds() const;
   void start_round();
-  double train_loss();  // of the state's w, over the nodes of the round that starts there
+  Result<double> train_loss();  // of the state's w, over the nodes of the round that starts there
   Result<void> close_round(double train_loss, bool force_record = false);
   Result<void> checkpoint();
   std::optional<Checkpoint> state_as_checkpoint() const;
@@ -94,10 +89,12 @@ class Training {
   double wall_before_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Aggregate<T> aggregate_;
-  std::uint64_t bytes_up_, bytes_down_;      // so far
-  std::vector<std::uint32_t> participants_;  // of the round under way; empty: all nodes
-  std::uint64_t round_steps_ = 0;            // of the round under way
-  std::uint64_t taken_ = 0;                  // of those
+  std::uint64_t bytes_up_, bytes_down_;    // so far
+  std::optional<double> virtual_seconds_;  // so far
+  std::optional<RoundPlan> plan_;          // of the round under way
+  std::optional<RoundTime> last_time_;     // of the round that led to the state
+  std::uint64_t round_steps_ = 0;          // of the round under way
+  std::uint64_t taken_ = 0;                // of those
   bool over_ = false;
   Monitor* monitor_ = nullptr;
 };

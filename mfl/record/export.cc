@@ -13,6 +13,13 @@ using nlohmann::json;
 std::string field(double value) { return fmt::format("{:.17g}", value); }
 std::string field(const std::optional<double>& value) { return value ? field(*value) : std::string(); }
 
+std::string time_fields(const std::optional<RoundTime>& time) {
+  if (!time) return ",,,,,,";
+  return fmt::format("{},{},{},{},{},{},{}", field(time->total_seconds), field(time->seconds),
+                     field(time->slowest_seconds), field(time->idle_share), time->chosen, time->missed,
+                     time->abandoned);
+}
+
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 json number(std::uint64_t value) { return value; }
 
@@ -35,22 +42,25 @@ Result<RunExport> load_run(const Store& store, std::string_view id, bool with_ro
 
 std::string records_csv(std::span<const RunExport> runs) {
   std::string csv =
-      "run,step,round,train_loss,test_loss,test_accuracy,bytes_up,bytes_down,wall_seconds,digest\n";
+      "run,step,round,train_loss,test_loss,test_accuracy,bytes_up,bytes_down,wall_seconds,digest,"
+      "virtual_seconds\n";
   for (const RunExport& one : runs)
     for (const RecordRow& row : one.records)
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", one.run.id, row.step, row.round,
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", one.run.id, row.step, row.round,
                          field(row.train_loss), field(row.test_loss), field(row.test_accuracy), row.bytes_up,
-                         row.bytes_down, field(row.wall_seconds), row.digest);
+                         row.bytes_down, field(row.wall_seconds), row.digest, field(row.virtual_seconds));
   return csv;
 }
 
 std::string rounds_csv(std::span<const RunExport> runs) {
-  std::string csv = "run,round,step,train_loss,bytes_up,bytes_down,digest\n";
+  std::string csv =
+      "run,round,step,train_loss,bytes_up,bytes_down,digest,virtual_seconds,round_seconds,slowest_seconds,"
+      "idle_share,chosen,missed,abandoned\n";
   for (const RunExport& one : runs) {
     if (!one.rounds) continue;
     for (const RoundRow& row : *one.rounds)
-      csv += fmt::format("{},{},{},{},{},{},{}\n", one.run.id, row.round, row.step, field(row.train_loss),
-                         row.bytes_up, row.bytes_down, row.digest);
+      csv += fmt::format("{},{},{},{},{},{},{},{}\n", one.run.id, row.round, row.step, field(row.train_loss),
+                         row.bytes_up, row.bytes_down, row.digest, time_fields(row.time));
   }
   return csv;
 }
@@ -83,7 +93,8 @@ json run_json(const RunRow& run) {
               {"rounds", nullptr},
               {"bytes_up", nullptr},
               {"bytes_down", nullptr},
-              {"digest", nullptr}};
+              {"digest", nullptr},
+              {"virtual_seconds", nullptr}};
   if (!run.summary) return out;
   const RunSummary& summary = *run.summary;
   out["final"] = {{"step", summary.final.step},
@@ -95,6 +106,7 @@ json run_json(const RunRow& run) {
   out["bytes_up"] = summary.bytes_up;
   out["bytes_down"] = summary.bytes_down;
   out["digest"] = summary.digest;
+  out["virtual_seconds"] = maybe(summary.virtual_seconds);
   return out;
 }
 
@@ -107,16 +119,28 @@ json record_json(const RecordRow& record) {
           {"bytes_up", record.bytes_up},
           {"bytes_down", record.bytes_down},
           {"wall_seconds", number(record.wall_seconds)},
-          {"digest", record.digest}};
+          {"digest", record.digest},
+          {"virtual_seconds", maybe(record.virtual_seconds)}};
 }
 
 json round_json(const RoundRow& round) {
-  return {{"round", round.round},
-          {"step", round.step},
-          {"train_loss", number(round.train_loss)},
-          {"bytes_up", round.bytes_up},
-          {"bytes_down", round.bytes_down},
-          {"digest", round.digest}};
+  json out = {{"round", round.round},
+              {"step", round.step},
+              {"train_loss", number(round.train_loss)},
+              {"bytes_up", round.bytes_up},
+              {"bytes_down", round.bytes_down},
+              {"digest", round.digest},
+              {"virtual_seconds", nullptr}};
+  if (!round.time) return out;
+  const RoundTime& time = *round.time;
+  out["virtual_seconds"] = number(time.total_seconds);
+  out["round_seconds"] = number(time.seconds);
+  out["slowest_seconds"] = number(time.slowest_seconds);
+  out["idle_share"] = number(time.idle_share);
+  out["chosen"] = time.chosen;
+  out["missed"] = time.missed;
+  out["abandoned"] = time.abandoned;
+  return out;
 }
 
 json export_json(const RunExport& run) {

@@ -17,10 +17,13 @@ inline constexpr std::string_view kRunColumns =
     "algorithm, precision, nodes, eta, gamma, tau, planned_steps, load_seconds, host, pid, process_start, "
     "wall_seconds, final_step, final_train_loss, final_test_loss, final_test_accuracy, best_step, "
     "best_train_loss, "
-    "rounds, bytes_up, bytes_down, digest";
-inline constexpr std::string_view kRoundColumns = "round, step, train_loss, bytes_up, bytes_down, digest";
+    "rounds, bytes_up, bytes_down, digest, virtual_seconds";
+inline constexpr std::string_view kRoundColumns =
+    "round, step, train_loss, bytes_up, bytes_down, digest, virtual_seconds, round_seconds, slowest_seconds, "
+    "idle_share, chosen, missed, abandoned";
 inline constexpr std::string_view kRecordColumns =
-    "step, round, train_loss, test_loss, test_accuracy, bytes_up, bytes_down, wall_seconds, digest";
+    "step, round, train_loss, test_loss, test_accuracy, bytes_up, bytes_down, wall_seconds, digest, "
+    "virtual_seconds";
 
 Result<RunRow> read_run(const Database& database, Statement& row);
 RoundRow read_round(Statement& row);

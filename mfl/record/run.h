@@ -63,7 +63,8 @@ struct RunSummary {
   std::uint64_t rounds = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  std::string digest;  // of the final weights, hex
+  std::string digest;                          // of the final weights, hex
+  std::optional<double> virtual_seconds = {};  // absent where the run has no virtual time
 };
 
 struct RunRow : RunSpec {
@@ -82,6 +83,19 @@ bool owner_alive(const RunRow& run);
 // True when the run says "running", was started on this host, and its process is gone.
 bool owner_lost(const RunRow& run);
 
+// A round under a model of devices and their network.
+struct RoundTime {
+  double total_seconds = 0;    // from the start of the run to the end of the round
+  double seconds = 0;          // of the round, attempts that were abandoned included
+  double slowest_seconds = 0;  // of the nodes that were counted
+  double idle_share = 0;       // of those nodes' time in the attempt that counted: how much they waited, 0..1
+  std::uint64_t chosen = 0;    // nodes, in the attempt that counted
+  std::uint64_t missed = 0;    // answers that did not come in time, over all attempts
+  std::uint64_t abandoned = 0;  // attempts
+
+  bool operator==(const RoundTime&) const = default;
+};
+
 // One a round; round 0 is the initial state. Bytes are cumulative.
 struct RoundRow {
   std::uint64_t round = 0;
@@ -89,7 +103,8 @@ struct RoundRow {
   double train_loss = 0;  // may be infinite or NaN where a run diverges
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  std::string digest;  // of the state: 64 hexadecimal digits, or empty
+  std::string digest;                  // of the state: 64 hexadecimal digits, or empty
+  std::optional<RoundTime> time = {};  // absent where the run has no virtual time
 };
 
 // One an evaluation (record-every). Bytes and seconds are cumulative.
@@ -103,6 +118,7 @@ struct RecordRow {
   std::uint64_t bytes_down = 0;
   double wall_seconds = 0;
   std::string digest;  // 64 hexadecimal digits, or empty
+  std::optional<double> virtual_seconds = {};
 };
 
 }  // namespace mfl

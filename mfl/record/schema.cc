@@ -43,7 +43,8 @@ CREATE TABLE runs (
   rounds INTEGER,
   bytes_up INTEGER,
   bytes_down INTEGER,
-  digest TEXT
+  digest TEXT,
+  virtual_seconds
 );
 CREATE INDEX runs_by_work ON runs (config_digest, data_digest, mfl_version);
 CREATE TABLE rounds (
@@ -54,6 +55,13 @@ CREATE TABLE rounds (
   bytes_up INTEGER NOT NULL,
   bytes_down INTEGER NOT NULL,
   digest BLOB,
+  virtual_seconds,                     -- NULL, and all that follows: no virtual time
+  round_seconds,
+  slowest_seconds,
+  idle_share,
+  chosen INTEGER,
+  missed INTEGER,
+  abandoned INTEGER,
   PRIMARY KEY (run, round)
 ) WITHOUT ROWID;
 CREATE TABLE records (
@@ -67,6 +75,7 @@ CREATE TABLE records (
   bytes_down INTEGER NOT NULL,
   wall_seconds NOT NULL,
   digest BLOB,
+  virtual_seconds,
   PRIMARY KEY (run, step)
 ) WITHOUT ROWID;
 CREATE TABLE checkpoints (
@@ -76,6 +85,27 @@ CREATE TABLE checkpoints (
   blob BLOB NOT NULL,
   UNIQUE (run, round)
 );
+)sql";
+
+// What version 2 added.
+constexpr const char* kFromOne = R"sql(
+ALTER TABLE runs ADD COLUMN virtual_seconds;
+ALTER TABLE rounds ADD COLUMN virtual_seconds;
+ALTER TABLE rounds ADD COLUMN round_seconds;
+ALTER TABLE rounds ADD COLUMN slowest_seconds;
+ALTER TABLE rounds ADD COLUMN idle_share;
+ALTER TABLE rounds ADD COLUMN chosen INTEGER;
+ALTER TABLE rounds ADD COLUMN missed INTEGER;
+ALTER TABLE rounds ADD COLUMN abandoned INTEGER;
+ALTER TABLE records ADD COLUMN virtual_seconds;
+PRAGMA user_version = 2;
+)sql";
+// A temporary view hides the table of its name.
+constexpr const char* kViewOne = R"sql(
+CREATE TEMP VIEW runs AS SELECT *, NULL AS virtual_seconds FROM main.runs;
+CREATE TEMP VIEW rounds AS SELECT *, NULL AS virtual_seconds, NULL AS round_seconds, NULL AS slowest_seconds,
+  NULL AS idle_share, NULL AS chosen, NULL AS missed, NULL AS abandoned FROM main.rounds;
+CREATE TEMP VIEW records AS SELECT *, NULL AS virtual_seconds FROM main.records;
 )sql";
 
 struct Header {
@@ -113,12 +143,12 @@ Result<StoreKind> identify(const Database& database) {
                 fmt::format("store {} has schema version {}, this mfl knows versions up to {}", path,
                             header.version, kSchemaVersion),
                 "use the newer mfl that wrote it, or name another store with --store");
-  if (header.version != kSchemaVersion || header.tables != 4)
+  if (header.version < 1 || header.tables != 4)
     return fail(ErrorCode::kRunFailed,
                 fmt::format("store {} is damaged: {} of 4 tables, schema version {}", path, header.tables,
                             header.version),
                 "restore it from a copy, or move it away and start a new one");
-  return StoreKind::kStore;
+  return header.version < kSchemaVersion ? StoreKind::kOlder : StoreKind::kStore;
 }
 
 Result<void> create_schema(const Database& database) {
@@ -130,5 +160,15 @@ Result<void> create_schema(const Database& database) {
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
   return transaction.commit();
 }
+
+Result<void> migrate_schema(const Database& database) {
+  MFL_TRY(Transaction transaction, Transaction::begin(database));
+  MFL_TRY(const std::int64_t version, database.integer("PRAGMA user_version"));
+  if (version >= kSchemaVersion) return {};
+  MFL_CHECK(database.run(kFromOne));
+  return transaction.commit();
+}
+
+Result<void> view_as_current(const Database& database) { return database.run(kViewOne); }
 
 }  // namespace mfl

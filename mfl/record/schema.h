@@ -6,15 +6,21 @@
 namespace mfl {
 
 inline constexpr std::int64_t kApplicationId = 0x4d464c31;  // "MFL1"
-inline constexpr std::int64_t kSchemaVersion = 1;
+inline constexpr std::int64_t kSchemaVersion = 2;           // 2: virtual time
 
-enum class StoreKind { kStore, kEmpty };
+enum class StoreKind { kStore, kOlder, kEmpty };
 
-// A store of this version, or an empty database. Anything else (foreign, newer, tables missing) is an error.
-// Changes nothing.
+// A store of this version or an older one, or an empty database. Anything else (foreign, newer, tables missing) is an
+// error. Changes nothing.
 Result<StoreKind> identify(const Database& database);
 
 // Makes an empty database a store. Harmless when another process does so at the same time.
 Result<void> create_schema(const Database& database);
+
+// Brings an older store to this version; what it holds stays. Harmless when another process does so at the same time.
+Result<void> migrate_schema(const Database& database);
+
+// Lets this connection read an older store as if it were of this version. Changes nothing in the file.
+Result<void> view_as_current(const Database& database);
 
 }  // namespace mfl

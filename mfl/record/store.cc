@@ -38,7 +38,7 @@ Result<void> use_write_ahead_log(const Database& database, std::chrono::millisec
 Result<void> open_for_reading(const Database& database) {
   MFL_TRY(const StoreKind kind, identify(database));
   if (kind == StoreKind::kEmpty) return nothing_recorded(database.path());
-  return {};
+  return kind == StoreKind::kOlder ? view_as_current(database) : Result<void>{};
 }
 
 Result<void> open_for_writing(const Database& database, const StoreOptions& options) {
@@ -52,6 +52,7 @@ Result<void> open_for_writing(const Database& database, const StoreOptions& opti
     MFL_CHECK(create_schema(database));
     MFL_TRY(kind, identify(database));
   }
+  if (kind == StoreKind::kOlder) MFL_CHECK(migrate_schema(database));
   MFL_CHECK(use_write_ahead_log(database, options.busy_timeout));
   MFL_CHECK(database.run("PRAGMA foreign_keys = ON"));
   return database.run(options.full_sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");

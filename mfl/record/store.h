@@ -55,7 +55,7 @@ struct Checkpoint {
 // processes may have the same store open; readers never wait for the writer.
 class Store {
  public:
-  // Read-write creates the file and its folder. A file that is not a store, is damaged, or was written by a
+  // Read-write creates the file and its folder, and brings a store of an older mfl up to date. A file that is not a store, is damaged, or was written by a
   // newer mfl is refused and left alone.
   static Result<Store> open(const std::filesystem::path& path, const StoreOptions& options = {});
   Store(Store&&) noexcept;

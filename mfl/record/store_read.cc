@@ -47,12 +47,16 @@ std::string sha256_bytes(std::string_view bytes) {
 
 RoundRow read_round(Statement& row) {
   // The members of a braced list are evaluated in order.
-  return {row.natural(), row.natural(), row.number(), row.natural(), row.natural(), to_hex(row.bytes())};
+  RoundRow out{row.natural(), row.natural(), row.number(), row.natural(), row.natural(), to_hex(row.bytes())};
+  if (const auto total = row.maybe_number())
+    out.time = RoundTime{*total,        row.number(),  row.number(), row.number(),
+                         row.natural(), row.natural(), row.natural()};
+  return out;
 }
 
 RecordRow read_record(Statement& row) {
-  return {row.natural(), row.natural(), row.number(), row.maybe_number(), row.maybe_number(),
-          row.natural(), row.natural(), row.number(), to_hex(row.bytes())};
+  return {row.natural(), row.natural(), row.number(), row.maybe_number(),  row.maybe_number(),
+          row.natural(), row.natural(), row.number(), to_hex(row.bytes()), row.maybe_number()};
 }
 
 Result<RunRow> read_run(const Database& database, Statement& row) {
@@ -85,7 +89,8 @@ Result<RunRow> read_run(const Database& database, Statement& row) {
                              row.natural(),
                              row.natural(),
                              row.natural(),
-                             row.bytes()};
+                             row.bytes(),
+                             row.maybe_number()};
   return run;
 }
 

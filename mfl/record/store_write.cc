@@ -28,14 +28,21 @@ std::optional<Blob> maybe_blob(const std::string& bytes) {
 
 Result<void> insert_rounds(const Database& database, std::int64_t run, std::span<const RoundRow> rounds) {
   MFL_TRY(Statement insert,
-          database.prepare("INSERT INTO rounds (run, round, step, train_loss, bytes_up, bytes_down, digest) "
-                           "VALUES (?, ?, ?, ?, ?, ?, ?)"));
+          database.prepare("INSERT INTO rounds (run, round, step, train_loss, bytes_up, bytes_down, digest, "
+                           "virtual_seconds, round_seconds, slowest_seconds, idle_share, chosen, missed, "
+                           "abandoned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   for (const RoundRow& row : rounds) {
     MFL_TRY(const std::string digest, digest_bytes(row.digest));
-    MFL_CHECK(
-        insert
-            .with(run, row.round, row.step, row.train_loss, row.bytes_up, row.bytes_down, maybe_blob(digest))
-            .run());
+    const auto of_time = [&]<class V>(V RoundTime::*what) {
+      return row.time ? std::optional<V>(*row.time.*what) : std::nullopt;
+    };
+    MFL_CHECK(insert
+                  .with(run, row.round, row.step, row.train_loss, row.bytes_up, row.bytes_down,
+                        maybe_blob(digest), of_time(&RoundTime::total_seconds), of_time(&RoundTime::seconds),
+                        of_time(&RoundTime::slowest_seconds), of_time(&RoundTime::idle_share),
+                        of_time(&RoundTime::chosen), of_time(&RoundTime::missed),
+                        of_time(&RoundTime::abandoned))
+                  .run());
   }
   return {};
 }
@@ -44,12 +51,13 @@ Result<void> insert_records(const Database& database, std::int64_t run, std::spa
   MFL_TRY(Statement insert,
           database.prepare(
               "INSERT INTO records (run, step, round, train_loss, test_loss, test_accuracy, bytes_up, "
-              "bytes_down, wall_seconds, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+              "bytes_down, wall_seconds, digest, virtual_seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   for (const RecordRow& row : records) {
     MFL_TRY(const std::string digest, digest_bytes(row.digest));
     MFL_CHECK(insert
                   .with(run, row.step, row.round, row.train_loss, row.test_loss, row.test_accuracy,
-                        row.bytes_up, row.bytes_down, row.wall_seconds, maybe_blob(digest))
+                        row.bytes_up, row.bytes_down, row.wall_seconds, maybe_blob(digest),
+                        row.virtual_seconds)
                   .run());
   }
   return {};
@@ -110,19 +118,20 @@ Result<void> Store::finish(std::string_view id, RunStatus status, std::string_vi
   MFL_TRY(const std::int64_t number, number_of(id));
   MFL_TRY(
       Statement update,
-      database_->prepare("UPDATE runs SET status = ?, message = ?, wall_seconds = ?, final_step = ?, "
-                         "final_train_loss = ?, final_test_loss = ?, final_test_accuracy = ?, best_step = ?, "
-                         "best_train_loss = ?, rounds = ?, bytes_up = ?, bytes_down = ?, digest = ? "
-                         "WHERE number = ?"));
+      database_->prepare(
+          "UPDATE runs SET status = ?, message = ?, wall_seconds = ?, final_step = ?, "
+          "final_train_loss = ?, final_test_loss = ?, final_test_accuracy = ?, best_step = ?, "
+          "best_train_loss = ?, rounds = ?, bytes_up = ?, bytes_down = ?, digest = ?, virtual_seconds = ? "
+          "WHERE number = ?"));
   const std::string_view name = run_status_name(status);
   if (summary) {
-    const auto& [final, best, rounds, bytes_up, bytes_down, digest] = *summary;
+    const auto& [final, best, rounds, bytes_up, bytes_down, digest, virtual_seconds] = *summary;
     update.with(name, message, wall_seconds, final.step, final.train_loss, final.test_loss,
                 final.test_accuracy, best.step, best.train_loss, rounds, bytes_up, bytes_down, view(digest),
-                number);
+                virtual_seconds, number);
   } else {
     constexpr auto none = std::nullopt;
-    update.with(name, message, wall_seconds, none, none, none, none, none, none, none, none, none, none,
+    update.with(name, message, wall_seconds, none, none, none, none, none, none, none, none, none, none, none,
                 number);
   }
   MFL_CHECK(update.run());
@@ -163,7 +172,7 @@ Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> rou
               "UPDATE runs SET status = 'running', message = '', host = ?, pid = ?, process_start = ?, "
               "final_step = NULL, final_train_loss = NULL, final_test_loss = NULL, "
               "final_test_accuracy = NULL, best_step = NULL, best_train_loss = NULL, rounds = NULL, "
-              "bytes_up = NULL, bytes_down = NULL, digest = NULL WHERE number = ?"));
+              "bytes_up = NULL, bytes_down = NULL, digest = NULL, virtual_seconds = NULL WHERE number = ?"));
   const Owner owner = this_process();
   MFL_CHECK(update.with(view(owner.host), owner.pid, owner.start, number).run());
   return transaction.commit();

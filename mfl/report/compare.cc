@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -98,7 +99,7 @@ Result<Comparison> compare_runs(const Store& store, std::span<const std::string>
   comparison.baseline = options.baseline;
   for (const std::string& id : ids) {
     MFL_TRY(RunRow run, store.get(id));
-    comparison.rows.push_back({std::move(run), {}, {}, {}});
+    comparison.rows.push_back({std::move(run), {}, {}, {}, {}});
   }
   set_targets(comparison, options);
   for (CompareRow& row : comparison.rows) {
@@ -107,6 +108,7 @@ Result<Comparison> compare_runs(const Store& store, std::span<const std::string>
     if (!reached) continue;
     row.steps_to_target = reached->step;
     row.bytes_to_target = reached->bytes_up + reached->bytes_down;
+    if (reached->time) row.seconds_to_target = reached->time->total_seconds;
   }
   MFL_TRY(comparison.partings, partings_of(store, comparison.rows));
   return comparison;
@@ -118,19 +120,28 @@ std::string parting_text(const Parting& parting) {
                      parting.same_length ? "" : " common");
 }
 
+bool has_virtual_time(const Comparison& comparison) {
+  return std::ranges::any_of(comparison.rows, [](const CompareRow& row) {
+    return row.run.summary && row.run.summary->virtual_seconds;
+  });
+}
+
 std::string compare_text(const Comparison& comparison) {
-  Table table({{"run"},
-               {"model"},
-               {"algorithm"},
-               {"eta", Align::kRight},
-               {"gamma", Align::kRight},
-               {"tau", Align::kRight},
-               {"T", Align::kRight},
-               {"loss at T", Align::kRight},
-               {"accuracy at T", Align::kRight},
-               {"steps to target", Align::kRight},
-               {"bytes to target", Align::kRight},
-               {"digest"}});
+  std::vector<Column> columns = {{"run"},
+                                 {"model"},
+                                 {"algorithm"},
+                                 {"eta", Align::kRight},
+                                 {"gamma", Align::kRight},
+                                 {"tau", Align::kRight},
+                                 {"T", Align::kRight},
+                                 {"loss at T", Align::kRight},
+                                 {"accuracy at T", Align::kRight},
+                                 {"steps to target", Align::kRight},
+                                 {"bytes to target", Align::kRight},
+                                 {"digest"}};
+  const bool timed = has_virtual_time(comparison);
+  if (timed) columns.insert(columns.end() - 1, {"time to target", Align::kRight});
+  Table table(std::move(columns));
   for (const CompareRow& row : comparison.rows) {
     const RunRow& run = row.run;
     std::vector<std::string> cells = {
@@ -141,8 +152,9 @@ std::string compare_text(const Comparison& comparison) {
                     number_text(run.summary->final.test_accuracy)});
     else
       cells.insert(cells.end(), {shown_status(run), "-", "-"});
-    cells.insert(cells.end(), {count_text(row.steps_to_target), bytes_text(row.bytes_to_target),
-                               digest_text(run.summary ? run.summary->digest : "")});
+    cells.insert(cells.end(), {count_text(row.steps_to_target), bytes_text(row.bytes_to_target)});
+    if (timed) cells.push_back(seconds_text(row.seconds_to_target));
+    cells.push_back(digest_text(run.summary ? run.summary->digest : ""));
     table.add(std::move(cells));
   }
   std::string out = table.text();
@@ -162,6 +174,7 @@ json compare_json(const Comparison& comparison) {
     one["target"] = number_json(row.target);
     one["steps_to_target"] = count_json(row.steps_to_target);
     one["bytes_to_target"] = count_json(row.bytes_to_target);
+    one["virtual_seconds_to_target"] = number_json(row.seconds_to_target);
     out["runs"].push_back(std::move(one));
   }
   for (const Target& target : comparison.targets)

@@ -27,6 +27,7 @@ struct CompareRow {
   // The first round at or below the target; absent when the run never got there.
   std::optional<std::uint64_t> steps_to_target;
   std::optional<std::uint64_t> bytes_to_target;  // up and down until then
+  std::optional<double> seconds_to_target;       // of virtual time, where the run has one
 };
 
 // Two runs of the same problem, model, algorithm and precision, round by round.
@@ -54,6 +55,9 @@ struct Comparison {
 // `ids` as Store::get takes them; rows come in their order.
 Result<Comparison> compare_runs(const Store& store, std::span<const std::string> ids,
                                 const CompareOptions& options = {});
+
+// Whether a run has a virtual time: tables then say the time to the target.
+bool has_virtual_time(const Comparison& comparison);
 
 std::string compare_text(const Comparison& comparison);
 nlohmann::json compare_json(const Comparison& comparison);

@@ -48,16 +48,19 @@ Fields identity_fields(const RunRow& run) {
 }
 
 Fields summary_fields(const RunSummary& summary) {
-  return {{"final step", fmt::format("{}", summary.final.step)},
-          {"final train loss", fmt::format("{:.17g}", summary.final.train_loss)},
-          {"final test loss", number_text(summary.final.test_loss)},
-          {"final test accuracy", number_text(summary.final.test_accuracy)},
-          {"best step", fmt::format("{}", summary.best.step)},
-          {"best train loss", fmt::format("{:.17g}", summary.best.train_loss)},
-          {"rounds", fmt::format("{}", summary.rounds)},
-          {"bytes up", bytes_text(summary.bytes_up)},
-          {"bytes down", bytes_text(summary.bytes_down)},
-          {"digest", summary.digest}};
+  Fields fields = {{"final step", fmt::format("{}", summary.final.step)},
+                   {"final train loss", fmt::format("{:.17g}", summary.final.train_loss)},
+                   {"final test loss", number_text(summary.final.test_loss)},
+                   {"final test accuracy", number_text(summary.final.test_accuracy)},
+                   {"best step", fmt::format("{}", summary.best.step)},
+                   {"best train loss", fmt::format("{:.17g}", summary.best.train_loss)},
+                   {"rounds", fmt::format("{}", summary.rounds)},
+                   {"bytes up", bytes_text(summary.bytes_up)},
+                   {"bytes down", bytes_text(summary.bytes_down)},
+                   {"digest", summary.digest}};
+  if (summary.virtual_seconds)
+    fields.insert(fields.end() - 1, {"virtual time", seconds_text(summary.virtual_seconds)});
+  return fields;
 }
 
 std::string indented(const std::string& text) {
@@ -69,20 +72,48 @@ std::string indented(const std::string& text) {
 }
 
 std::string records_text(std::span<const RecordRow> records) {
-  Table table({{"step", Align::kRight},
-               {"round", Align::kRight},
-               {"train loss", Align::kRight},
-               {"test loss", Align::kRight},
-               {"accuracy", Align::kRight},
-               {"up", Align::kRight},
-               {"down", Align::kRight},
-               {"seconds", Align::kRight},
-               {"digest"}});
-  for (const RecordRow& row : records)
-    table.add({fmt::format("{}", row.step), fmt::format("{}", row.round), number_text(row.train_loss),
-               number_text(row.test_loss), number_text(row.test_accuracy), bytes_text(row.bytes_up),
-               bytes_text(row.bytes_down), fmt::format("{:.2f}", row.wall_seconds), digest_text(row.digest)});
+  std::vector<Column> columns = {
+      {"step", Align::kRight},      {"round", Align::kRight},    {"train loss", Align::kRight},
+      {"test loss", Align::kRight}, {"accuracy", Align::kRight}, {"up", Align::kRight},
+      {"down", Align::kRight},      {"seconds", Align::kRight},  {"digest"}};
+  const bool timed =
+      std::ranges::any_of(records, [](const RecordRow& row) { return row.virtual_seconds.has_value(); });
+  if (timed) columns.insert(columns.end() - 1, {"virtual time", Align::kRight});
+  Table table(std::move(columns));
+  for (const RecordRow& row : records) {
+    std::vector<std::string> cells = {
+        fmt::format("{}", row.step), fmt::format("{}", row.round),           number_text(row.train_loss),
+        number_text(row.test_loss),  number_text(row.test_accuracy),         bytes_text(row.bytes_up),
+        bytes_text(row.bytes_down),  fmt::format("{:.2f}", row.wall_seconds)};
+    if (timed) cells.push_back(seconds_text(row.virtual_seconds));
+    cells.push_back(digest_text(row.digest));
+    table.add(std::move(cells));
+  }
   return table.text();
+}
+
+// Of the rounds that have a virtual time.
+std::string rounds_time_text(std::span<const RoundRow> rounds) {
+  double seconds = 0, idle = 0;
+  std::uint64_t timed = 0, chosen = 0, missed = 0, abandoned = 0;
+  const RoundRow* longest = nullptr;
+  for (const RoundRow& row : rounds) {
+    if (!row.time || row.round == 0) continue;
+    ++timed;
+    seconds += row.time->seconds;
+    idle += row.time->idle_share;
+    chosen += row.time->chosen;
+    missed += row.time->missed;
+    abandoned += row.time->abandoned;
+    if (longest == nullptr || row.time->seconds > longest->time->seconds) longest = &row;
+  }
+  if (timed == 0) return {};
+  const auto count = static_cast<double>(timed);
+  return fmt::format(
+      "\nvirtual time of {} rounds\n  mean {}, longest {} (round {}), nodes idle {:.1f} %\n"
+      "  {} nodes chosen, {} answers missed, {} attempts abandoned\n",
+      timed, seconds_text(seconds / count), seconds_text(longest->time->seconds), longest->round,
+      100 * idle / count, chosen, missed, abandoned);
 }
 
 }  // namespace
@@ -142,11 +173,13 @@ std::string run_text(const RunExport& run, std::size_t last_records) {
   out += "\nconfiguration\n" + indented(run.run.config);
   const std::size_t shown = std::min(last_records, run.records.size());
   out += fmt::format("\nrecords (last {} of {})\n", shown, run.records.size());
-  return out + records_text(std::span(run.records).last(shown));
+  out += records_text(std::span(run.records).last(shown));
+  return run.rounds ? out + rounds_time_text(*run.rounds) : out;
 }
 
 json show_json(const RunExport& run) {
   json out = export_json(run);
+  if (!run.run.summary || !run.run.summary->virtual_seconds) out.erase("rounds");
   out["run"]["shown_status"] = shown_status(run.run);
   return out;
 }

@@ -19,9 +19,9 @@ std::string runs_text(std::span<const RunRow> runs);
 // {"runs":[{run_json, "shown_status"}, ...]} without the configuration.
 nlohmann::json runs_json(std::span<const RunRow> runs);
 
-// Everything of a run: its fields, its configuration and the last `last_records` records.
+// Everything of a run: its fields, its configuration, the last `last_records` records and its virtual time.
 std::string run_text(const RunExport& run, std::size_t last_records = 10);
-// export_json with "shown_status" in "run"; all records.
+// export_json with "shown_status" in "run"; all records, and rounds where the run has a virtual time.
 nlohmann::json show_json(const RunExport& run);
 
 }  // namespace mfl

@@ -81,6 +81,8 @@ struct CurveAxes {
 double steps_of(const RecordRow& row) { return static_cast<double>(row.step); }
 double megabytes_of(const RecordRow& row) { return static_cast<double>(row.bytes_up + row.bytes_down) / 1e6; }
 
+std::optional<double> virtual_seconds_of(const RecordRow& row) { return row.virtual_seconds; }
+
 bool each_its_algorithm(const Group& group) {
   std::set<std::string> names;
   for (const RunExport* run : group.runs) names.insert(run->run.algorithm);
@@ -117,12 +119,13 @@ struct CurveKind {
 };
 
 std::vector<CurveKind> curve_kinds() {
-  PlotAxis steps, loss, accuracy, test_loss, traffic;
+  PlotAxis steps, loss, accuracy, test_loss, traffic, time;
   steps.label = "local steps t";
   loss.label = "training loss F(w)";
   accuracy.label = "test accuracy (%)";
   test_loss.label = "test loss";
   traffic.label = "traffic (MB)";
+  time.label = "virtual time (s)";
   const auto train_loss = [](const RecordRow& row) { return row.train_loss; };
   const auto percent = [](const RecordRow& row) {
     return row.test_accuracy ? std::optional(100 * *row.test_accuracy) : std::nullopt;
@@ -134,6 +137,10 @@ std::vector<CurveKind> curve_kinds() {
   kinds.push_back({"test-loss", "Test loss over local steps", {steps, test_loss, steps_of, tested}});
   kinds.push_back(
       {"traffic", "Training loss over traffic, up and down", {traffic, loss, megabytes_of, train_loss}});
+  kinds.push_back(
+      {"time-loss", "Training loss over virtual time", {time, loss, virtual_seconds_of, train_loss}});
+  kinds.push_back(
+      {"time-accuracy", "Test accuracy over virtual time", {time, accuracy, virtual_seconds_of, percent}});
   return kinds;
 }
 
@@ -176,6 +183,8 @@ PageTable comparison_table(const Comparison& comparison) {
                               {"bytes to target", Align::kRight},
                               {"digest"}},
                   .rows = {}};
+  const bool timed = has_virtual_time(comparison);
+  if (timed) table.columns.insert(table.columns.end() - 1, {"virtual time to target", Align::kRight});
   for (const CompareRow& row : comparison.rows) {
     const RunRow& run = row.run;
     std::optional<double> loss, accuracy;
@@ -196,6 +205,10 @@ PageTable comparison_table(const Comparison& comparison) {
                           {count_text(row.steps_to_target)},
                           {bytes_text(row.bytes_to_target)},
                           {digest_text(run.summary ? run.summary->digest : ""), {}, true}});
+    if (timed) {
+      auto& cells = table.rows.back();
+      cells.insert(cells.end() - 1, {seconds_text(row.seconds_to_target)});
+    }
   }
   return table;
 }
@@ -236,6 +249,7 @@ PageSection run_section(const RunExport& run) {
     add("best", fmt::format("step {}, training loss {:.10g}", summary.best.step, summary.best.train_loss));
     add("traffic", fmt::format("{} rounds, {} up, {} down", summary.rounds, bytes_text(summary.bytes_up),
                                bytes_text(summary.bytes_down)));
+    if (summary.virtual_seconds) add("virtual time", seconds_text(summary.virtual_seconds));
     add("digest of the weights", summary.digest, true);
   }
   add("digest of the configuration", row.config_digest, true);

@@ -75,6 +75,10 @@ std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
   return fmt::format("{:.1f} {}", amount, kUnits.at(unit));
 }
 
+std::string seconds_text(const std::optional<double>& seconds) {
+  return seconds ? fmt::format("{:.4g} s", *seconds) : "-";
+}
+
 std::string digest_text(std::string_view digest) {
   return digest.empty() ? "-" : std::string(digest.substr(0, 12));
 }

@@ -40,6 +40,8 @@ std::string number_text(const std::optional<double>& value);
 std::string count_text(const std::optional<std::uint64_t>& value);
 // "0", "999 B", "3.1 MB": powers of 1000.
 std::string bytes_text(const std::optional<std::uint64_t>& bytes);
+// "0.25 s", "93.5 s", "5230 s": at most four significant digits.
+std::string seconds_text(const std::optional<double>& seconds);
 // The first 12 digits.
 std::string digest_text(std::string_view digest);
 

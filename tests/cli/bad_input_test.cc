@@ -159,6 +159,53 @@ std::vector<Row> configuration_rows() {
        {"run", "--data", "csv:a.csv", "--quiet"},
        2,
        {"more nodes than samples", "4 nodes"}},
+      {"fraction 0", {}, train_with({"--fraction-train", "0"}), 2, {"--fraction-train 0: must be in (0, 1]"}},
+      {"fraction above 1", {}, train_with({"--fraction-train", "1.5"}), 2, {"must be in (0, 1]"}},
+      {"quorum of more than there are", {}, train_with({"--quorum", "5"}), 2, {"quorum = 5", "4 nodes"}},
+      {"fleet without columns", {}, train_on("fleet:10"), 2, {"fleet:10", "fleet:SAMPLESxCOLUMNS"}},
+      {"fleet of no samples", {}, train_on("fleet:0x9"), 2, {"fleet:0x9"}},
+      {"fleet upside down", {}, train_on("fleet:9-3x9"), 2, {"fleet:9-3x9"}},
+      {"fleet misspelt", {}, train_on("flet:3x9"), 2, {"did you mean fleet?"}},
+      {"fleet in one place",
+       {},
+       {"run", "--data", "fleet", "--algorithm", "mgd"},
+       2,
+       {"mgd", "fleet", "use fl or mfl"}},
+      {"fleet with a partition",
+       {},
+       {"run", "--data", "fleet", "--partition", "label-sorted"},
+       2,
+       {"partition label-sorted", "fleet"}},
+      {"fleet with training samples", {}, {"run", "--data", "fleet", "--train", "50"}, 2, {"fleet:10x784"}},
+      {"fleet as a stored set", {}, {"data", "info", "fleet"}, 2, {"no rows to read", "synthetic"}},
+      {"theory of a fleet", {}, {"theory", "run", "--data", "fleet"}, 2, {"needs stored data"}},
+      {"theory of some nodes",
+       {},
+       {"theory", "run", "--data", "synthetic:40x8", "--fraction-train", "0.5"},
+       2,
+       {"fraction_train is 0.5"}},
+      {"speed 0",
+       {},
+       train_with({"--device-speed", "0"}),
+       2,
+       {"--device-speed 0: must be a number > 0", "or none"}},
+      {"speed of no known kind",
+       {},
+       train_with({"--device-speed", "normal(1, 2)"}),
+       2,
+       {"uniform(LEAST, GREATEST) or lognormal(MEDIAN, SIGMA)"}},
+      {"sigma negative",
+       {},
+       train_with({"--network-up", "lognormal(1, -2)"}),
+       2,
+       {"--network-up lognormal(1, -2)", "SIGMA must be in [0, 10]"}},
+      {"dropout 1", {}, train_with({"--device-dropout", "1"}), 2, {"must be a number in [0, 1)"}},
+      {"latency negative", {}, train_with({"--network-latency=-1"}), 2, {"must be a number >= 0"}},
+      {"file with a table for a spread",
+       {{"e.toml", "[devices]\nspeed = { lognormal = 3 }\n"}},
+       {"run", "e.toml"},
+       2,
+       {"e.toml:2: ", "a string or a number"}},
       {"unknown flag",
        {},
        train_with({"--gama", "0.5"}),
@@ -342,6 +389,14 @@ TEST(BadStore, FullDisk) {
   const auto before = ok_data(box.run({"runs", "list", "--json"}));
   expect_error(box.run(train, {.file_bytes = 2048, .interrupt_after = {}}), 1, {"store.db"});
   EXPECT_EQ(ok_data(box.run({"runs", "list", "--json"})), before);
+}
+
+TEST(BadRun, RoundsThatNoNodeCanFinishInTimeEndTheRun) {
+  const Sandbox box;
+  expect_error(box.run({"run", "--data", "synthetic:40x8", "--steps", "8", "--device-speed", "1",
+                        "--round-deadline", "2", "--quiet"}),
+               1, {"round 1 was abandoned 1000 times", "within 2 s", "raise round_deadline"});
+  EXPECT_EQ(ok_data(box.run({"runs", "list", "--json"}))["runs"][0]["status"], "failed");
 }
 
 TEST(BadRun, WeightsThatCannotBeWrittenAreFoundBeforeTraining) {

@@ -251,6 +251,14 @@ Config any_config() {
   if (coin()) c.federation.min_available_nodes = c.federation.nodes;
   if (coin()) c.federation.quorum = 1;
   if (coin()) c.federation.round_deadline = 0.25;
+  const auto any_spread = [&] {
+    const double x = any_positive();
+    return *rc::gen::element(Spread{Spread::Kind::kFixed, x, 0}, Spread{Spread::Kind::kUniform, x, 2 * x},
+                             Spread{Spread::Kind::kLognormal, x, 0.1}, kNoLimit);
+  };
+  if (coin()) c.devices.speed = any_spread();
+  if (coin()) c.devices.dropout = {Spread::Kind::kUniform, 0, 0.3};
+  if (coin()) c.network = {any_spread(), any_spread(), {Spread::Kind::kFixed, any_positive(), 0}};
   c.model.name = *rc::gen::element<std::string>("svm", "squared-svm", "linear", "logistic");
   if (coin()) c.model.lambda = coin() ? 0 : any_positive();
   c.algorithm.name = *rc::gen::element<std::string>("gd", "mgd", "fl", "mfl");
@@ -286,18 +294,18 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
   const std::string digest = config_digest(base);
   for (const Key& key : config_keys()) {
     Config other = base;
-    const std::string_view text = key.kind == KeyKind::kText
-                                      ? (key.key == "engine"                             ? "serial"
-                                         : key.key == "precision"                        ? "f64"
-                                         : key.key == "take"                             ? "random"
-                                         : key.key == "task"                             ? "raw"
-                                         : key.key == "header"                           ? "no"
-                                         : key.key == "partition"                        ? "contiguous"
-                                         : key.key == "name" && key.table == "model"     ? "linear"
-                                         : key.key == "name" && key.table == "algorithm" ? "gd"
-                                                                                         : "other")
-                                  : key.key == "gamma" || key.key == "fraction_train" ? "0.25"
-                                                                                      : "77";
+    const std::string_view text =
+        key.kind == KeyKind::kText ? (key.key == "engine"                             ? "serial"
+                                      : key.key == "precision"                        ? "f64"
+                                      : key.key == "take"                             ? "random"
+                                      : key.key == "task"                             ? "raw"
+                                      : key.key == "header"                           ? "no"
+                                      : key.key == "partition"                        ? "contiguous"
+                                      : key.key == "name" && key.table == "model"     ? "linear"
+                                      : key.key == "name" && key.table == "algorithm" ? "gd"
+                                                                                      : "other")
+        : key.key == "gamma" || key.key == "fraction_train" || key.key == "dropout" ? "0.25"
+                                                                                    : "77";
     ASSERT_TRUE(key.set(other, text)) << key.table << '.' << key.key;
     ASSERT_NE(other, base) << key.table << '.' << key.key;
     EXPECT_EQ(config_digest(other) != digest, key.digested != Digested::kNever)

@@ -58,14 +58,17 @@ nlohmann::json shown(const Sandbox& box, const std::string& id) {
 TEST(Mpirun, OneDigestWhateverTheRanks) {
   const Sandbox box;
   ASSERT_TRUE(write_npy_folder(box.path("data"), *make_synthetic(300, 24, 3)));
-  box.write("who.txt", "0 1 2 3 4 5 6 7\n8 9 10\n11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 30\n26\n27 28 29\n");
-  const Words file = {"run", "--data", "npy:data", "--task", "even-odd", "--train", "200", "--test", "80", "--take",
-                      "random", "--nodes", "5", "--partition", "file:who.txt", "--steps", "24", "--json"};
+  box.write("who.txt",
+            "0 1 2 3 4 5 6 7\n8 9 10\n11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 30\n26\n27 28 29\n");
+  const Words file = {"run", "--data",      "npy:data",     "--task",  "even-odd", "--train",
+                      "200", "--test",      "80",           "--take",  "random",   "--nodes",
+                      "5",   "--partition", "file:who.txt", "--steps", "24",       "--json"};
   const Words synthetic = {"run", "--data", "synthetic:400x50", "--test", "90", "--steps", "10", "--json"};
-  for (const Words& words : {file, file + Words{"--precision", "f64", "--algorithm", "fl", "--model", "logistic"},
-                             synthetic + Words{"--nodes", "6", "--partition", "label-sorted", "--monitor", "--model",
-                                               "squared-svm"},
-                             synthetic + Words{"--algorithm", "gd"}}) {
+  for (const Words& words :
+       {file, file + Words{"--precision", "f64", "--algorithm", "fl", "--model", "logistic"},
+        synthetic +
+            Words{"--nodes", "6", "--partition", "label-sorted", "--monitor", "--model", "squared-svm"},
+        synthetic + Words{"--algorithm", "gd"}}) {
     const auto expected = ok_data(box.run(words + Words{"--engine", "serial"}));
     for (const int count : {2, 3}) {
       const auto got = ok_data(box.run(words + Words{"--threads", std::to_string(count - 1)}, ranks(count)));
@@ -80,8 +83,8 @@ TEST(Mpirun, OneDigestWhateverTheRanks) {
   }
 }
 
-const Words kLong = {"run", "--data", "synthetic:1200x200", "--test", "0", "--nodes", "5", "--steps", "40000", "--record-every",
-                     "1000"};
+const Words kLong = {"run",     "--data", "synthetic:1200x200", "--test", "0", "--nodes", "5",
+                     "--steps", "40000",  "--record-every",     "1000"};
 
 std::string whole_digest(const Sandbox& box) {
   return ok_data(box.run(kLong + Words{"--json", "--name", "whole"}))["digest"];
@@ -99,7 +102,8 @@ TEST(Mpirun, InterruptedItStopsTogetherAndResumesOnOtherRanks) {
   EXPECT_EQ(stopped.code, 1) << stopped.err;
   EXPECT_THAT(stopped.out, HasSubstr("interrupted"));
   std::smatch match;
-  ASSERT_TRUE(std::regex_search(stopped.err, match, std::regex("mfl run --resume ([0-9a-f]+)"))) << stopped.err;
+  ASSERT_TRUE(std::regex_search(stopped.err, match, std::regex("mfl run --resume ([0-9a-f]+)")))
+      << stopped.err;
   EXPECT_EQ(resumed_digest(box, match[1], 2), whole_digest(box));
 }
 
@@ -144,7 +148,8 @@ TEST(Mpirun, AFailedReadNamesTheRankAndTheCause) {
 TEST(Mpirun, AStoreThatCannotBeWrittenEndsTheJob) {
   const Sandbox box;
   Limits limits = ranks(3, "if [ $OMPI_COMM_WORLD_RANK = 0 ]; then ulimit -f 100; trap '' XFSZ; fi");
-  const Outcome outcome = box.run({"run", "--data", "synthetic:100x8", "--steps", "100000", "--record-every", "1"}, limits);
+  const Outcome outcome =
+      box.run({"run", "--data", "synthetic:100x8", "--steps", "100000", "--record-every", "1"}, limits);
   EXPECT_EQ(outcome.code, 1) << outcome.err;
   ASSERT_EQ(own_lines(outcome.err).size(), 1U) << outcome.err;
   EXPECT_THAT(own_lines(outcome.err)[0], HasSubstr("mfl: rank 0: "));

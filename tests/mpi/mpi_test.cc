@@ -62,7 +62,8 @@ Partition uneven(std::size_t samples, std::size_t nodes) {
 
 // What one rank holds of a federation.
 template <class T>
-Federation<T> share(const ModelCase& model, const Dataset& data, const Partition& partition, const Ranks& ranks) {
+Federation<T> share(const ModelCase& model, const Dataset& data, const Partition& partition,
+                    const Ranks& ranks) {
   std::vector<std::size_t> work;
   for (std::size_t i = 0; i < partition.nodes(); ++i) work.push_back(partition.node(i).size());
   const auto starts = spread_nodes(work, ranks.size());
@@ -74,7 +75,7 @@ Federation<T> share(const ModelCase& model, const Dataset& data, const Partition
   }
   Federation<T> federation = make_federation<T>(model, data, own);
   federation.first_node = starts[ranks.rank()];
-  federation.nodes_elsewhere = partition.nodes() - own.nodes();
+  federation.all_samples = work;
   return federation;
 }
 
@@ -209,7 +210,8 @@ TEST(Ranks, TestBlocksCombineInTheirOrder) {
     std::vector<std::uint32_t> rows(end - first);
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
     own.test.emplace(take_rows(data, rows), std::span(targets).subspan(first, rows.size()));
-    const auto engine = shared_engine<double>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
+    const auto engine =
+        shared_engine<double>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
     const auto got = engine->test(0, state.w());
     EXPECT_EQ(got->loss, expected->loss) << count;
     EXPECT_EQ(got->accuracy, expected->accuracy) << count;
@@ -223,7 +225,8 @@ TEST(Ranks, AllOfThemNameTheFirstNodeThatIsNotFinite) {
   if (group.ranks() == nullptr) return;
   const auto own = share<float>(model, data, *contiguous(600, 7), *group.ranks());
   const Algorithm algorithm = make_mfl(1e30, 0.5, 3);
-  const auto engine = shared_engine<float>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
+  const auto engine =
+      shared_engine<float>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
   const State<float> state = initial_state<float>(algorithm, 50);
   Aggregate<float> aggregate;
   const auto bad = run_round(*engine, state, 3, aggregate);
@@ -239,7 +242,8 @@ TEST(Ranks, StopTogetherAfterTheRoundInWhichOneIsAsked) {
   if (group.ranks() == nullptr) return;
   const auto own = share<float>(model, data, *contiguous(60, 3), *group.ranks());
   const Algorithm algorithm = make_fl(0.1, 1);
-  const auto engine = shared_engine<float>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
+  const auto engine =
+      shared_engine<float>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
   const State<float> state = initial_state<float>(algorithm, 10);
   Aggregate<float> aggregate;
   EXPECT_FALSE(engine->stop(false));
@@ -270,8 +274,8 @@ TEST(Ranks, HearTheFirst) {
   if (group.ranks() == nullptr) return;
   Ranks& ranks = *group.ranks();
   EXPECT_EQ(*ranks.from_first([] { return std::string(100'000, 'x'); }), std::string(100'000, 'x'));
-  const auto failed =
-      ranks.from_first([]() -> Result<std::string> { return fail(ErrorCode::kRunFailed, "full", "make space"); });
+  const auto failed = ranks.from_first(
+      []() -> Result<std::string> { return fail(ErrorCode::kRunFailed, "full", "make space"); });
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().message, "full");
   EXPECT_EQ(failed.error().hint, "make space");

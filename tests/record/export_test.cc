@@ -20,34 +20,42 @@ RunExport example() {
   RunExport run;
   static_cast<RunSpec&>(run.run) = spec();
   run.run.id = "0123abcd";
-  run.records = {{0, 0, 1.0, {}, {}, 0, 0, 0.0, digest(0)}, {4, 1, 0.1, 0.2, 0.75, 100, 200, 0.5, digest(1)}};
-  run.rounds = {{0, 0, 1.0, 0, 0, digest(0)}, {1, 4, std::nan(""), 100, 200, ""}};
+  run.records = {{0, 0, 1.0, {}, {}, 0, 0, 0.0, digest(0)},
+                 {4, 1, 0.1, 0.2, 0.75, 100, 200, 0.5, digest(1), 12.5}};
+  run.rounds = {{0, 0, 1.0, 0, 0, digest(0)},
+                {1, 4, std::nan(""), 100, 200, "", RoundTime{12.5, 7.5, 2.5, 0.25, 10, 3, 1}}};
   return run;
 }
 
 TEST(Export, RecordsAsCsv) {
   EXPECT_EQ(records_csv(std::vector{example()}),
-            "run,step,round,train_loss,test_loss,test_accuracy,bytes_up,bytes_down,wall_seconds,digest\n"
+            "run,step,round,train_loss,test_loss,test_accuracy,bytes_up,bytes_down,wall_seconds,digest,"
+            "virtual_seconds\n"
             "0123abcd,0,0,1,,,0,0,0," +
                 digest(0) +
-                "\n"
+                ",\n"
                 "0123abcd,4,1,0.10000000000000001,0.20000000000000001,0.75,100,200,0.5," +
-                digest(1) + "\n");
+                digest(1) + ",12.5\n");
 }
 
 TEST(Export, RoundsAsCsvOnlyWhereLoaded) {
   RunExport without = example();
   without.rounds.reset();
-  EXPECT_EQ(rounds_csv(std::vector{without, example()}),
-            "run,round,step,train_loss,bytes_up,bytes_down,digest\n"
-            "0123abcd,0,0,1,0,0," +
-                digest(0) +
-                "\n"
-                "0123abcd,1,4,nan,100,200,\n");
+  EXPECT_EQ(
+      rounds_csv(std::vector{without, example()}),
+      "run,round,step,train_loss,bytes_up,bytes_down,digest,virtual_seconds,round_seconds,slowest_seconds,"
+      "idle_share,chosen,missed,abandoned\n"
+      "0123abcd,0,0,1,0,0," +
+          digest(0) +
+          ",,,,,,,\n"
+          "0123abcd,1,4,nan,100,200,,12.5,7.5,2.5,0.25,10,3,1\n");
 }
 
 TEST(Export, NoRunsIsAHeader) {
-  EXPECT_EQ(rounds_csv({}), "run,round,step,train_loss,bytes_up,bytes_down,digest\n");
+  EXPECT_EQ(
+      rounds_csv({}),
+      "run,round,step,train_loss,bytes_up,bytes_down,digest,virtual_seconds,round_seconds,slowest_seconds,"
+      "idle_share,chosen,missed,abandoned\n");
   EXPECT_EQ(json::parse(export_json_text({})), (json{{"schema_version", 1}, {"runs", json::array()}}));
 }
 

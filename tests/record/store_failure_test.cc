@@ -185,7 +185,7 @@ TEST(StoreFailure, Newer) {
   const Filled home;
   Connection(home.store).run("PRAGMA user_version = 7");
   expect_refused(home.store, "schema version 7");
-  Connection(home.store).run("PRAGMA user_version = 1");
+  Connection(home.store).run("PRAGMA user_version = 2");
   EXPECT_EQ(Store::open(home.store, kReader).value().rounds(home.id).value().size(), 201U);
 }
 

@@ -68,14 +68,15 @@ bool same_bits(const std::optional<double>& a, const std::optional<double>& b) {
 
 bool same(const RoundRow& a, const RoundRow& b) {
   return a.round == b.round && a.step == b.step && same_bits(a.train_loss, b.train_loss) &&
-         a.bytes_up == b.bytes_up && a.bytes_down == b.bytes_down && a.digest == b.digest;
+         a.bytes_up == b.bytes_up && a.bytes_down == b.bytes_down && a.digest == b.digest && a.time == b.time;
 }
 
 bool same(const RecordRow& a, const RecordRow& b) {
   return a.step == b.step && a.round == b.round && same_bits(a.train_loss, b.train_loss) &&
          same_bits(a.test_loss, b.test_loss) && same_bits(a.test_accuracy, b.test_accuracy) &&
          a.bytes_up == b.bytes_up && a.bytes_down == b.bytes_down &&
-         same_bits(a.wall_seconds, b.wall_seconds) && a.digest == b.digest;
+         same_bits(a.wall_seconds, b.wall_seconds) && a.digest == b.digest &&
+         same_bits(a.virtual_seconds, b.virtual_seconds);
 }
 
 std::string contents(const std::filesystem::path& store) {

@@ -1,0 +1,78 @@
+"""What a node that takes part costs, against the number of nodes: a fleet that makes its data, and MNIST with one sample a node."""
+
+import dataclasses
+import json
+
+from . import process, race, spread
+
+LIMIT = 1.5  # times the sum of the parts
+FLEET = {"model": "squared-svm", "lambda": "0.01", "eta": "0.01", "gamma": "0.9", "engine": "serial"}
+MNIST = {"data": "mnist", "partition": "contiguous", "engine": "serial", "model": "squared-svm"}
+
+
+@dataclasses.dataclass
+class Point:
+    nodes: int
+    microseconds: spread.Spread  # a node that takes part, in a round
+    peak_mib: float
+
+
+@dataclasses.dataclass
+class Law:
+    key: str
+    title: str
+    setting: str
+    parts: dict  # name: microseconds
+    points: list
+
+    @property
+    def whole(self):
+        return sum(self.parts.values())
+
+    @property
+    def worst(self):
+        """The largest share of the parts, over the numbers of nodes."""
+        return max(p.microseconds.median for p in self.points) / self.whole
+
+
+def plans(share):
+    """(key, title, setting, samples a node, names of the parts, [(nodes, rounds, options)])."""
+    def rounds(count):
+        return max(2, int(count * share))
+
+    fleet = [(n, rounds(100 if n == 10**6 else 200), {**FLEET, "data": "fleet:10x784", "nodes": n, "fraction-train": "0.01"})
+             for n in (10**3, 10**4, 10**5, 10**6)]
+    mnist = [(n, rounds(20), {**MNIST, "train": n, "nodes": n}) for n in (1000, 6000, 20000, 60000)]
+    return [
+        ("fleet", "A fleet", "784 features, 10 samples a node made when it runs, 1 % of the nodes a round, tau 4, squared SVM, one thread",
+         10, ["its data", "its gradients and updates", "its exact accumulation"], fleet),
+        ("fleet-mnist", "MNIST, one sample a node", "all nodes in every round, indexed rows, tau 4, squared SVM, one thread", 1,
+         ["its gradients and updates", "its exact accumulation"], mnist),
+    ]
+
+
+def measure_parts(program, scratch):
+    file = scratch / "node-parts.json"
+    process.run([program, "--json", file, "--benchmark_filter=^node of"])
+    return {kernel["name"]: 1e6 * kernel["seconds"] for kernel in json.loads(file.read_text())["kernels"]}
+
+
+def measure(mfl, program, scratch, repeats, share=1.0):
+    """Parts and wholes in turn, the least disturbed of each: a list of Law, or None where mfl_bench was not built."""
+    if not program.exists():
+        return None
+    parts = [measure_parts(program, scratch)]
+    laws = []
+    for key, title, setting, samples, names, settings in plans(share):
+        taken, peaks = ({n: [] for n, _, _ in settings} for _ in range(2))
+        for _ in range(repeats):
+            for n, rounds, options in settings:
+                data, finished = mfl.train(4 * rounds, **options)
+                participants = data["bytes_up"] / (rounds * 2 * 784 * 4)
+                taken[n].append(1e6 * data["wall_seconds"] / (rounds * participants))
+                peaks[n].append(finished.peak_kib / 1024)
+        parts.append(measure_parts(program, scratch))
+        of = {name: min(p[f"node of {samples} x 784, {name}"] for p in parts) for name in names}
+        laws.append(Law(key, title, setting, of, [Point(n, spread.spread_of(taken[n]), max(peaks[n])) for n, _, _ in settings]))
+        race.say(f"cost of a node measured: {title}")
+    return laws

@@ -1,0 +1,80 @@
+// Stores of earlier versions: read as they are, and brought up to date when written.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "tests/record/support.h"
+
+namespace mfl::test {
+namespace {
+
+// A store as version 1 wrote it.
+std::string make_version_1(const Home& home) {
+  std::string id;
+  {
+    Store store = Store::open(home.store).value();
+    id = store.create_run(spec()).value();
+    EXPECT_TRUE(store.append(id, rounds(0, 5), records(0, 5), Checkpoint{5, "state", 0}));
+    EXPECT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1.5));
+  }
+  Connection old(home.store);
+  old.run("ALTER TABLE runs DROP COLUMN virtual_seconds");
+  old.run("ALTER TABLE records DROP COLUMN virtual_seconds");
+  for (const char* column :
+       {"virtual_seconds", "round_seconds", "slowest_seconds", "idle_share", "chosen", "missed", "abandoned"})
+    old.run(std::string("ALTER TABLE rounds DROP COLUMN ") + column);
+  old.run("PRAGMA user_version = 1");
+  return id;
+}
+
+void expect_whole(const Store& store, const std::string& id) {
+  const RunRow run = store.get(id).value();
+  EXPECT_EQ(run.summary->digest, digest(250));
+  EXPECT_FALSE(run.summary->virtual_seconds);
+  const auto got_rounds = store.rounds(id).value();
+  const auto got_records = store.records(id).value();
+  ASSERT_EQ(got_rounds.size(), 6U);
+  ASSERT_EQ(got_records.size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_TRUE(same(got_rounds[i], rounds(0, 5)[i]));
+    EXPECT_TRUE(same(got_records[i], records(0, 5)[i]));
+  }
+  EXPECT_EQ(store.latest_checkpoint(id).value()->blob, "state");
+  EXPECT_EQ(store.first_round_at(id, 0.3).value()->round, 3U);
+}
+
+TEST(Schema, AnOlderStoreIsReadWithoutAChange) {
+  const Home home;
+  const std::string id = make_version_1(home);
+  expect_whole(Store::open(home.store, {.read_only = true}).value(), id);
+  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 1);
+}
+
+TEST(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
+  const Home home;
+  const std::string id = make_version_1(home);
+  {
+    Store store = Store::open(home.store).value();
+    expect_whole(store, id);
+    const std::string timed = store.create_run(spec()).value();
+    auto rows = rounds(0, 1);
+    rows[1].time = RoundTime{12.5, 7.5, 2.5, 0.25, 10, 3, 1};
+    auto records_of = records(0, 1);
+    records_of[1].virtual_seconds = 12.5;
+    ASSERT_TRUE(store.append(timed, rows, records_of));
+    RunSummary with_time = summary();
+    with_time.virtual_seconds = 12.5;
+    ASSERT_TRUE(store.finish(timed, RunStatus::kDone, "", with_time, 1));
+    EXPECT_EQ(store.rounds(timed).value()[1].time, rows[1].time);
+    EXPECT_FALSE(store.rounds(timed).value()[0].time);
+    EXPECT_EQ(store.records(timed).value()[1].virtual_seconds, 12.5);
+    EXPECT_EQ(store.get(timed).value().summary->virtual_seconds, 12.5);
+    ASSERT_TRUE(store.set_status(timed, RunStatus::kInterrupted, ""));
+    ASSERT_TRUE(store.rewind(timed, 0));
+    EXPECT_FALSE(store.get(timed).value().summary);
+  }
+  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 2);
+  expect_whole(Store::open(home.store).value(), id);
+}
+
+}  // namespace
+}  // namespace mfl::test
