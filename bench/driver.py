@@ -5,12 +5,12 @@ import pathlib
 import sys
 import tempfile
 
-from harness import federation, fleet, machine, process, race, report, roofline, scaling, sweep
+from harness import federation, fleet, machine, mpi, process, race, report, roofline, scaling, sweep
 from harness.mfl import Mfl
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = ["numpy", "torch", "sklearn", "flower"]
-PARTS = [*PEERS, "sweep", "roofline", "federation", "scaling", "fleet"]
+PARTS = [*PEERS, "sweep", "roofline", "federation", "mpi", "scaling", "fleet"]
 
 
 def parse_arguments():
@@ -58,10 +58,11 @@ def measure(arguments, scratch):
     limits = roofline.measure(arguments.kernels, scratch) if wanted("roofline") else None
     network = (federation.measure(mfl, HERE / "peers", arguments.transport, arguments.repeats, share)
                if wanted("federation") else None)
+    ranks = mpi.measure(arguments.kernels.with_name("mpi_bench"), scratch, arguments.repeats) if wanted("mpi") else None
     curves = scaling.measure(mfl, arguments.repeats, share) if wanted("scaling") else None
     laws = fleet.measure(mfl, arguments.kernels, scratch, arguments.repeats, share) if wanted("fleet") else None
     return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves, laws,
-                        HERE / "missed.toml", network)
+                        HERE / "missed.toml", network, ranks)
 
 
 def main():

@@ -189,7 +189,7 @@ class FederationTest(unittest.TestCase):
         text = report.federation_part(self.outcome())
         self.assertIn("| mfl server and 4 mfl node, TLS | 250 | 4.000 | 4.000..4.000 | 0.000 | 3.000 |", text)
         self.assertIn("| federation, rounds committed to disk | 2.500 | 2.500..2.500 | 0.000 | 40 % |", text)
-        judged = {t.key: t.verdict for t in targets.judge(None, None, None, self.outcome())}
+        judged = {t.key: t.verdict for t in targets.judge(None, None, None, federation=self.outcome())}
         self.assertEqual((judged["federation-flower"], judged["federation-stream"]), ("reached", "missed by 20.0 %"))
         self.assertEqual({t.verdict for t in targets.judge(None, None, None)}, {"not measured"})
 

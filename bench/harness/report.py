@@ -180,6 +180,23 @@ def scaling_part(curves, plot_folder):
     return intro + "\n".join(curve_part(curve, plot_folder) for curve in curves)
 
 
+def mpi_part(outcome):
+    if outcome is None:
+        return NOT_MEASURED
+    intro = (f"{outcome.parameters:,} parameters over {outcome.ranks} processes of this machine, each with the vector of one node; the "
+             "result was compared with that of one process first. The mean goes from each rank's exact sum to the rounded mean on "
+             "every rank; seconds are those of the slowest rank.\n\n")
+    rows = [["MPI_Allreduce of doubles", *spread_cells(outcome.allreduce, seconds), "1"]]
+    for precision in ("f32", "f64"):
+        ratio = outcome.ratio[precision]
+        rows.append([f"exact mean, {precision}", *spread_cells(outcome.mean[precision], seconds),
+                     f"{times(ratio.median)} ({times(ratio.least)}..{times(ratio.most)})"])
+        rows.append([f"adding one node's vector, {precision}", *spread_cells(outcome.add[precision], seconds), "-"])
+    rows.append([f"a round of FL in f32: {outcome.rows} dense rows a node, tau 4", *spread_cells(outcome.round, seconds), "-"])
+    return (intro + table(["what", "median s", "range", "MAD", "times MPI_Allreduce"], rows)
+            + f"\nThe mean over ranks is {100 * outcome.share:.0f} % of that round.\n")
+
+
 def law_part(law, plot_folder):
     rows = [[f"{p.nodes:,}", *spread_cells(p.microseconds, times_us), f"{p.microseconds.median / law.whole:.2f}", f"{p.peak_mib:.1f}"]
             for p in law.points]
@@ -233,8 +250,8 @@ def federation_part(found):
     return text
 
 
-def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, laws, reasons_file, federation=None):
-    judged = targets.judge(race, sweeps, roofline, laws, federation)
+def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, laws, reasons_file, federation=None, ranks=None):
+    judged = targets.judge(race, sweeps, roofline, laws, federation, ranks)
     parts = [
         "# Benchmark results\n",
         "Written by `./bench.sh`; [README.md](README.md) says what each peer does and why the comparison is fair.\n",
@@ -245,6 +262,7 @@ def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, laws,
         "## Kernels and the roofline\n", roofline_part(roofline),
         "## The engine's own cost\n", engine_part(roofline),
         "## A federation on loopback\n", federation_part(federation),
+        "## The mean over processes\n", mpi_part(ranks),
         "## Cost against size\n", scaling_part(curves, folder / "plots"),
         "## Fleets\n", fleet_part(laws, folder / "plots"),
     ]

@@ -38,7 +38,7 @@ def kernel_share(roofline, word):
     return min((k["share"] for k in named), default=None)
 
 
-def judge(race, sweeps, roofline, laws=None, federation=None):
+def judge(race, sweeps, roofline, laws=None, federation=None, ranks=None):
     def ratio(key):
         contender = race.by_key.get(key) if race else None
         return race.ratio(contender).median if contender and contender.seconds else None
@@ -58,6 +58,8 @@ def judge(race, sweeps, roofline, laws=None, federation=None):
         Target("federation-stream", "State of 40 MB, 16 nodes, rounds committed to disk: share of a bare gRPC stream", 0.5, False,
                federation.stream_share["disk"].median if federation and federation.stream_share else None),
     ]
+    targets.append(Target("mpi-mean", "exact mean of 10 million f32 over 4 ranks, in MPI_Allreduce calls of doubles", 6, True,
+                          ranks.ratio["f32"].median if ranks else None))
     for key, text, word in KERNELS:
         targets.append(Target(key, f"{text}: share of the roofline that binds it", KERNEL_SHARE, False,
                               kernel_share(roofline, word)))

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <ctime>
 
+#include "mfl/engine/mpi/mpi.h"
+
 namespace mfl::cli {
 namespace {
 
@@ -37,6 +39,7 @@ const std::atomic<bool>& watch_interrupts() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  if (launched_rank()) sigaction(SIGUSR1, &action, nullptr);
   return stop_asked;
 }
 

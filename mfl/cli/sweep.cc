@@ -54,19 +54,34 @@ std::optional<Error> failure_of(const std::vector<RunOutcome>& runs, std::size_t
                "mfl runs list shows why; the same command with --reuse does only what is missing", nullptr};
 }
 
-Result<Reply> sweep_command(const Arguments& args, bool json) {
+struct Grid {
+  std::vector<SweepAxis> axes;
+  std::vector<Config> configs;
+};
+
+Result<Grid> read_grid(const Arguments& args) {
   MFL_TRY(Sweep sweep, read_sweep(args.file));
   MFL_CHECK(args.flags.apply(sweep.base));
-  MFL_TRY(const std::vector<Config> configs, expand(sweep));
+  MFL_TRY(std::vector<Config> configs, expand(sweep));
+  return Grid{std::move(sweep.axes), std::move(configs)};
+}
+
+Result<Reply> sweep_command(const Arguments& args, Commands& commands) {
+  const bool json = commands.json;
+  MFL_TRY(Ranks * ranks, commands.join(false));
+  const Result<Grid> grid = read_grid(args);
+  MFL_CHECK(ranks->agree(grid ? Result<void>{} : tl::unexpected<Error>(grid.error())));
+  const auto& [axes, configs] = *grid;
   const auto natural = ProgressMeter::natural_style();
-  const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
+  const bool silent = args.quiet || !ranks->first() || (json && natural == ProgressMeter::Style::kLines);
   const std::atomic<bool>& stop = watch_interrupts();
   const auto start = std::chrono::steady_clock::now();
   Result<std::vector<RunOutcome>> runs = fail(ErrorCode::kInternal, "");
   {
     ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
-    runs = run_sweep(configs, {args.store, {}, args.reuse, {}},
-                     {[&](const Progress& progress) { meter.show(progress); }, &stop});
+    RunOptions options{args.store, {}, args.reuse, {}};
+    options.ranks = ranks;
+    runs = run_sweep(configs, options, {[&](const Progress& progress) { meter.show(progress); }, &stop});
   }
   if (!runs) return tl::unexpected<Error>(std::move(runs).error());
   Reply reply;
@@ -75,7 +90,7 @@ Result<Reply> sweep_command(const Arguments& args, bool json) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   reply.data["runs"] = Json::array();
   for (const RunOutcome& run : *runs) reply.data["runs"].push_back(outcome_json(run));
-  reply.text = outcomes_text(sweep.axes, *runs);
+  reply.text = outcomes_text(axes, *runs);
   reply.failure = failure_of(*runs, configs.size());
   return reply;
 }
@@ -91,7 +106,8 @@ void setup_sweep(CLI::App& mfl, Commands& commands) {
       "where the file has arrays, such as: gamma = [0, 0.5, 0.9]\n"
       "Each setting is a run in the store, with the digest that mfl run gives it. A flag replaces a single "
       "value.",
-      [args, &commands] { return sweep_command(*args, commands.json); });
+      [args, &commands] { return sweep_command(*args, commands); });
+  commands.under_mpi[&command] = UnderMpi::kShared;
   command.add_option("FILE", args->file, "Experiment file (TOML) in which any key may be an array")
       ->required();
   args->flags.add(command, [](const Key&) { return true; });

@@ -32,11 +32,18 @@ struct Federation {
   // Where there is one, what its nodes hold is made when they run: train then has columns but no rows, and nodes is empty.
   std::shared_ptr<const Fleet<T>> fleet = nullptr;
   std::size_t first_node = 0;  // the number of nodes[0] among all nodes
-  // Nodes of other processes; any process can run any node of a fleet, so there are none then.
-  std::size_t nodes_elsewhere = 0;
+  // How many samples each node has, those of other processes included; empty where this one has all nodes. Any process can
+  // run any node of a fleet.
+  std::vector<std::size_t> all_samples = {};
 
-  std::size_t node_count() const { return fleet ? fleet->nodes() : nodes.size() + nodes_elsewhere; }
-  std::size_t samples_of(std::size_t node) const { return fleet ? fleet->samples(node) : nodes[node].count; }
+  std::size_t node_count() const {
+    if (fleet) return fleet->nodes();
+    return all_samples.empty() ? nodes.size() : all_samples.size();
+  }
+  std::size_t samples_of(std::size_t node) const {
+    if (fleet) return fleet->samples(node);
+    return all_samples.empty() ? nodes[node].count : all_samples[node];
+  }
 };
 
 // Where a run left the numbers: the first node (by index) whose loss or vector is not finite.

@@ -90,7 +90,7 @@ class LocalEngine final : public Engine<T> {
     for (Stretch<T>& stretch : stretches) conclude(stretch);
     workers_->for_each(ending_.size(),
                        [&](unsigned, std::size_t i) { average(*ending_[i].stretch, ending_[i].vector); });
-    if (ranks_ != nullptr)
+    if (ranks_ != nullptr && !vectors_are_small_)
       for (const Ending& ending : ending_) average_over_ranks(*ending.stretch, ending.vector);
   }
 
@@ -274,19 +274,35 @@ class LocalEngine final : public Engine<T> {
     const auto parts = [](const Stretch<T>& stretch) {
       return SmallParts{stretch.starts, stretch.ends && stretch.measure_moves, stretch.ends};
     };
+    vectors_are_small_ = small(stretches);
     MessageWriter mine;
     mine.put(stop_asked_);
     for (const Stretch<T>& stretch : stretches) {
       if (stretch.ends) total_of(stretch).weight = weight_of(stretch);
       put_small(mine, total_of(stretch), parts(stretch));
+      if (!stretch.ends || !vectors_are_small_) continue;
+      for (std::size_t v = 0; v < total_of(stretch).vectors.size(); ++v) merge_vectors(stretch, v);
+      put_vectors(mine, total_of(stretch));
     }
     const std::vector<std::string> all = ranks_->gather(mine.bytes());
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       MessageReader theirs(all[rank]);
       stop_agreed_ |= theirs.template take<bool>();
       if (rank == ranks_->rank()) continue;
-      for (const Stretch<T>& stretch : stretches) merge_small_from(theirs, total_of(stretch), parts(stretch));
+      for (const Stretch<T>& stretch : stretches) {
+        merge_small_from(theirs, total_of(stretch), parts(stretch));
+        if (stretch.ends && vectors_are_small_) merge_vectors_from(theirs, total_of(stretch));
+      }
     }
+  }
+
+  // Whether every rank may as well hear the vectors of all the others: one message instead of many.
+  bool small(std::span<const Stretch<T>> stretches) const {
+    constexpr std::size_t kSmall = std::size_t{1} << 20, kBytesOfACoordinate = 16;
+    std::size_t coordinates = 0;
+    for (const Stretch<T>& stretch : stretches)
+      if (stretch.ends) coordinates += stretch.state->vectors.size() * federation_.train.columns();
+    return coordinates * kBytesOfACoordinate * ranks_->size() <= kSmall;
   }
 
   // What the nodes that this process ran have in all.
@@ -307,12 +323,16 @@ class LocalEngine final : public Engine<T> {
     for (std::size_t v = 0; v < total.vectors.size(); ++v) ending_.push_back({&stretch, v});
   }
 
-  void average(Stretch<T>& stretch, std::size_t v) {
-    ExactMean& total = total_of(stretch).vectors[v];
+  void merge_vectors(const Stretch<T>& stretch, std::size_t v) {
     for (const Worker<T>& worker : std::span(states_).subspan(1))
-      total.merge(worker.sums[stretch.setting].vectors[v]);
+      total_of(stretch).vectors[v].merge(worker.sums[stretch.setting].vectors[v]);
+  }
+
+  void average(Stretch<T>& stretch, std::size_t v) {
+    const bool merged = ranks_ != nullptr && vectors_are_small_;
+    if (!merged) merge_vectors(stretch, v);
     stretch.out->vectors[v].resize(federation_.train.columns());
-    if (ranks_ == nullptr) total.mean(std::span<T>(stretch.out->vectors[v]));
+    if (ranks_ == nullptr || merged) total_of(stretch).vectors[v].mean(std::span<T>(stretch.out->vectors[v]));
   }
 
   void average_over_ranks(Stretch<T>& stretch, std::size_t v) {
@@ -325,6 +345,7 @@ class LocalEngine final : public Engine<T> {
   std::unique_ptr<Workers> workers_;
   Ranks* ranks_;
   bool stop_asked_ = false, stop_agreed_ = false;
+  bool vectors_are_small_ = false;  // of the stretches that are run: the ranks have told each other
   ForEach run_blocks_;
   bool over_blocks_ = false;
   std::vector<Worker<T>> states_;

@@ -58,6 +58,14 @@ void merge_small_from(MessageReader& from, Sums& total, SmallParts parts) {
   total.fail(node, from.take_text());
 }
 
+void put_vectors(MessageWriter& to, const Sums& sums) {
+  for (const ExactMean& sum : sums.vectors) put_mean(to, sum);
+}
+
+void merge_vectors_from(MessageReader& from, Sums& total) {
+  for (ExactMean& sum : total.vectors) merge_mean(from, sum);
+}
+
 bool merge_over_ranks(Ranks& ranks, ExactMean& mean, bool finite) {
   MessageWriter mine;
   mine.put(finite);

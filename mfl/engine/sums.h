@@ -41,6 +41,10 @@ void put_small(MessageWriter& to, const Sums& sums, SmallParts parts);
 // Merges what another has put.
 void merge_small_from(MessageReader& from, Sums& total, SmallParts parts);
 
+// The vectors, where they are small.
+void put_vectors(MessageWriter& to, const Sums& sums);
+void merge_vectors_from(MessageReader& from, Sums& total);
+
 // `mean`, of one number, becomes that of all ranks; true if all of them are finite.
 bool merge_over_ranks(Ranks& ranks, ExactMean& mean, bool finite);
 

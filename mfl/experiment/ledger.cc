@@ -7,6 +7,11 @@ class StoreLedger final : public Ledger {
  public:
   explicit StoreLedger(Store& store) : store_(store) {}
   bool keeps() const override { return true; }
+  Result<std::optional<std::string>> find_done(const RunSpec& spec) override {
+    MFL_TRY(const auto done, store_.find_done(spec.config_digest, spec.data_digest, spec.mfl_version));
+    return done ? std::optional(done->id) : std::nullopt;
+  }
+  Result<std::string> create_run(const RunSpec& spec) override { return store_.create_run(spec); }
   Result<void> append(std::string_view id, std::span<const RoundRow> rounds,
                       std::span<const RecordRow> records,
                       const std::optional<Checkpoint>& checkpoint) override {
@@ -16,6 +21,9 @@ class StoreLedger final : public Ledger {
                       const RunSummary& summary, double wall_seconds) override {
     return store_.finish(id, status, message, summary, wall_seconds);
   }
+  void give_up(std::string_view id, std::string_view message) override {
+    (void)store_.set_status(id, RunStatus::kFailed, message);
+  }
 
  private:
   Store& store_;
@@ -24,6 +32,8 @@ class StoreLedger final : public Ledger {
 class NoLedger final : public Ledger {
  public:
   bool keeps() const override { return false; }
+  Result<std::optional<std::string>> find_done(const RunSpec& /*spec*/) override { return std::nullopt; }
+  Result<std::string> create_run(const RunSpec& /*spec*/) override { return std::string(); }
   Result<void> append(std::string_view /*id*/, std::span<const RoundRow> /*rounds*/,
                       std::span<const RecordRow> /*records*/,
                       const std::optional<Checkpoint>& /*checkpoint*/) override {
@@ -33,6 +43,7 @@ class NoLedger final : public Ledger {
                       const RunSummary& /*summary*/, double /*wall_seconds*/) override {
     return {};
   }
+  void give_up(std::string_view /*id*/, std::string_view /*message*/) override {}
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "mfl/base/result.h"
 #include "mfl/engine/engine.h"
@@ -21,7 +20,6 @@ struct Problem {
       data_digest;  // of training and test data and of who holds what; where ranks share it, on the first
   std::string train_digest;  // of the training data alone
   double load_seconds = 0;
-  std::vector<std::uint32_t> node_samples = {};  // of all nodes, where some are other processes'
 };
 
 // Of the function that a configuration minimises on that training data: equal for runs that can be compared.
@@ -30,9 +28,8 @@ std::string function_digest(const Config& config, const std::string& train_diges
 // The problem outlives it.
 template <class T>
 Crowd crowd_of(const Config& config, const Problem<T>& problem) {
-  return make_crowd(config, problem.federation.node_count(), [&](std::size_t node) -> std::size_t {
-    return problem.node_samples.empty() ? problem.federation.samples_of(node) : problem.node_samples[node];
-  });
+  return make_crowd(config, problem.federation.node_count(),
+                    [&](std::size_t node) { return problem.federation.samples_of(node); });
 }
 
 // kBadConfig unless all nodes hold stored data and take part in every round, as `what` ("mfl theory") needs it.

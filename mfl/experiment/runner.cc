@@ -132,9 +132,7 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
     training.watch(&*monitor);
   }
   if (const auto trained = train_together(*engine, std::span(&training, 1), hooks); !trained) {
-    if (store)
-      (void)store->set_status(id, RunStatus::kFailed,
-                              trained.error().text());  // the store itself may be the cause
+    ledger->give_up(id, trained.error().text());
     return tl::unexpected<Error>(trained.error());
   }
   RunOutcome out;

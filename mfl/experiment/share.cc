@@ -85,8 +85,7 @@ Result<Problem<T>> load_own(const Config& config, const Ranks& ranks) {
   Problem<T> problem{
       {make_loss(config.model), std::move(train), std::move(nodes), std::move(test)}, false, {}, {}, 0};
   problem.federation.first_node = first_node;
-  for (const Shard& shard : all) problem.node_samples.push_back(static_cast<std::uint32_t>(shard.count));
-  problem.federation.nodes_elsewhere = all.size() - (end_node - first_node);
+  problem.federation.all_samples = std::move(work);
   problem.has_accuracy = two_classes(config, std::vector<double>(kept_targets.begin(), kept_targets.end()));
   if (!ranks.first()) return problem;
   MFL_TRY(problem.train_digest, rows.train.digest());

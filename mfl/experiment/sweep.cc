@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "mfl/base/files.h"
+#include "mfl/base/message.h"
 #include "mfl/data/fleet.h"
+#include "mfl/engine/spread.h"
 #include "mfl/experiment/factory.h"
+#include "mfl/experiment/held_ledger.h"
 #include "mfl/experiment/ledger.h"
 #include "mfl/experiment/outcome.h"
 #include "mfl/experiment/problem.h"
@@ -46,11 +49,22 @@ std::string shared_part(const Config& config) {
   return to_toml(shared);
 }
 
+struct Member {
+  std::size_t index;  // in the sweep
+  Config config;
+  Algorithm algorithm;
+  std::string id;  // of its run
+  bool reused = false;
+};
+
+using Groups = std::map<std::string, std::vector<Member>>;
+
 // The progress of one group as part of the whole sweep.
 class SweepProgress {
  public:
-  SweepProgress(const std::vector<Config>& configs, const RunHooks& hooks) : hooks_(hooks) {
-    for (const Config& config : configs) all_ += config.run.steps;
+  SweepProgress(const Groups& groups, const RunHooks& hooks) : hooks_(hooks) {
+    for (const auto& [key, members] : groups)
+      for (const Member& member : members) all_ += member.config.run.steps;
   }
   RunHooks group_hooks() {
     if (!hooks_.progress) return {nullptr, hooks_.stop};
@@ -68,23 +82,15 @@ class SweepProgress {
   std::uint64_t all_ = 0, before_ = 0;
 };
 
-struct Member {
-  std::size_t index;  // in the sweep
-  Config config;
-  Algorithm algorithm;
-  std::string id;  // of its run
-  bool reused = false;
-};
-
 template <class T>
-Result<void> train_members(const Problem<T>& problem, std::vector<Member>& members, Store& store,
-                           const RunHooks& hooks) {
+Result<void> train_members(const Problem<T>& problem, std::vector<Member>& members, Ledger& ledger,
+                           const Ranks& ranks, const RunHooks& hooks) {
   std::vector<Setting> settings;
   for (const Member& member : members)
     if (!member.reused) settings.push_back(setting_of(member.config, member.algorithm));
   if (settings.empty()) return {};
-  const auto engine = local_engine<T>(problem.federation, settings, make_workers(members.front().config.run));
-  const auto ledger = ledger_of(store);
+  const auto engine =
+      local_engine<T>(problem.federation, settings, make_workers(members.front().config.run, ranks));
   std::vector<Training<T>> trainings;
   trainings.reserve(settings.size());
   for (const Member& member : members) {
@@ -92,31 +98,126 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Member>& membe
     Start<T> start{member.id, initial_state<T>(member.algorithm, problem.federation.train.columns())};
     trainings.emplace_back(trainings.size(), member.algorithm, member.config.run.steps, *engine,
                            crowd_of(member.config, problem), problem.has_accuracy,
-                           make_cadence(member.config.run), *ledger, std::move(start));
+                           make_cadence(member.config.run), ledger, std::move(start));
   }
   return train_together(*engine, std::span(trainings), hooks);
 }
 
 template <class T>
-Result<void> run_group(std::vector<Member>& members, Store& store, bool reuse, const RunHooks& hooks) {
+Result<void> run_group(std::vector<Member>& members, Ledger& ledger, bool reuse, const Ranks& ranks,
+                       const RunHooks& hooks) {
   MFL_TRY(const Problem<T> problem, load_problem<T>(members.front().config));
   for (Member& member : members) {
     const RunSpec spec = make_spec(member.config, member.algorithm, problem);
     if (reuse) {
-      MFL_TRY(const auto done, store.find_done(spec.config_digest, spec.data_digest, spec.mfl_version));
+      MFL_TRY(const auto done, ledger.find_done(spec));
       if (done) {
-        member.id = done->id;
+        member.id = *done;
         member.reused = true;
         continue;
       }
     }
-    MFL_TRY(member.id, store.create_run(spec));
+    MFL_TRY(member.id, ledger.create_run(spec));
   }
-  const auto trained = train_members(problem, members, store, hooks);
+  const auto trained = train_members(problem, members, ledger, ranks, hooks);
   if (trained) return {};
   for (const Member& member : members)
-    if (!member.reused) (void)store.set_status(member.id, RunStatus::kFailed, trained.error().text());
+    if (!member.reused) ledger.give_up(member.id, trained.error().text());
   return trained;
+}
+
+Result<void> run_groups(Groups& groups, Ledger& ledger, bool reuse, const Ranks& ranks,
+                        const RunHooks& hooks) {
+  SweepProgress progress(groups, hooks);
+  for (auto& [key, members] : groups) {
+    if (hooks.stop != nullptr && hooks.stop->load(std::memory_order_relaxed)) break;
+    const RunHooks group_hooks = progress.group_hooks();
+    const bool single = members.front().config.run.precision == Precision::kF32;
+    MFL_CHECK(single ? run_group<float>(members, ledger, reuse, ranks, group_hooks)
+                     : run_group<double>(members, ledger, reuse, ranks, group_hooks));
+    for (const Member& member : members) progress.group_done(member.config.run.steps);
+  }
+  return {};
+}
+
+// The settings of this rank: neighbours in the order of groups, so that few groups are on two ranks, and as many steps
+// for each rank as for the others.
+Groups own_share(Groups groups, const Ranks& ranks) {
+  std::vector<std::size_t> steps;
+  for (const auto& [key, members] : groups)
+    for (const Member& member : members) steps.push_back(member.config.run.steps);
+  const std::vector<std::size_t> starts = spread_nodes(steps, ranks.size());
+  std::size_t at = 0;
+  std::erase_if(groups, [&](auto& group) {
+    std::erase_if(group.second, [&](const Member&) {
+      const bool other = at < starts[ranks.rank()] || at >= starts[ranks.rank() + 1];
+      ++at;
+      return other;
+    });
+    return group.second.empty();
+  });
+  return groups;
+}
+
+// A member's run in the store.
+struct Recorded {
+  std::size_t index = 0;
+  std::string id;
+  bool reused = false;
+};
+
+std::vector<Recorded> recorded_in(const Groups& groups) {
+  std::vector<Recorded> out;
+  for (const auto& [key, members] : groups)
+    for (const Member& member : members)
+      if (!member.id.empty()) out.push_back({member.index, member.id, member.reused});
+  return out;
+}
+
+std::string report_bytes(const std::vector<Recorded>& recorded, const HeldLedger& ledger) {
+  MessageWriter out;
+  out.put(recorded.size());
+  for (const Recorded& run : recorded) {
+    out.put(run.index);
+    out.put_text(run.id);
+    out.put(run.reused);
+  }
+  out.put_text(ledger.bytes());
+  return out.bytes();
+}
+
+// Records what another rank has trained.
+Result<void> take_report(Store& store, std::string_view bytes, std::vector<Recorded>& recorded) {
+  MessageReader in(bytes);
+  const std::size_t first = recorded.size();
+  const auto count = in.take<std::size_t>();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto index = in.take<std::size_t>();
+    std::string id = in.take_text();
+    recorded.push_back({index, std::move(id), in.take<bool>()});
+  }
+  MFL_TRY(auto ids, take_over(store, in.take_text()));
+  for (Recorded& run : std::span(recorded).subspan(first))
+    if (!run.reused) run.id = ids[run.id];
+  return {};
+}
+
+// Each rank trains its share; the first has the store and takes over what the others recorded. Gives the runs there.
+Result<std::vector<Recorded>> run_shares(const Groups& groups, std::optional<Store>& store, bool reuse,
+                                         Ranks& ranks, const RunHooks& hooks, const std::string& done) {
+  Groups own = own_share(groups, ranks);
+  if (!ranks.first()) {
+    HeldLedger ledger(done);
+    MFL_CHECK(run_groups(own, ledger, reuse, ranks, hooks));
+    ranks.gather(report_bytes(recorded_in(own), ledger));
+    return std::vector<Recorded>{};
+  }
+  MFL_CHECK(run_groups(own, *ledger_of(*store), reuse, ranks, hooks));
+  std::vector<Recorded> recorded = recorded_in(own);
+  const std::vector<std::string> reports = ranks.gather({});
+  for (const std::string& report : std::span(reports).subspan(1))
+    MFL_CHECK(take_report(*store, report, recorded));
+  return recorded;
 }
 
 }  // namespace
@@ -141,24 +242,21 @@ Result<std::vector<Config>> expand(const Sweep& sweep) {
 
 Result<std::vector<RunOutcome>> run_sweep(const std::vector<Config>& configs, const RunOptions& options,
                                           const RunHooks& hooks) {
-  std::map<std::string, std::vector<Member>> groups;
+  Groups groups;
   for (std::size_t i = 0; i < configs.size(); ++i)
     groups[shared_part(configs[i])].push_back({i, configs[i], make_algorithm(configs[i].algorithm), {}});
-  MFL_TRY(Store store, Store::open(options.store.empty() ? default_store_path() : options.store));
-  SweepProgress progress(configs, hooks);
+  Ranks& ranks = options.ranks != nullptr ? *options.ranks : alone();
+  std::optional<Store> store;  // of the first rank
+  MFL_TRY(const std::string done, ranks.from_first([&]() -> Result<std::string> {
+    MFL_TRY(store, Store::open(options.store.empty() ? default_store_path() : options.store));
+    return options.reuse && ranks.size() > 1 ? done_runs(*store) : std::string();
+  }));
+  MFL_TRY(const auto recorded, run_shares(groups, store, options.reuse, ranks, hooks, done));
   std::vector<RunOutcome> outcomes(configs.size());
-  for (auto& [key, members] : groups) {
-    if (hooks.stop != nullptr && hooks.stop->load(std::memory_order_relaxed)) break;
-    const RunHooks group_hooks = progress.group_hooks();
-    const bool single = members.front().config.run.precision == Precision::kF32;
-    MFL_CHECK(single ? run_group<float>(members, store, options.reuse, group_hooks)
-                     : run_group<double>(members, store, options.reuse, group_hooks));
-    for (const Member& member : members) {
-      MFL_TRY(const RunRow run, store.get(member.id));
-      outcomes[member.index] = make_outcome(run, member.config);
-      outcomes[member.index].reused = member.reused;
-      progress.group_done(member.config.run.steps);
-    }
+  for (const Recorded& member : recorded) {
+    MFL_TRY(const RunRow run, store->get(member.id));
+    outcomes[member.index] = make_outcome(run, configs[member.index]);
+    outcomes[member.index].reused = member.reused;
   }
   std::erase_if(outcomes, [](const RunOutcome& outcome) { return outcome.run_id.empty(); });  // never started
   return outcomes;

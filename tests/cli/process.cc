@@ -66,8 +66,11 @@ void collect(pid_t child, Pipe& out, Pipe& err, const Limits& limits, Outcome& o
     }
     if (limits.interrupt_after && !interrupted &&
         outcome.err.find(*limits.interrupt_after) != std::string::npos) {
-      ::kill(child, SIGINT);
       interrupted = true;
+      if (limits.instead)
+        limits.instead();
+      else
+        ::kill(child, SIGINT);
     }
   }
 }
@@ -84,7 +87,8 @@ nlohmann::json Outcome::json() const {
 Sandbox::Sandbox() : folder_(TempFolder::make().value()) {}
 
 Outcome Sandbox::run(const std::vector<std::string>& args, const Limits& limits) const {
-  std::vector<std::string> words{MFL_BINARY};
+  std::vector<std::string> words = limits.launcher;
+  words.emplace_back(MFL_BINARY);
   words.insert(words.end(), args.begin(), args.end());
   std::vector<std::string> variables{"MFL_STORE=" + store().string(), "MFL_CACHE=" + path("cache").string(),
                                      "HOME=" + path("home").string(), "PATH=" + limits.path,
@@ -92,6 +96,9 @@ Outcome Sandbox::run(const std::vector<std::string>& args, const Limits& limits)
   // What is meant for the child must reach it.
   for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS", "MFL_KERNEL"})
     if (const char* value = std::getenv(name)) variables.push_back(std::string(name) + '=' + value);
+  if (!limits.launcher.empty())
+    for (char** variable = environ; *variable != nullptr; ++variable)
+      if (std::string_view(*variable).starts_with("OMPI_")) variables.emplace_back(*variable);
   const std::vector<char*> argv = pointers(words), env = pointers(variables);
   Pipe out, err;
   const pid_t child = ::fork();

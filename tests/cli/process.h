@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -26,6 +27,8 @@ struct Limits {
   std::optional<std::uint64_t> file_bytes;     // as on a full disk: larger files cannot be written
   std::optional<std::string> interrupt_after;  // send SIGINT once this appears on stderr
   std::string path = "/usr/bin:/bin";          // PATH
+  std::vector<std::string> launcher = {};      // a program and its arguments that start mfl
+  std::function<void()> instead = {};          // called instead of sending SIGINT
 };
 
 class Sandbox {

@@ -1,0 +1,184 @@
+// The exact mean over processes against a bare MPI_Allreduce of the same values as doubles, and its share of a round.
+//   mpirun -n 4 mpi_bench [--parameters N] [--repeats N] [--json FILE]
+// Compares the mean with that of one process before it times anything. Every time is that of the slowest rank.
+#include <fmt/core.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mfl/aggregate/exact_mean.h"
+#include "mfl/base/files.h"
+#include "mfl/base/rng.h"
+#include "mfl/engine/engine.h"
+#include "mfl/engine/mpi/communicator.h"
+
+namespace mfl::bench {
+namespace {
+
+struct Options {
+  std::size_t parameters = 10'000'000;
+  int repeats = 7;
+  std::string json;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view name = argv[i];
+    if (name == "--parameters") options.parameters = std::stoul(argv[i + 1]);
+    if (name == "--repeats") options.repeats = std::stoi(argv[i + 1]);
+    if (name == "--json") options.json = argv[i + 1];
+  }
+  return options;
+}
+
+// What a node might send: weights of either sign over a few orders of magnitude.
+template <class T>
+Vector<T> weights_of(unsigned node, std::size_t size) {
+  Stream stream(1, Purpose::kSynthetic, node);
+  Vector<T> w(size);
+  for (T& v : w) {
+    const std::uint64_t bits = stream.next();
+    const double fraction = static_cast<double>(bits >> 11) * 0x1p-53 - 0.5;
+    v = static_cast<T>(std::ldexp(fraction, -static_cast<int>(bits & 15)));
+  }
+  return w;
+}
+
+constexpr std::uint64_t kWeight = 1250;  // samples of a node
+
+template <class T>
+bool equals_one_process(Ranks& ranks, const ExactMean& own, std::size_t size, Vector<T>& out) {
+  ranks.mean(own, kWeight * ranks.size(), std::span<T>(out));
+  int equal = 1;
+  if (ranks.first()) {
+    ExactMean all(size);
+    for (unsigned node = 0; node < ranks.size(); ++node)
+      all.add(std::span<const T>(weights_of<T>(node, size)), kWeight);
+    Vector<T> expected(size);
+    all.mean(std::span<T>(expected));
+    equal = expected == out ? 1 : 0;
+  }
+  MPI_Bcast(&equal, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return equal == 1;
+}
+
+// What is timed, one after the other in every repeat, so that what slows the machine for a while slows all of them.
+using Works = std::vector<std::pair<std::string, std::function<void()>>>;
+
+double seconds_of_slowest(const std::function<void()>& work) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = MPI_Wtime();
+  work();
+  double taken = MPI_Wtime() - start;
+  MPI_Allreduce(MPI_IN_PLACE, &taken, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return taken;
+}
+
+// Fills `out` with seconds, an array for each work. The first repeat is not counted.
+void time(const Works& works, int repeats, nlohmann::json& out) {
+  for (int i = 0; i <= repeats; ++i)
+    for (const auto& [name, work] : works) {
+      const double seconds = seconds_of_slowest(work);
+      if (i > 0) out[name].push_back(seconds);
+    }
+}
+
+template <class T>
+bool add_means(const std::string& name, Ranks& ranks, const Options& options, Works& works) {
+  struct Node {
+    Node(unsigned node, std::size_t size) : w(weights_of<T>(node, size)), mean(size), sum(size) {}
+    Vector<T> w, mean;
+    ExactMean sum;
+  };
+  const auto node = std::make_shared<Node>(ranks.rank(), options.parameters);
+  node->sum.add(std::span<const T>(node->w), kWeight);
+  if (!equals_one_process<T>(ranks, node->sum, options.parameters, node->mean)) return false;
+  works.emplace_back("add_" + name, [node] {
+    node->sum.clear();
+    node->sum.add(std::span<const T>(node->w), kWeight);
+  });
+  works.emplace_back("mean_" + name, [node, &ranks] {
+    ranks.mean(node->sum, kWeight * ranks.size(), std::span<T>(node->mean));
+  });
+  return true;
+}
+
+void add_allreduce(const Options& options, unsigned rank, Works& works) {
+  const auto w = std::make_shared<Vector<double>>(weights_of<double>(rank, options.parameters));
+  const auto sum = std::make_shared<Vector<double>>(options.parameters);
+  works.emplace_back("allreduce", [w, sum] {
+    MPI_Allreduce(w->data(), sum->data(), static_cast<int>(w->size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  });
+}
+
+// A round of FL in f32: one node a rank with a few rows of bytes as wide as the model, tau steps, one vector averaged.
+void add_round(Ranks& ranks, const Options& options, nlohmann::json& out) {
+  constexpr std::size_t kRows = 16;
+  constexpr std::uint64_t kTau = 4;
+  Dataset data{.rows = kRows, .columns = options.parameters, .scale = 1.0 / 255, .features = {}, .labels = {}};
+  DenseRows<std::uint8_t> bytes;
+  bytes.values.resize(kRows * options.parameters);
+  Stream stream(2, Purpose::kSynthetic, ranks.rank());
+  for (std::uint8_t& byte : bytes.values) byte = static_cast<std::uint8_t>(stream.next());
+  data.features = std::move(bytes);
+  std::vector<double> targets(kRows);
+  for (std::size_t i = 0; i < kRows; ++i) targets[i] = i % 2 == 0 ? 1 : -1;
+  Federation<float> federation{Loss::kSquaredHinge, Samples<float>(std::move(data), targets), {{0, kRows}}, {}};
+  federation.first_node = ranks.rank();
+  federation.all_samples.assign(ranks.size(), kRows);
+  const Algorithm algorithm = make_fl(1e-9, kTau);
+  const auto engine = shared_engine<float>(federation, {Setting{algorithm.rule, 0.3}}, serial_workers(), ranks);
+  State<float> state = initial_state<float>(algorithm, options.parameters);
+  Aggregate<float> aggregate;
+  out["rows_a_node"] = kRows;
+  time({{"round",
+         [&] {
+           Stretch<float> stretch{0, &state, true, true, &aggregate, std::nullopt};
+           engine->run(std::span(&stretch, 1), kTau);
+           apply(state, aggregate, kTau);
+         }}},
+       options.repeats, out);
+}
+
+int run(const Options& options) {
+  const auto ranks = ranks_over(MPI_COMM_WORLD);
+  nlohmann::json out = {{"ranks", ranks->size()}, {"parameters", options.parameters}};
+  {
+    Works works;
+    add_allreduce(options, ranks->rank(), works);
+    if (!add_means<float>("f32", *ranks, options, works) || !add_means<double>("f64", *ranks, options, works)) {
+      if (ranks->first()) fmt::print(stderr, "mpi_bench: the mean over ranks is not that of one process\n");
+      return 1;
+    }
+    time(works, options.repeats, out);
+  }
+  add_round(*ranks, options, out);
+  if (!ranks->first()) return 0;
+  if (options.json.empty()) {
+    fmt::print("{}\n", out.dump());
+    return 0;
+  }
+  const auto written = write_file(options.json, out.dump(2) + "\n");
+  if (!written) fmt::print(stderr, "mpi_bench: {}\n", written.error().text());
+  return written ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace mfl::bench
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const int code = mfl::bench::run(mfl::bench::parse(argc, argv));
+  MPI_Finalize();
+  return code;
+}

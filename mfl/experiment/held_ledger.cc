@@ -1,0 +1,174 @@
+#include "mfl/experiment/held_ledger.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "mfl/base/message.h"
+#include "mfl/base/version.h"
+
+namespace mfl {
+namespace {
+
+// Putting and taking pass the same fields in the same order: one list of them serves both.
+class Putter {
+ public:
+  void operator()(const std::string& text) { out_.put_text(text); }
+  template <class V>
+  requires std::is_trivially_copyable_v<V>
+  void operator()(const V& value) { out_.put(value); }
+  template <class V>
+  void operator()(std::vector<V>& values) {
+    out_.put(values.size());
+    for (V& value : values) pass(*this, value);
+  }
+  const std::string& bytes() const { return out_.bytes(); }
+
+ private:
+  MessageWriter out_;
+};
+
+class Taker {
+ public:
+  explicit Taker(std::string_view bytes) : in_(bytes) {}
+  void operator()(std::string& text) { text = in_.take_text(); }
+  template <class V>
+  requires std::is_trivially_copyable_v<V>
+  void operator()(V& value) { value = in_.take<V>(); }
+  template <class V>
+  void operator()(std::vector<V>& values) {
+    values.resize(in_.take<std::size_t>());
+    for (V& value : values) pass(*this, value);
+  }
+
+ private:
+  MessageReader in_;
+};
+
+template <class Io>
+void pass(Io& io, DoneRun& run) {
+  io(run.config_digest), io(run.data_digest), io(run.id);
+}
+
+template <class Io>
+void pass(Io& io, RunSpec& spec) {
+  io(spec.name), io(spec.config), io(spec.config_digest), io(spec.data_digest), io(spec.problem);
+  io(spec.mfl_version), io(spec.data), io(spec.model), io(spec.algorithm), io(spec.precision);
+  io(spec.nodes), io(spec.eta), io(spec.gamma), io(spec.tau), io(spec.planned_steps), io(spec.load_seconds);
+}
+
+template <class Io>
+void pass(Io& io, RoundRow& row) {
+  io(row.round), io(row.step), io(row.train_loss), io(row.bytes_up), io(row.bytes_down), io(row.digest);
+  io(row.time);
+}
+
+template <class Io>
+void pass(Io& io, RecordRow& row) {
+  io(row.step), io(row.round), io(row.train_loss), io(row.test_loss), io(row.test_accuracy);
+  io(row.bytes_up), io(row.bytes_down), io(row.wall_seconds), io(row.digest);
+  io(row.virtual_seconds);
+}
+
+template <class Io>
+void pass(Io& io, RunSummary& summary) {
+  io(summary.final), io(summary.best), io(summary.rounds), io(summary.bytes_up), io(summary.bytes_down);
+  io(summary.digest), io(summary.virtual_seconds);
+}
+
+}  // namespace
+
+template <class Io>
+void HeldLedger::pass(Io& io, Run& run) {
+  mfl::pass(io, run.spec);
+  io(run.rounds), io(run.records);
+  io(run.checkpoint.round), io(run.checkpoint.blob);
+  io(run.status), io(run.message), io(run.finished);
+  mfl::pass(io, run.summary);
+  io(run.wall_seconds);
+}
+
+Result<std::string> done_runs(const Store& store) {
+  MFL_TRY(const auto rows, store.list({.status = RunStatus::kDone}));
+  std::vector<DoneRun> done;
+  for (const RunRow& row : rows)
+    if (row.mfl_version == version()) done.push_back({row.config_digest, row.data_digest, row.id});
+  Putter out;
+  out(done);
+  return out.bytes();
+}
+
+HeldLedger::HeldLedger(std::string_view done) {
+  if (!done.empty()) Taker{done}(done_);
+}
+
+Result<std::optional<std::string>> HeldLedger::find_done(const RunSpec& spec) {
+  const auto found = std::ranges::find_if(done_, [&](const DoneRun& run) {
+    return run.config_digest == spec.config_digest && run.data_digest == spec.data_digest;
+  });
+  return found == done_.end() ? std::nullopt : std::optional(found->id);
+}
+
+Result<std::string> HeldLedger::create_run(const RunSpec& spec) {
+  std::string id = fmt::format("held {}", runs_.size());
+  runs_[id].spec = spec;
+  return id;
+}
+
+Result<void> HeldLedger::append(std::string_view id, std::span<const RoundRow> rounds,
+                                std::span<const RecordRow> records,
+                                const std::optional<Checkpoint>& checkpoint) {
+  Run& run = runs_.find(id)->second;
+  run.rounds.insert(run.rounds.end(), rounds.begin(), rounds.end());
+  run.records.insert(run.records.end(), records.begin(), records.end());
+  if (checkpoint) run.checkpoint = *checkpoint;
+  return {};
+}
+
+Result<void> HeldLedger::finish(std::string_view id, RunStatus status, std::string_view message,
+                                const RunSummary& summary, double wall_seconds) {
+  Run& run = runs_.find(id)->second;
+  run.status = status;
+  run.message = message;
+  run.finished = true;
+  run.summary = summary;
+  run.wall_seconds = wall_seconds;
+  return {};
+}
+
+void HeldLedger::give_up(std::string_view id, std::string_view message) {
+  runs_.find(id)->second.message = message;
+}
+
+std::string HeldLedger::bytes() const {
+  Putter out;
+  out(runs_.size());
+  for (const auto& [id, run] : runs_) {
+    Run copy = run;
+    out(id);
+    pass(out, copy);
+  }
+  return out.bytes();
+}
+
+Result<std::map<std::string, std::string>> take_over(Store& store, std::string_view bytes) {
+  std::map<std::string, std::string> ids;
+  Taker in(bytes);
+  std::size_t count = 0;
+  in(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string id;
+    HeldLedger::Run run;
+    in(id);
+    HeldLedger::pass(in, run);
+    MFL_TRY(ids[id], store.create_run(run.spec));
+    MFL_CHECK(store.append(ids[id], run.rounds, run.records,
+                           run.checkpoint.blob.empty() ? std::nullopt : std::optional(run.checkpoint)));
+    MFL_CHECK(store.finish(ids[id], run.status, run.message,
+                           run.finished ? std::optional(run.summary) : std::nullopt, run.wall_seconds));
+  }
+  return ids;
+}
+
+}  // namespace mfl

@@ -1,0 +1,287 @@
+// One trajectory over processes: any number of ranks gives the bits of one process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <numeric>
+#include <optional>
+
+#include "mfl/base/rng.h"
+#include "mfl/engine/mpi/communicator.h"
+#include "mfl/engine/spread.h"
+#include "tests/engine/federations.h"
+
+namespace mfl {
+namespace {
+
+using testing::kModels;
+using testing::make_engine;
+using testing::make_federation;
+using testing::ModelCase;
+using testing::run_round;
+using testing::train;
+
+constexpr unsigned kRankCounts[] = {1, 2, 3, 5, 8};
+
+// The first `count` ranks of the job as a group of their own; the others sit the case out.
+class Group {
+ public:
+  explicit Group(unsigned count) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < static_cast<int>(count) ? 0 : MPI_UNDEFINED, rank, &communicator_);
+    if (communicator_ != MPI_COMM_NULL) ranks_ = ranks_over(communicator_);
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group() {
+    if (communicator_ != MPI_COMM_NULL) MPI_Comm_free(&communicator_);
+  }
+  Ranks* ranks() const { return ranks_.get(); }
+
+ private:
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  std::unique_ptr<Ranks> ranks_;
+};
+
+int size_of_job() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+// Parts of 1, 2, 3, ... parts of the samples, the last node taking what is left.
+Partition uneven(std::size_t samples, std::size_t nodes) {
+  Partition partition = *contiguous(samples, 1);
+  const std::size_t unit = samples / (nodes * (nodes + 1) / 2);
+  partition.starts = {0};
+  for (std::size_t i = 1; i < nodes; ++i) partition.starts.push_back(partition.starts.back() + i * unit);
+  partition.starts.push_back(samples);
+  return partition;
+}
+
+// What one rank holds of a federation.
+template <class T>
+Federation<T> share(const ModelCase& model, const Dataset& data, const Partition& partition,
+                    const Ranks& ranks) {
+  std::vector<std::size_t> work;
+  for (std::size_t i = 0; i < partition.nodes(); ++i) work.push_back(partition.node(i).size());
+  const auto starts = spread_nodes(work, ranks.size());
+  Partition own;
+  own.starts = {0};
+  for (std::size_t i = starts[ranks.rank()]; i < starts[ranks.rank() + 1]; ++i) {
+    own.order.insert(own.order.end(), partition.node(i).begin(), partition.node(i).end());
+    own.starts.push_back(own.order.size());
+  }
+  Federation<T> federation = make_federation<T>(model, data, own);
+  federation.first_node = starts[ranks.rank()];
+  federation.all_samples = work;
+  return federation;
+}
+
+template <class T>
+State<T> train_shared(const ModelCase& model, const Federation<T>& federation, const Algorithm& algorithm,
+                      std::uint64_t steps, unsigned threads, Ranks& ranks) {
+  const auto engine = shared_engine<T>(federation, {Setting{algorithm.rule, model.objective.lambda}},
+                                       thread_workers(threads), ranks);
+  State<T> state = initial_state<T>(algorithm, federation.train.columns());
+  Aggregate<T> aggregate;
+  while (state.step < steps) {
+    const std::uint64_t round = next_round_steps(algorithm, state.step, steps);
+    if (const auto bad = run_round(*engine, state, round, aggregate)) ADD_FAILURE() << bad->what;
+    note_loss(state, aggregate.loss_before);
+    apply(state, aggregate, round);
+  }
+  note_loss(state, engine->train_loss(0, state.w()));
+  return state;
+}
+
+template <class T>
+class RanksOf : public ::testing::Test {};
+using Precisions = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(RanksOf, Precisions);
+
+TYPED_TEST(RanksOf, GiveTheBitsOfTheSerialEngine) {
+  using T = TypeParam;
+  ASSERT_EQ(size_of_job(), 8) << "run this test as: mpirun -n 8";
+  const Dataset data = *make_synthetic(330, 40, 1);
+  for (const std::size_t nodes : {1, 3, 11}) {
+    const Partition partition = uneven(330, nodes);
+    for (const ModelCase& model : {kModels[0], kModels[3]})
+      for (const Algorithm& algorithm : {make_mfl(0.01, 0.8, 4), make_fl(0.01, 3), make_gd(0.01)}) {
+        const auto expected = train(model, make_federation<T>(model, data, partition), algorithm, 10);
+        for (const unsigned count : kRankCounts) {
+          const Group group(count);
+          if (group.ranks() == nullptr) continue;
+          const auto own = share<T>(model, data, partition, *group.ranks());
+          for (const unsigned threads : {1U, 2U}) {
+            const auto got = train_shared<T>(model, own, algorithm, 10, threads, *group.ranks());
+            EXPECT_EQ(state_digest(got), state_digest(expected))
+                << model.name << ' ' << algorithm.name << ", " << nodes << " nodes, " << count << " ranks, "
+                << threads << " threads";
+            EXPECT_EQ(got.best.train_loss, expected.best.train_loss);
+            EXPECT_EQ(got.best.step, expected.best.step);
+          }
+        }
+      }
+  }
+}
+
+TYPED_TEST(RanksOf, ALargeMeanIsTheMeanOfOneProcess) {
+  using T = TypeParam;
+  for (const std::size_t size : {1, 7, 4096, 300'001}) {
+    for (const unsigned count : kRankCounts) {
+      const Group group(count);
+      if (group.ranks() == nullptr) continue;
+      ExactMean all(size), own(size);
+      std::uint64_t weight = 0;
+      for (unsigned rank = 0; rank < count; ++rank) {
+        if (rank == 2) continue;  // has nothing to add
+        Stream stream(5, Purpose::kSynthetic, rank);
+        Vector<T> x(size);
+        for (T& v : x) {
+          const auto bits = static_cast<std::int64_t>(stream.next());
+          v = static_cast<T>(std::ldexp(static_cast<double>(bits), -70 - static_cast<int>(bits & 63)));
+        }
+        all.add(std::span<const T>(x), 100 + rank);
+        if (rank == group.ranks()->rank()) own.add(std::span<const T>(x), 100 + rank);
+        weight += 100 + rank;
+      }
+      Vector<T> expected(size), got(size);
+      all.mean(std::span<T>(expected));
+      group.ranks()->mean(own, weight, std::span<T>(got));
+      EXPECT_EQ(got, expected) << size << " coordinates, " << count << " ranks";
+    }
+  }
+}
+
+TYPED_TEST(RanksOf, NodesThatTakePartAndFleetsAreShared) {
+  using T = TypeParam;
+  const ModelCase& model = kModels[0];
+  const Dataset data = *make_synthetic(200, 30, 2);
+  const Partition partition = *iid(200, 20, 3);
+  const std::vector<std::uint32_t> few = {1, 2, 13, 19};
+  const Algorithm algorithm = make_mfl(0.02, 0.5, 3);
+  Federation<T> fleet = make_federation<T>(model, data, partition);
+  fleet.train = Samples<T>::room(0, 30, FleetRows::kScale);
+  fleet.nodes.clear();
+  ClassTargets<T> targets;
+  for (std::size_t c = 0; c < targets.size(); ++c) targets[c] = c % 2 == 0 ? T(1) : T(-1);
+  fleet.fleet = std::make_shared<const Fleet<T>>(FleetRows({3, 9, 30}, 7), 20, targets);
+  const auto round = [&](Engine<T>& engine) {
+    const State<T> state = initial_state<T>(algorithm, 30);
+    Aggregate<T> out;
+    Stretch<T> stretch{0, &state, true, true, &out, std::nullopt, true, few};
+    engine.run(std::span(&stretch, 1), 3);
+    EXPECT_FALSE(stretch.failure);
+    return std::tuple(out.vectors, out.loss_before, out.mean_square_move,
+                      engine.train_loss(0, out.vectors[0], few));
+  };
+  const auto stored = make_federation<T>(model, data, partition);
+  const auto expected = round(*make_engine(model, stored, algorithm));
+  const auto expected_fleet = round(*make_engine(model, fleet, algorithm));
+  for (const unsigned count : kRankCounts) {
+    const Group group(count);
+    if (group.ranks() == nullptr) continue;
+    const std::vector<Setting> settings = {{algorithm.rule, model.objective.lambda}};
+    const auto own = share<T>(model, data, partition, *group.ranks());
+    EXPECT_EQ(round(*shared_engine<T>(own, settings, serial_workers(), *group.ranks())), expected) << count;
+    EXPECT_EQ(round(*shared_engine<T>(fleet, settings, serial_workers(), *group.ranks())), expected_fleet)
+        << count;
+  }
+}
+
+TEST(Ranks, TestBlocksCombineInTheirOrder) {
+  const ModelCase& model = kModels[3];
+  const Dataset data = *make_synthetic(1100, 20, 4);  // five blocks
+  Federation<double> whole = make_federation<double>(model, data, *contiguous(1100, 2));
+  const auto targets = make_targets(data, Task::kEvenOdd, model.targets).value();
+  whole.test.emplace(data, targets);
+  const Algorithm algorithm = make_fl(0.1, 1);
+  const auto state = train(model, whole, algorithm, 3);
+  const auto expected = make_engine(model, whole, algorithm)->test(0, state.w());
+  for (const unsigned count : kRankCounts) {
+    const Group group(count);
+    if (group.ranks() == nullptr) continue;
+    Federation<double> own = share<double>(model, data, *contiguous(1100, 2), *group.ranks());
+    const std::size_t rank = group.ranks()->rank();
+    const std::size_t first = std::min<std::size_t>(1100, 5 * rank / count * kRowBlock),
+                      end = std::min<std::size_t>(1100, 5 * (rank + 1) / count * kRowBlock);
+    std::vector<std::uint32_t> rows(end - first);
+    std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
+    own.test.emplace(take_rows(data, rows), std::span(targets).subspan(first, rows.size()));
+    const auto engine =
+        shared_engine<double>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
+    const auto got = engine->test(0, state.w());
+    EXPECT_EQ(got->loss, expected->loss) << count;
+    EXPECT_EQ(got->accuracy, expected->accuracy) << count;
+  }
+}
+
+TEST(Ranks, AllOfThemNameTheFirstNodeThatIsNotFinite) {
+  const ModelCase& model = kModels[2];
+  Dataset data = *make_synthetic(600, 50, 6);
+  const Group group(5);
+  if (group.ranks() == nullptr) return;
+  const auto own = share<float>(model, data, *contiguous(600, 7), *group.ranks());
+  const Algorithm algorithm = make_mfl(1e30, 0.5, 3);
+  const auto engine =
+      shared_engine<float>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
+  const State<float> state = initial_state<float>(algorithm, 50);
+  Aggregate<float> aggregate;
+  const auto bad = run_round(*engine, state, 3, aggregate);
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(bad->node, 0U);
+  EXPECT_EQ(aggregate.loss_before, 0.5);
+}
+
+TEST(Ranks, StopTogetherAfterTheRoundInWhichOneIsAsked) {
+  const ModelCase& model = kModels[0];
+  const Dataset data = *make_synthetic(60, 10, 6);
+  const Group group(3);
+  if (group.ranks() == nullptr) return;
+  const auto own = share<float>(model, data, *contiguous(60, 3), *group.ranks());
+  const Algorithm algorithm = make_fl(0.1, 1);
+  const auto engine =
+      shared_engine<float>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
+  const State<float> state = initial_state<float>(algorithm, 10);
+  Aggregate<float> aggregate;
+  EXPECT_FALSE(engine->stop(false));
+  EXPECT_FALSE(run_round(*engine, state, 1, aggregate));
+  EXPECT_FALSE(engine->stop(group.ranks()->rank() == 1));
+  EXPECT_FALSE(run_round(*engine, state, 1, aggregate));
+  EXPECT_TRUE(engine->stop(false));
+}
+
+TEST(Ranks, AgreeOnFailures) {
+  const Group group(3);
+  if (group.ranks() == nullptr) return;
+  Ranks& ranks = *group.ranks();
+  EXPECT_TRUE(ranks.agree({}));
+  EXPECT_FALSE(ranks.failed_together());
+  const auto one = ranks.agree(ranks.rank() == 2 ? Result<void>(fail(ErrorCode::kBadData, "no file", "look"))
+                                                 : Result<void>{});
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().message, "rank 2: no file");
+  EXPECT_EQ(one.error().hint, "look");
+  EXPECT_EQ(one.error().code, ErrorCode::kBadData);
+  EXPECT_TRUE(ranks.failed_together());
+  EXPECT_EQ(ranks.agree(fail(ErrorCode::kBadConfig, "bad key")).error().message, "bad key");
+}
+
+TEST(Ranks, HearTheFirst) {
+  const Group group(5);
+  if (group.ranks() == nullptr) return;
+  Ranks& ranks = *group.ranks();
+  EXPECT_EQ(*ranks.from_first([] { return std::string(100'000, 'x'); }), std::string(100'000, 'x'));
+  const auto failed = ranks.from_first(
+      []() -> Result<std::string> { return fail(ErrorCode::kRunFailed, "full", "make space"); });
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "full");
+  EXPECT_EQ(failed.error().hint, "make space");
+  const std::vector<std::string> all = ranks.gather(std::string(ranks.rank(), 'a'));
+  EXPECT_THAT(all, ::testing::ElementsAre("", "a", "aa", "aaa", "aaaa"));
+}
+
+}  // namespace
+}  // namespace mfl
