@@ -142,21 +142,19 @@ Result<void> run_groups(Groups& groups, Ledger& ledger, bool reuse, const Ranks&
 
 // The settings of this rank: neighbours in the order of groups, so that few groups are on two ranks, and as many steps
 // for each rank as for the others.
-Groups own_share(Groups groups, const Ranks& ranks) {
+Groups own_share(const Groups& groups, const Ranks& ranks) {
   std::vector<std::size_t> steps;
   for (const auto& [key, members] : groups)
     for (const Member& member : members) steps.push_back(member.config.run.steps);
   const std::vector<std::size_t> starts = spread_nodes(steps, ranks.size());
+  Groups own;
   std::size_t at = 0;
-  std::erase_if(groups, [&](auto& group) {
-    std::erase_if(group.second, [&](const Member&) {
-      const bool other = at < starts[ranks.rank()] || at >= starts[ranks.rank() + 1];
+  for (const auto& [key, members] : groups)
+    for (const Member& member : members) {
+      if (at >= starts[ranks.rank()] && at < starts[ranks.rank() + 1]) own[key].push_back(member);
       ++at;
-      return other;
-    });
-    return group.second.empty();
-  });
-  return groups;
+    }
+  return own;
 }
 
 // A member's run in the store.

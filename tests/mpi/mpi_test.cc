@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <cmath>
+#include <memory>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 #include "mfl/base/rng.h"
 #include "mfl/engine/mpi/communicator.h"
