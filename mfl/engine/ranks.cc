@@ -17,6 +17,7 @@ class Alone final : public Ranks {
   unsigned size() const override { return 1; }
   unsigned on_this_machine() const override { return 1; }
   std::vector<std::string> gather(std::string_view mine) override { return {std::string(mine)}; }
+  std::vector<std::string> gather_at_first(std::string_view mine) override { return gather(mine); }
   void share(std::string& /*bytes*/) override {}
   void mean(const ExactMean& sum, std::uint64_t /*total_weight*/, std::span<float> out) override {
     ExactMean(sum).mean(out);

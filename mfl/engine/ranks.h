@@ -26,8 +26,10 @@ class Ranks {
   // How many of the processes, this one among them, are on this machine.
   virtual unsigned on_this_machine() const = 0;
 
-  // What everybody says, in the order of ranks, on every rank.
+  // What everybody says, in the order of ranks, on every rank. Less than 2 GiB in all.
   virtual std::vector<std::string> gather(std::string_view mine) = 0;
+  // The same on the first rank, for much to say; nothing on the others.
+  virtual std::vector<std::string> gather_at_first(std::string_view mine) = 0;
   // The first rank's bytes, on every rank.
   virtual void share(std::string& bytes) = 0;
 

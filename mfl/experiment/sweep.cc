@@ -207,12 +207,12 @@ Result<std::vector<Recorded>> run_shares(const Groups& groups, std::optional<Sto
   if (!ranks.first()) {
     HeldLedger ledger(done);
     MFL_CHECK(run_groups(own, ledger, reuse, ranks, hooks));
-    ranks.gather(report_bytes(recorded_in(own), ledger));
+    ranks.gather_at_first(report_bytes(recorded_in(own), ledger));
     return std::vector<Recorded>{};
   }
   MFL_CHECK(run_groups(own, *ledger_of(*store), reuse, ranks, hooks));
   std::vector<Recorded> recorded = recorded_in(own);
-  const std::vector<std::string> reports = ranks.gather({});
+  const std::vector<std::string> reports = ranks.gather_at_first({});
   for (const std::string& report : std::span(reports).subspan(1))
     MFL_CHECK(take_report(*store, report, recorded));
   return recorded;

@@ -284,6 +284,11 @@ TEST(Ranks, HearTheFirst) {
   EXPECT_EQ(failed.error().hint, "make space");
   const std::vector<std::string> all = ranks.gather(std::string(ranks.rank(), 'a'));
   EXPECT_THAT(all, ::testing::ElementsAre("", "a", "aa", "aaa", "aaaa"));
+  const std::vector<std::string> told = ranks.gather_at_first(std::string(ranks.rank(), 'b'));
+  if (ranks.first())
+    EXPECT_THAT(told, ::testing::ElementsAre("", "b", "bb", "bbb", "bbbb"));
+  else
+    EXPECT_TRUE(told.empty());
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "mfl/engine/mpi/communicator.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <numeric>
 
 #include "mfl/engine/mpi/exact_mean.h"
@@ -41,13 +43,33 @@ class MpiRanks : public Ranks {
     return out;
   }
 
+  std::vector<std::string> gather_at_first(std::string_view mine) override {
+    std::uint64_t size = mine.size();
+    if (!first()) {
+      MPI_Send(&size, 1, MPI_UINT64_T, 0, 0, communicator_);
+      in_pieces(size, [&](std::uint64_t at, int count) {
+        MPI_Send(mine.data() + at, count, MPI_CHAR, 0, 0, communicator_);
+      });
+      return {};
+    }
+    std::vector<std::string> all = {std::string(mine)};
+    for (int rank = 1; rank < size_; ++rank) {
+      MPI_Recv(&size, 1, MPI_UINT64_T, rank, 0, communicator_, MPI_STATUS_IGNORE);
+      std::string& theirs = all.emplace_back(size, '\0');
+      in_pieces(size, [&](std::uint64_t at, int count) {
+        MPI_Recv(theirs.data() + at, count, MPI_CHAR, rank, 0, communicator_, MPI_STATUS_IGNORE);
+      });
+    }
+    return all;
+  }
+
   void share(std::string& bytes) override {
     std::uint64_t size = bytes.size();
     MPI_Bcast(&size, 1, MPI_UINT64_T, 0, communicator_);
     bytes.resize(size);
-    constexpr std::uint64_t kMost = 1U << 30;
-    for (std::uint64_t at = 0; at < size; at += kMost)
-      MPI_Bcast(bytes.data() + at, static_cast<int>(std::min(kMost, size - at)), MPI_CHAR, 0, communicator_);
+    in_pieces(size, [&](std::uint64_t at, int count) {
+      MPI_Bcast(bytes.data() + at, count, MPI_CHAR, 0, communicator_);
+    });
   }
 
   void mean(const ExactMean& sum, std::uint64_t total_weight, std::span<float> out) override {
@@ -63,6 +85,13 @@ class MpiRanks : public Ranks {
   }
 
  private:
+  // MPI counts with int.
+  static void in_pieces(std::uint64_t size, const std::function<void(std::uint64_t, int)>& piece) {
+    constexpr std::uint64_t kMost = 1U << 30;
+    for (std::uint64_t at = 0; at < size; at += kMost)
+      piece(at, static_cast<int>(std::min(kMost, size - at)));
+  }
+
   MPI_Comm communicator_;
   int rank_ = 0, size_ = 1, here_ = 1;
 };
