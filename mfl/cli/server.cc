@@ -23,7 +23,7 @@ namespace {
 struct Arguments {
   std::string file, listen = "127.0.0.1:7443", state = "state", tls, allowed, revoked, metrics, test_data,
                     log = "text";
-  bool plaintext = false;
+  bool plaintext = false, measure = false;
   double linger = 2;
   std::uint64_t columns = 0, max_megabytes = 1024, quota_megabytes = 256, max_connections = 0;
   ConfigFlags flags;
@@ -53,6 +53,7 @@ Result<HostOptions> host_options(const Arguments& args) {
   constexpr unsigned kMegabyte = 20;
   options.server.memory_quota = args.quota_megabytes << kMegabyte;
   options.max_payload = args.max_megabytes << kMegabyte;
+  options.server.measure = args.measure;
   options.server.max_connections = args.max_connections;
   options.server.metrics = args.metrics;
   options.state = args.state;
@@ -72,7 +73,8 @@ Result<Reply> server_command(const Arguments& args) {
   MFL_TRY(HostOptions options, host_options(args));
   MFL_TRY(options.server.log, make_log(args.log));
   options.stop = &watch_interrupts();
-  MFL_TRY(const RunOutcome outcome, host_run(config, options));
+  MFL_TRY(const HostOutcome hosted, host_run(config, options));
+  const RunOutcome& outcome = hosted.run;
   Reply reply{outcome_json(outcome), {}, std::nullopt};
   reply.text = facts_text({
       {"run", fmt::format("{} ({})", outcome.run_id, outcome.status)},
@@ -82,6 +84,10 @@ Result<Reply> server_command(const Arguments& args) {
       {"digest", outcome.digest},
       {"state", args.state + (outcome.digest.empty() ? " (start the server again to go on)" : "")},
   });
+  if (args.measure) {
+    reply.data["measured"] = hosted.measured;
+    reply.text += "\n" + hosted.measured;
+  }
   if (outcome.status == "diverged")
     reply.failure =
         Error{ErrorCode::kRunFailed, fmt::format("run {} diverged: {}", outcome.run_id, outcome.message),
@@ -211,6 +217,8 @@ void setup_server(CLI::App& mfl, Commands& commands) {
       ->type_name("S")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
+  command.add_flag("--measure", args->measure,
+                   "At the end print [devices] and [network] of this federation, for mfl run to simulate");
   command.add_option("--metrics", args->metrics, "Address of a Prometheus endpoint")->type_name("HOST:PORT");
   command.add_option("--log", args->log, "Log on stderr: text, json or none")
       ->type_name("STYLE")

@@ -55,6 +55,13 @@ struct Assignment {
   std::shared_ptr<const std::string> payload;  // all vectors in their order, little-endian numbers
 };
 
+// How long a task took, in seconds, as the node saw it. Nothing is decided by it.
+struct Timing {
+  double compute = 0;     // its steps
+  double down = 0;        // its vectors, from the first piece to the last
+  double round_trip = 0;  // of a message without vectors
+};
+
 // What a node made of a task.
 struct Update {
   std::string run_id;
@@ -62,6 +69,7 @@ struct Update {
   std::uint64_t weight = 0;  // as when it joined
   double loss = 0;           // F_i at the w of the task
   std::string payload;       // as of Assignment; empty for a task of 0 steps
+  Timing timing = {};
 };
 
 // Why something that a node sent does not count.

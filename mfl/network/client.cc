@@ -80,15 +80,22 @@ class GrpcClient final : public FederationClient {
     if (!reader_) return Order{Order::Kind::kEnded, {}, {}, {}};
     v1::Order message;
     for (;;) {
-      if (!reader_->Read(&message)) {
+      const bool got = reader_->Read(&message);
+      if (message.has_task()) task_began_ = std::chrono::steady_clock::now();
+      if (!got) {
         CallError error = ended();
         if (error.final) return tl::unexpected(std::move(error));
         return Order{Order::Kind::kEnded, {}, error.error.text(), {}};
       }
       auto order = checked(orders_->take(message));
+      if (order && order->kind == Order::Kind::kTask)
+        arrival_seconds_ =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - task_began_).count();
       if (!order || order->kind != Order::Kind::kNone) return order;
     }
   }
+
+  double arrival_seconds() const override { return arrival_seconds_; }
 
   Answer<Verdict> submit(const Update& update) override {
     Call call(*this, kUploadPatience);
@@ -173,6 +180,8 @@ class GrpcClient final : public FederationClient {
   std::unique_ptr<Call> presence_;
   std::unique_ptr<grpc::ClientReader<v1::Order>> reader_;
   std::optional<wire::OrderReader> orders_;
+  std::chrono::steady_clock::time_point task_began_;
+  double arrival_seconds_ = 0;
 };
 
 }  // namespace

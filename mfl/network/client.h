@@ -43,6 +43,8 @@ class FederationClient {
   virtual Answer<void> attend(const Joining& joining, std::uint64_t max_payload) = 0;
   // Blocks until there is an order. kEnded when the connection or the session is over.
   virtual Answer<Order> next_order() = 0;
+  // Seconds from the first piece of the last task to its last.
+  virtual double arrival_seconds() const = 0;
   virtual Answer<Verdict> submit(const Update& update) = 0;
   virtual Answer<FederationStatus> watch() = 0;
 

@@ -20,6 +20,7 @@ Time clock_now() {
 Desk::Desk(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOptions& options)
     : plan_(std::move(plan)),
       has_tls_(options.tls.has_value()),
+      measure_(options.measure),
       log_(options.log),
       coordinator_(std::move(coordinator)),
       admission_(options.admission) {}
@@ -37,6 +38,11 @@ std::optional<Error> Desk::failure() const {
 std::size_t Desk::attending() const {
   const std::lock_guard lock(mutex_);
   return attending_.size();
+}
+
+Measurement Desk::measured() const {
+  const std::lock_guard lock(mutex_);
+  return measured_;
 }
 
 std::string Desk::refusal(const Peer& peer) {
@@ -134,12 +140,13 @@ std::optional<std::uint64_t> Desk::expected(const Upload& upload, const Ticket& 
   return coordinator_->payload_size(upload.peer_.name, ticket);
 }
 
-Verdict Desk::submit(const Upload& upload, const Update& update) {
+Verdict Desk::submit(const Upload& upload, const Update& update, double seconds) {
   Outbox out;
   Verdict verdict;
   {
     const std::lock_guard lock(mutex_);
     verdict = coordinator_->submit(clock_now(), upload.peer_.name, update);
+    if (verdict.counts() && measure_) note_answer(upload, update, seconds);
     if (!verdict.counts()) say_refused(upload.peer_, "submit", reason_name(verdict.reason), verdict.text);
     tell_all(out);
   }
@@ -249,7 +256,10 @@ void Desk::tell(Attendee& attendee, Outbox& out) {
     case Order::Kind::kNone: return;
     case Order::Kind::kEnded:
       return end(attendee, {grpc::StatusCode::ABORTED, "the session has ended: join again"}, out);
-    case Order::Kind::kTask: attendee.last_ = order.task.ticket; break;
+    case Order::Kind::kTask:
+      attendee.last_ = order.task.ticket;
+      if (measure_) note_asked(attendee, order.task);
+      break;
     case Order::Kind::kDone: break;
   }
   attendee.order_ = std::move(order);
@@ -277,6 +287,22 @@ void Desk::put_out_the_refused(Outbox& out) {
     end(*attendee, {grpc::StatusCode::PERMISSION_DENIED, refused}, out);
     depart(*attendee);
   }
+}
+
+void Desk::note_asked(const Attendee& attendee, const Assignment& task) {
+  if (task.steps == 0) return;
+  if (asked_for_.ticket != task.ticket) asked_.clear();
+  asked_for_ = task;
+  if (asked_.insert(attendee.peer_.name).second) ++measured_.asked;
+}
+
+void Desk::note_answer(const Upload& upload, const Update& update, double seconds) {
+  constexpr std::size_t kMost = 1'000'000;
+  if (update.ticket != asked_for_.ticket || measured_.answers.size() >= kMost) return;
+  const double latency = update.timing.round_trip / 2;
+  measured_.answers.push_back({upload.peer_.name, asked_for_.steps, update.weight, update.timing.compute,
+                               asked_for_.payload->size(), update.payload.size(),
+                               update.timing.down + latency, seconds + latency, update.timing.round_trip});
 }
 
 void Desk::log_progress() {

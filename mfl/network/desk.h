@@ -82,6 +82,7 @@ class Desk {
   FederationStatus status() const;
   std::optional<Error> failure() const;
   std::size_t attending() const;
+  Measurement measured() const;
 
   // Why the lists do not admit the peer; empty when they do.
   std::string refusal(const Peer& peer);
@@ -96,7 +97,8 @@ class Desk {
   void begin(Upload& upload);
   // Bytes that an update with this ticket has; nothing where it would not count.
   std::optional<std::uint64_t> expected(const Upload& upload, const Ticket& ticket) const;
-  Verdict submit(const Upload& upload, const Update& update);
+  // `seconds` is how long its parts took to arrive.
+  Verdict submit(const Upload& upload, const Update& update, double seconds);
   // True once: who gets it calls Finish.
   bool claim(Upload& upload);
   void gone(const Upload& upload);
@@ -124,12 +126,15 @@ class Desk {
   void tell(Attendee& attendee, Outbox& out);
   void tell_all(Outbox& out);
   void put_out_the_refused(Outbox& out);
+  void note_asked(const Attendee& attendee, const Assignment& task);
+  void note_answer(const Upload& upload, const Update& update, double seconds);
   void log_progress();
   void say(LogLine::Level level, std::string event, std::vector<std::pair<std::string, std::string>> fields);
   void say_refused(const Peer& peer, std::string_view call, std::string_view reason, std::string_view text);
 
   const Plan plan_;
   const bool has_tls_;
+  const bool measure_;
   const Log log_;
   mutable std::mutex mutex_;
   std::unique_ptr<Coordinator> coordinator_;
@@ -139,6 +144,9 @@ class Desk {
   std::map<std::string, Upload*> uploads_;
   FederationStatus logged_;
   LogLimit limit_;
+  Assignment asked_for_;         // the task under way, where it is measured
+  std::set<std::string> asked_;  // who has got it
+  Measurement measured_;
   std::uint64_t heard_ = 0;  // the news that everybody was told
 };
 

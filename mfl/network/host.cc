@@ -167,7 +167,7 @@ void wait_for_end(const FederationServer& server, const HostOptions& options, bo
 }
 
 template <class T>
-Result<RunOutcome> host_as(const Config& config, const HostOptions& options) {
+Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
   MFL_TRY(Store store, Store::open(options.state / "runs.db", {.full_sync = true}));
   const Algorithm algorithm = make_algorithm(config.algorithm);
   if (algorithm.centralised)
@@ -207,6 +207,7 @@ Result<RunOutcome> host_as(const Config& config, const HostOptions& options) {
   wait_for_end(*server, options, ended);
   const FederationStatus status = server->status();
   const auto failure = server->failure();
+  const Measurement measured = server->measured();
   server->stop();
   if (failure) {
     (void)store.set_status(run.id, RunStatus::kFailed, failure->text());  // the store itself may be the cause
@@ -216,17 +217,19 @@ Result<RunOutcome> host_as(const Config& config, const HostOptions& options) {
     MFL_CHECK(store.set_status(run.id, RunStatus::kInterrupted,
                                fmt::format("stopped after round {}", status.round)));
   MFL_TRY(const RunRow now, store.get(run.id));
-  RunOutcome outcome = make_outcome(now, config);
+  HostOutcome outcome{make_outcome(now, config), {}};
   if (status.digest.empty()) {
-    outcome.rounds = status.round;
-    outcome.final.step = status.step;
+    outcome.run.rounds = status.round;
+    outcome.run.final.step = status.step;
   }
+  if (const auto model = model_of({measured.asked, measured.answers}))
+    outcome.measured = measured_toml(*model);
   return outcome;
 }
 
 }  // namespace
 
-Result<RunOutcome> host_run(const Config& config, const HostOptions& options) {
+Result<HostOutcome> host_run(const Config& config, const HostOptions& options) {
   set_transport_log(options.server.log);
   return config.run.precision == Precision::kF32 ? host_as<float>(config, options)
                                                  : host_as<double>(config, options);

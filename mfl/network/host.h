@@ -25,8 +25,13 @@ struct HostOptions {
   const std::atomic<bool>* stop = nullptr;  // polled
 };
 
+struct HostOutcome {
+  RunOutcome run;
+  std::string measured;  // [devices] and [network] as TOML, where the server measures and nodes have answered
+};
+
 // When a round starts and ends (min_available_nodes, quorum, round_deadline) may change from one start of the server to the
 // next; all else must stay. Returns when the run has ended (the outcome's status says how) or was stopped ("interrupted": start again to go on).
-Result<RunOutcome> host_run(const Config& config, const HostOptions& options);
+Result<HostOutcome> host_run(const Config& config, const HostOptions& options);
 
 }  // namespace mfl

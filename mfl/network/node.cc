@@ -18,6 +18,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 // The server's plan over this node's data, as the configuration of a federation with one node.
 Result<Config> config_of(const Plan& plan, const NodeOptions& options) {
   if (is_fleet(options.data.source))
@@ -187,6 +191,9 @@ class NodeRun {
     trouble_.clear();
     log(LogLine::Level::kInfo, "joined",
         {{"run", plan->run_id}, {"samples", fmt::to_string(trainer.weight())}});
+    const auto asked = Clock::now();
+    if (const auto again = client->greet(digest_); !again) return after(again.error());
+    timing_.round_trip = seconds_since(asked);
     participant_->joined();
     const auto over = take_part(*client, trainer);
     participant_->lost();
@@ -218,15 +225,19 @@ class NodeRun {
           if (order->kind == Order::Kind::kEnded)
             return after({{ErrorCode::kNetwork, order->status, {}, nullptr}, false});
           participant_->ordered(*std::move(order));
+          timing_.down = client.arrival_seconds();
           break;
         }
         case Participant::Next::kTrain: {
+          const auto start = Clock::now();
           MFL_TRY(Trained trained, trainer.train(participant_->task()));
+          timing_.compute = seconds_since(start);
           participant_->trained(trained.loss, std::move(trained.payload));
           break;
         }
         case Participant::Next::kSubmit: {
-          const Update update = participant_->update();
+          Update update = participant_->update();
+          update.timing = timing_;
           const auto verdict = client.submit(update);
           if (!verdict) return after(verdict.error());
           participant_->judged(*verdict);
@@ -263,6 +274,7 @@ class NodeRun {
   NodeOutcome outcome_;
   std::string digest_;
   std::string trouble_;
+  Timing timing_;
   Backoff backoff_;
   std::unique_ptr<Workplace> workplace_;
   std::optional<Participant> participant_;

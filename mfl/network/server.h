@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mfl/base/result.h"
+#include "mfl/experiment/measure.h"
 #include "mfl/federation/coordinator.h"
 #include "mfl/network/admission.h"
 #include "mfl/network/certs.h"
@@ -32,7 +33,14 @@ struct ServerOptions {
   std::uint64_t memory_quota = std::uint64_t{256} << 20U;  // bytes, for messages under way
   std::uint64_t max_connections = 0;  // about; 0: as many as the limit on open files allows
   std::string metrics;                // address of the Prometheus endpoint; empty: none
+  bool measure = false;               // keep how long every answer took
   Log log;
+};
+
+// What a server that measures has kept: the first million answers.
+struct Measurement {
+  std::uint64_t asked = 0;  // answers that rounds waited for, those that never came included
+  std::vector<MeasuredAnswer> answers;
 };
 
 // Owns the transport, its threads and the clock of the coordinator. Safe to use from any thread.
@@ -48,6 +56,7 @@ class FederationServer {
   virtual FederationStatus status() const = 0;
   virtual std::optional<Error> failure() const = 0;
   virtual std::size_t attending() const = 0;  // nodes whose connection is open
+  virtual Measurement measured() const = 0;
   // Ends every call and stops listening.
   virtual void stop() = 0;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <utility>
 
 #include "mfl/network/certs.h"
@@ -73,6 +74,7 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
       return close({grpc::StatusCode::PERMISSION_DENIED, peer().refusal});
     }
     desk_.begin(*this);
+    begun_ = Clock::now();
     StartRead(&part_);
   }
 
@@ -95,6 +97,8 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void conclude() {
     if (!reader_.has_header())
       return close({grpc::StatusCode::INVALID_ARGUMENT, "an update without a header"});
@@ -104,7 +108,8 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
   }
 
   void judge(const Update& update) {
-    const Verdict verdict = desk_.submit(*this, update);
+    const Verdict verdict =
+        desk_.submit(*this, update, std::chrono::duration<double>(Clock::now() - begun_).count());
     if (!desk_.claim(*this)) return;
     *response_ = wire::to_message(verdict);
     Finish(grpc::Status::OK);
@@ -118,6 +123,7 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
   Desk& desk_;
   grpc::CallbackServerContext* context_;
   v1::Verdict* response_;
+  Clock::time_point begun_;
   v1::UpdatePart part_;
   wire::UpdateReader reader_;
 };

@@ -156,6 +156,9 @@ v1::UpdatePart piece(const Update& update, std::size_t number) {
     header.set_weight(update.weight);
     header.set_loss(update.loss);
     header.set_size(update.payload.size());
+    header.set_compute_seconds(update.timing.compute);
+    header.set_down_seconds(update.timing.down);
+    header.set_round_trip_seconds(update.timing.round_trip);
   }
   const auto chunk = chunk_of(update.payload, number);
   out.set_chunk(chunk.data(), chunk.size());
@@ -280,7 +283,12 @@ Result<void> UpdateReader::take(const v1::UpdatePart& message) {
   if (message.has_header() == header_) return malformed("an update needs one header, in its first part");
   if (!header_) {
     const v1::UpdateHeader& header = message.header();
-    update_ = {header.run_id(), from_wire(header.ticket()), header.weight(), header.loss(), {}};
+    update_ = {header.run_id(),
+               from_wire(header.ticket()),
+               header.weight(),
+               header.loss(),
+               {},
+               {header.compute_seconds(), header.down_seconds(), header.round_trip_seconds()}};
     size_ = header.size();
     header_ = true;
   }
