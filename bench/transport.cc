@@ -243,7 +243,7 @@ std::vector<double> run_durable(const Load& load) {
   const TempFolder folder = must(TempFolder::make());
   Store store = must(Store::open(folder.path() / "runs.db", {.full_sync = true}));
   const std::string run = must(store.create_run({}));
-  StoreLog log(store, run, 1);
+  StoreLog log(store, run, {});
   return run_federation(load, &log, run);
 }
 

@@ -178,11 +178,9 @@ TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
 TEST(RealFaults, WithAThirdOfTheNodesKilledEveryRoundEveryRoundCompletes) {
   constexpr std::size_t kNodes = 10, kVictims = 3;
   const int rounds = from_environment("MFL_KILLED_ROUNDS", 10);
-  constexpr int kTau = 50'000;  // long enough for nodes to die in
-  Processes federation(
-      kNodes, {"--algorithm", "fl", "--tau", fmt::to_string(kTau), "--steps", fmt::to_string(kTau * rounds)});
+  Processes federation(kNodes, {"--algorithm", "fl", "--tau", "1", "--steps", fmt::to_string(rounds)});
   const auto server = federation.server(
-      {"--quorum", "7", "--min-available-nodes", "7", "--round-deadline", "30", "--log", "json"});
+      {"--quorum", "7", "--min-available-nodes", "7", "--round-deadline", "5", "--log", "json"});
   auto nodes = federation.all_nodes();
   const auto committed = [&] { return count_of(server->log(), "\"event\":\"round\""); };
   std::size_t kills = 0;
@@ -259,7 +257,7 @@ TEST(RealFaults, AServerThatStandsStillIsNoticedAndTheNodesComeBack) {
 // Delays, stalls, resets and a thin line between nodes and server. Any update that were counted twice, or lost and not sent
 // again, would change the digest. MFL_PROXY_STEPS sets how long it goes on.
 TEST(RealFaults, ALineThatDelaysStallsResetsAndThrottlesChangesNothing) {
-  const int steps = from_environment("MFL_PROXY_STEPS", 25);
+  const int steps = from_environment("MFL_PROXY_STEPS", 40);
   Processes federation(3, {"--algorithm", "mfl", "--tau", "1", "--steps", fmt::to_string(steps)},
                        {"synthetic:60x4000", 60});
   const std::string expected = federation.simulated()["digest"];
