@@ -31,7 +31,7 @@ build_release() {
   local targets
   targets=$(cmake --build --preset release --target help)
   local program
-  for program in mfl_bench mfl_transport; do
+  for program in mfl_bench mfl_transport; do # whichever this build has
     if grep -q "^$program:" <<< "$targets"; then
       cmake --build --preset release --target "$program" >&2
     fi
