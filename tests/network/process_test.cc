@@ -178,9 +178,11 @@ TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
 TEST(RealFaults, WithAThirdOfTheNodesKilledEveryRoundEveryRoundCompletes) {
   constexpr std::size_t kNodes = 10, kVictims = 3;
   const int rounds = from_environment("MFL_KILLED_ROUNDS", 10);
-  Processes federation(kNodes, {"--algorithm", "fl", "--tau", "1", "--steps", fmt::to_string(rounds)});
+  constexpr int kTau = 20'000;  // a round lasts long enough for the kills to fall into it
+  Processes federation(kNodes, {"--algorithm", "fl", "--tau", fmt::to_string(kTau), "--steps",
+                                fmt::to_string(kTau * rounds)});
   const auto server = federation.server(
-      {"--quorum", "7", "--min-available-nodes", "7", "--round-deadline", "5", "--log", "json"});
+      {"--quorum", "7", "--min-available-nodes", "7", "--round-deadline", "30", "--log", "json"});
   auto nodes = federation.all_nodes();
   const auto committed = [&] { return count_of(server->log(), "\"event\":\"round\""); };
   std::size_t kills = 0;
@@ -196,6 +198,7 @@ TEST(RealFaults, WithAThirdOfTheNodesKilledEveryRoundEveryRoundCompletes) {
   EXPECT_EQ(server->wait(), 0) << server->log();
   EXPECT_EQ(server->data()["rounds"], rounds);
   EXPECT_EQ(server->data()["status"], "done");
+  EXPECT_GE(kills, 2 * static_cast<std::size_t>(rounds));
   fmt::print("{} rounds of {} completed, {} kills of nodes, three of ten a round\n", committed(), rounds,
              kills);
 }
