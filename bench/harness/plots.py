@@ -4,7 +4,7 @@ import math
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 480, 300
-LEFT, RIGHT, TOP, BOTTOM = 62, 16, 30, 44
+LEFT, RIGHT, TOP, BOTTOM = 62, 32, 30, 44
 
 
 def ticks(low, high):
