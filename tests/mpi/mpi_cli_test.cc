@@ -18,10 +18,11 @@ namespace {
 using ::testing::HasSubstr;
 using Words = std::vector<std::string>;
 
+// In a session of its own: mpirun signals whole process groups.
 Limits ranks(int count) {
   Limits limits;
-  limits.launcher = {"/usr/bin/env", MFL_MPI_ENVIRONMENT,   MFL_MPIRUN,
-                     "-n",           std::to_string(count), "--oversubscribe"};
+  limits.launcher = {"/usr/bin/setsid",     "/usr/bin/env",   MFL_MPI_ENVIRONMENT, MFL_MPIRUN, "-n",
+                     std::to_string(count), "--oversubscribe"};
   return limits;
 }
 
@@ -84,7 +85,7 @@ TEST(Mpirun, OneDigestWhateverTheRanks) {
 }
 
 const Words kLong = {"run",     "--data", "synthetic:1200x200", "--test", "0", "--nodes", "5",
-                     "--steps", "12000",  "--record-every",     "1000"};
+                     "--steps", "60000",  "--record-every",     "1000"};
 
 std::string whole_digest(const Sandbox& box) {
   return ok_data(box.run(kLong + Words{"--json", "--name", "whole"}))["digest"];

@@ -179,8 +179,8 @@ TEST(RealFaults, WithAThirdOfTheNodesKilledEveryRoundEveryRoundCompletes) {
   constexpr std::size_t kNodes = 10, kVictims = 3;
   const int rounds = from_environment("MFL_KILLED_ROUNDS", 10);
   constexpr int kTau = 20'000;  // a round lasts long enough for the kills to fall into it
-  Processes federation(kNodes, {"--algorithm", "fl", "--tau", fmt::to_string(kTau), "--steps",
-                                fmt::to_string(kTau * rounds)});
+  Processes federation(
+      kNodes, {"--algorithm", "fl", "--tau", fmt::to_string(kTau), "--steps", fmt::to_string(kTau * rounds)});
   const auto server = federation.server(
       {"--quorum", "7", "--min-available-nodes", "7", "--round-deadline", "30", "--log", "json"});
   auto nodes = federation.all_nodes();
