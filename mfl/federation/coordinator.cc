@@ -1,6 +1,6 @@
 #include "mfl/federation/coordinator.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +11,7 @@
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/algorithm/participation.h"
 #include "mfl/federation/payload.h"
+#include "mfl/federation/seats.h"
 
 namespace mfl {
 namespace {
@@ -19,13 +20,6 @@ namespace {
 struct Member {
   std::uint64_t session = 0;
   std::uint64_t weight = 0;
-};
-
-// A node's part in the round under way.
-struct Seat {
-  enum class State { kAwaited, kCounted, kRefused, kGone };
-  std::uint64_t weight = 0;
-  State state = State::kAwaited;
 };
 
 template <class T>
@@ -58,11 +52,11 @@ class RoundCoordinator final : public Coordinator {
     if (members_.contains(node)) ++news_;  // its earlier session has ended
     members_[node] = {++last_session_, joining.weight};
     // A seat taken with other data is not the one that the State was handed to.
-    if (const auto seat = seats_.find(node); seat != seats_.end()) {
-      if (seat->second.weight != joining.weight)
-        give_up(seat->second);
-      else if (seat->second.state == Seat::State::kGone)
-        put(seat->second, Seat::State::kAwaited);
+    if (const Seat* seat = seats_.find(node)) {
+      if (seat->weight != joining.weight)
+        give_up(node);
+      else if (seat->state == Seat::State::kGone)
+        seats_.put(node, Seat::State::kAwaited);
     }
     const std::uint64_t session = last_session_;
     move_on();
@@ -82,9 +76,8 @@ class RoundCoordinator final : public Coordinator {
     if (member == members_.end() || member->second.session != session)
       return {Order::Kind::kEnded, {}, {}, {}};
     if (over()) return {Order::Kind::kDone, {}, phase_, digest_};
-    const auto seat = seats_.find(node);
-    if (!open_ || seat == seats_.end() || seat->second.state != Seat::State::kAwaited || last == ticket_)
-      return {};
+    const Seat* seat = seats_.find(node);
+    if (!open_ || seat == nullptr || seat->state != Seat::State::kAwaited || last == ticket_) return {};
     return {Order::Kind::kTask, {options_.run_id, ticket_, steps_, state_digest_, payload_}, {}, {}};
   }
 
@@ -93,12 +86,9 @@ class RoundCoordinator final : public Coordinator {
     move_on();  // it may be past the deadline
     Verdict verdict = check_ticket(node, update.run_id, update.ticket);
     if (verdict.counts()) {
-      verdict = check_contents(node, update);
-      Seat& seat = seats_.at(node);
-      if (verdict.counts()) {
-        count(seat, update);
-      } else {
-        put(seat, Seat::State::kRefused);
+      verdict = count(seats_.find(node)->weight, update);
+      seats_.put(node, verdict.counts() ? Seat::State::kCounted : Seat::State::kRefused);
+      if (!verdict.counts()) {
         if (verdict.reason == Reason::kNotFinite) {
           ++not_finite_;
           divergence_ = fmt::format("node {}: {}", node, verdict.text);
@@ -143,7 +133,7 @@ class RoundCoordinator final : public Coordinator {
     out.steps = options_.steps;
     out.nodes = members_.size();
     out.chosen = open_ ? seats_.size() : 0;
-    out.counted = open_ ? in_state(Seat::State::kCounted) : 0;
+    out.counted = open_ ? seats_.count(Seat::State::kCounted) : 0;
     out.rounds_timed = rounds_timed_;
     out.last_round = last_round_;
     out.all_rounds = all_rounds_;
@@ -214,9 +204,9 @@ class RoundCoordinator final : public Coordinator {
     if (!open_ || ticket.attempt != ticket_.attempt)
       return {ticket.attempt > attempt_ ? Reason::kFuture : Reason::kLate,
               fmt::format("attempt {} at round {} is not under way", ticket.attempt, ticket.round)};
-    const auto seat = seats_.find(node);
-    if (seat == seats_.end()) return {Reason::kNotChosen, fmt::format("no part in round {}", ticket.round)};
-    switch (seat->second.state) {
+    const Seat* seat = seats_.find(node);
+    if (seat == nullptr) return {Reason::kNotChosen, fmt::format("no part in round {}", ticket.round)};
+    switch (seat->state) {
       case Seat::State::kAwaited: return {};
       case Seat::State::kCounted:
       case Seat::State::kRefused:
@@ -226,54 +216,37 @@ class RoundCoordinator final : public Coordinator {
     return {};
   }
 
-  Verdict check_contents(const std::string& node, const Update& update) const {
-    const Seat& seat = seats_.at(node);
-    if (update.weight != seat.weight)
-      return {Reason::kWeight, fmt::format("{} samples, {} when it joined", update.weight, seat.weight)};
+  // Adds an update of a node that joined with `weight`, if all of it is in order.
+  Verdict count(std::uint64_t weight, const Update& update) {
+    if (update.weight != weight)
+      return {Reason::kWeight, fmt::format("{} samples, {} when it joined", update.weight, weight)};
     const std::uint64_t expected = steps_ == 0 ? 0 : state_bytes();
     if (update.payload.size() != expected)
       return {Reason::kShape,
               fmt::format("{} bytes of vectors, {} expected", update.payload.size(), expected)};
     if (!std::isfinite(update.loss)) return {Reason::kNotFinite, "the loss is not finite"};
-    if (steps_ == 0) return {};
-    const std::string_view bytes = update.payload;
-    for (std::size_t v = 0; v < state_.vectors.size(); ++v) {
-      const auto values =
-          from_payload<T>(bytes.substr(v * columns() * sizeof(T), columns() * sizeof(T)), 1, columns());
-      const auto bad = std::ranges::find_if(values[0], [](T x) { return !std::isfinite(x); });
-      if (bad != values[0].end())
+    std::vector<Vector<T>> vectors;
+    if (steps_ != 0) vectors = from_payload<T>(update.payload, state_.vectors.size(), columns());
+    for (std::size_t v = 0; v < vectors.size(); ++v) {
+      const auto bad = std::ranges::find_if(vectors[v], [](T x) { return !std::isfinite(x); });
+      if (bad != vectors[v].end())
         return {Reason::kNotFinite,
-                fmt::format("{}[{}] is not finite", state_.vectors[v].name, bad - values[0].begin())};
+                fmt::format("{}[{}] is not finite", state_.vectors[v].name, bad - vectors[v].begin())};
     }
+    loss_.add(std::span<const double>(&update.loss, 1), weight);
+    for (std::size_t v = 0; v < vectors.size(); ++v) sums_[v].add(std::span<const T>(vectors[v]), weight);
     return {};
   }
 
-  void count(Seat& seat, const Update& update) {
-    put(seat, Seat::State::kCounted);
-    loss_.add(std::span<const double>(&update.loss, 1), seat.weight);
-    if (steps_ == 0) return;
-    const auto vectors = from_payload<T>(update.payload, state_.vectors.size(), columns());
-    for (std::size_t v = 0; v < vectors.size(); ++v)
-      sums_[v].add(std::span<const T>(vectors[v]), seat.weight);
-  }
-
-  std::size_t& in_state(Seat::State state) { return seats_in_[static_cast<std::size_t>(state)]; }
-  std::size_t in_state(Seat::State state) const { return seats_in_[static_cast<std::size_t>(state)]; }
-
-  void put(Seat& seat, Seat::State state) {
-    --in_state(seat.state);
-    ++in_state(state);
-    seat.state = state;
-  }
-
-  void give_up(Seat& seat) {
-    if (seat.state == Seat::State::kAwaited) put(seat, Seat::State::kGone);
+  void give_up(const std::string& node) {
+    const Seat* seat = seats_.find(node);
+    if (seat != nullptr && seat->state == Seat::State::kAwaited) seats_.put(node, Seat::State::kGone);
   }
 
   using Members = std::map<std::string, Member>;
 
   Members::iterator remove(Members::iterator member) {
-    if (const auto seat = seats_.find(member->first); seat != seats_.end()) give_up(seat->second);
+    give_up(member->first);
     return members_.erase(member);
   }
 
@@ -286,8 +259,8 @@ class RoundCoordinator final : public Coordinator {
   }
 
   void judge_round() {
-    const std::size_t counted = in_state(Seat::State::kCounted);
-    const std::size_t awaited = in_state(Seat::State::kAwaited);
+    const std::size_t counted = seats_.count(Seat::State::kCounted);
+    const std::size_t awaited = seats_.count(Seat::State::kAwaited);
     const std::size_t needed = options_.quorum == 0 ? seats_.size() : options_.quorum;
     if (not_finite_ == seats_.size()) return diverge();
     const bool may_diverge = not_finite_ > 0 && counted == 0 && awaited > 0;
@@ -307,23 +280,17 @@ class RoundCoordinator final : public Coordinator {
   // Some of their names, for people.
   std::string awaited_nodes() const {
     constexpr std::size_t kMost = 3;
-    std::string out;
-    std::size_t named = 0;
-    for (const auto& [node, seat] : seats_) {
-      if (seat.state != Seat::State::kAwaited) continue;
-      if (named++ == kMost) return out + fmt::format(" and {} more", in_state(seat.state) - kMost);
-      out += (out.empty() ? "" : ", ") + node;
-    }
-    return out;
+    const std::vector<std::string> names = seats_.names(Seat::State::kAwaited);
+    const auto named = std::span(names).first(std::min(kMost, names.size()));
+    return names.size() <= kMost
+               ? fmt::format("{}", fmt::join(named, ", "))
+               : fmt::format("{} and {} more", fmt::join(named, ", "), names.size() - kMost);
   }
 
   // Who did not answer in time may be gone without a word; who is not joins again.
   void drop_silent() {
     ++news_;
-    for (const auto& [node, seat] : seats_) {
-      if (seat.state != Seat::State::kAwaited) continue;
-      if (const auto member = members_.find(node); member != members_.end()) members_.erase(member);
-    }
+    for (const std::string& node : seats_.names(Seat::State::kAwaited)) members_.erase(node);
   }
 
   void abandon(std::string why) {
@@ -337,7 +304,6 @@ class RoundCoordinator final : public Coordinator {
   void end_attempt() {
     open_ = false;
     seats_.clear();
-    seats_in_ = {};
     not_finite_ = 0;
     for (ExactMean& sum : sums_) sum.clear();
     loss_.clear();
@@ -352,8 +318,7 @@ class RoundCoordinator final : public Coordinator {
     deadline_ = now_ + options_.round_deadline;
     open_ = true;
     ++news_;
-    for (const auto& node : choose()) seats_[node] = {members_.at(node).weight, Seat::State::kAwaited};
-    in_state(Seat::State::kAwaited) = seats_.size();
+    for (const auto& node : choose()) seats_.add(node, members_.at(node).weight);
   }
 
   // The draw of a simulation whose nodes are those that are here, in the order of their names.
@@ -367,15 +332,8 @@ class RoundCoordinator final : public Coordinator {
     return out;
   }
 
-  std::vector<std::string> counted_nodes() const {
-    std::vector<std::string> names;
-    for (const auto& [node, seat] : seats_)
-      if (seat.state == Seat::State::kCounted) names.push_back(node);
-    return names;
-  }
-
-  RoundRow row_of(const State<T>& state, double train_loss) const {
-    return {state.round, state.step, train_loss, bytes_up_, bytes_down_, mfl::state_digest(state)};
+  RoundRow row_of_state(double train_loss) const {
+    return {state_.round, state_.step, train_loss, bytes_up_, bytes_down_, state_digest_};
   }
 
   void close_round() {
@@ -390,9 +348,9 @@ class RoundCoordinator final : public Coordinator {
     note_loss(next, train_loss);
     CommittedRound round;
     round.round = ticket_.round;
-    round.closed = row_of(state_, train_loss);
+    round.closed = row_of_state(train_loss);
     round.vectors = payload_;
-    round.nodes = counted_nodes();
+    round.nodes = seats_.names(Seat::State::kCounted);
     Aggregate<T> aggregate;
     for (ExactMean& sum : sums_) {
       aggregate.vectors.emplace_back(columns());
@@ -421,7 +379,7 @@ class RoundCoordinator final : public Coordinator {
   }
 
   void end(RunStatus status, std::string message, double train_loss) {
-    Ending ending{status, std::move(message), row_of(state_, train_loss), payload_, {}};
+    Ending ending{status, std::move(message), row_of_state(train_loss), payload_, {}};
     RunSummary& summary = ending.summary;
     summary.final = {state_.step, train_loss, {}, {}};
     summary.best = {state_.best.step, state_.best.train_loss};
@@ -462,8 +420,7 @@ class RoundCoordinator final : public Coordinator {
   std::uint64_t attempt_ = 0;
   std::uint64_t steps_ = 0;
   Time started_{0}, deadline_{0};
-  std::map<std::string, Seat> seats_;
-  std::array<std::size_t, 4> seats_in_ = {};  // by Seat::State
+  Seats seats_;
   std::size_t not_finite_ = 0;
   std::string divergence_;
   std::vector<ExactMean> sums_;
