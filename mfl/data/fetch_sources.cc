@@ -1,16 +1,11 @@
 #include "mfl/data/fetch_sources.h"
 
 #include <curl/curl.h>
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <memory>
-#include <vector>
+
+#include "mfl/base/program.h"
 
 namespace mfl {
 namespace {
@@ -32,23 +27,6 @@ bool start_curl() {
   static const bool started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
   return started;
 }
-
-class SpawnActions {
- public:
-  SpawnActions() {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  }
-  SpawnActions(const SpawnActions&) = delete;
-  SpawnActions& operator=(const SpawnActions&) = delete;
-  ~SpawnActions() { posix_spawn_file_actions_destroy(&actions_); }
-  const posix_spawn_file_actions_t* get() const { return &actions_; }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-};
 
 }  // namespace
 
@@ -80,28 +58,12 @@ Result<std::string> download(const std::string& url, std::size_t limit) {
 }
 
 Result<void> npm_install(const std::string& package, const std::filesystem::path& folder) {
-  std::vector<std::string> words = {
-      "npm",       "install",           "--ignore-scripts",      "--no-audit", "--no-fund",
-      "--no-save", "--fetch-retries=1", "--fetch-timeout=60000", "--prefix",   folder.string(),
-      package};
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  const SpawnActions actions;
-  pid_t child = 0;
-  const int error = ::posix_spawnp(&child, "npm", actions.get(), nullptr, arguments.data(), environ);
-  if (error == ENOENT) return fail(ErrorCode::kNetwork, "npm is not installed");
-  if (error != 0)
-    return fail(ErrorCode::kNetwork, fmt::format("npm cannot be started: {}",
-                                                 std::strerror(error)));  // NOLINT(concurrency-mt-unsafe)
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return fail(ErrorCode::kNetwork, "npm cannot be waited for");
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  return fail(ErrorCode::kNetwork, WIFEXITED(status) ? fmt::format("npm install {} ended with exit code {}",
-                                                                   package, WEXITSTATUS(status))
-                                                     : fmt::format("npm install {} was killed", package));
+  const auto ended =
+      run_program({"npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-save",
+                   "--fetch-retries=1", "--fetch-timeout=60000", "--prefix", folder.string(), package});
+  if (!ended) return fail(ErrorCode::kNetwork, ended.error().message);
+  if (*ended == 0) return {};
+  return fail(ErrorCode::kNetwork, fmt::format("npm install {} ended with exit code {}", package, *ended));
 }
 
 }  // namespace mfl
