@@ -2,26 +2,23 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <cmath>
 #include <memory>
 
 #include "mfl/cli/commands.h"
+#include "mfl/cli/compare_flags.h"
 #include "mfl/report/runs_report.h"
 
 namespace mfl::cli {
 namespace {
 
 struct Arguments {
-  std::string store, out = "report";
-  std::vector<std::string> ids;
-  CompareOptions options;
+  std::string out = "report";
+  CompareFlags runs;
 };
 
 Result<Reply> report_command(const Arguments& args) {
-  if (args.options.target && !std::isfinite(*args.options.target))
-    return fail(ErrorCode::kBadConfig, "--target: must be a finite number");
-  MFL_TRY(const Store store, open_store(args.store));
-  MFL_TRY(const Report report, runs_report(store, args.ids, args.options));
+  MFL_TRY(const Store store, args.runs.open());
+  MFL_TRY(const Report report, runs_report(store, args.runs.ids, args.runs.options));
   MFL_TRY(const auto folder, write_report(report, args.out));
   const std::string page = (folder / "report.html").string();
   return Reply{{{"report", page}, {"folder", folder.string()}}, fmt::format("wrote {}\n", page), {}};
@@ -37,13 +34,8 @@ void setup_report(CLI::App& mfl, Commands& commands) {
       "writes report/report.html, one file that needs no other, and figures and data beside it.\n"
       "An earlier report in that folder is replaced.",
       [args] { return report_command(*args); });
-  command.add_option("ID", args->ids, "Runs, beginnings of their ids, or latest")->required();
+  args->runs.add(command);
   command.add_option("--out", args->out, "The folder to write")->type_name("DIR")->capture_default_str();
-  command.add_option("--baseline", args->options.baseline, "The algorithm whose final loss is the target")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command.add_option("--target", args->options.target, "The training loss to reach")->type_name("LOSS");
-  add_store_flag(command, args->store);
 }
 
 }  // namespace mfl::cli
