@@ -171,13 +171,17 @@ def times_ms(value):
     return f"{value:.3f}"
 
 
-def scaling_part(curves, plot_folder):
-    if not curves:
+def plotted(intro, found, part, plot_folder):
+    """`intro` and the part of everything that was found, each with its plot in that folder."""
+    if not found:
         return NOT_MEASURED
     plot_folder.mkdir(parents=True, exist_ok=True)
-    intro = ("`mfl run` of MFL on the hinge SVM; wall seconds over steps, evaluations before the first and after the last step "
-             "included.\n\n")
-    return intro + "\n".join(curve_part(curve, plot_folder) for curve in curves)
+    return f"{intro}\n\n" + "\n".join(part(each, plot_folder) for each in found)
+
+
+def scaling_part(curves, plot_folder):
+    return plotted("`mfl run` of MFL on the hinge SVM; wall seconds over steps, evaluations before the first and after the last step "
+                   "included.", curves, curve_part, plot_folder)
 
 
 def mpi_part(outcome):
@@ -215,12 +219,8 @@ def times_us(value):
 
 
 def fleet_part(laws, plot_folder):
-    if not laws:
-        return NOT_MEASURED
-    plot_folder.mkdir(parents=True, exist_ok=True)
-    intro = ("Wall seconds of `mfl run` over rounds and nodes that take part, the run store and the digest of every round "
-             "included.\n\n")
-    return intro + "\n".join(law_part(law, plot_folder) for law in laws)
+    return plotted("Wall seconds of `mfl run` over rounds and nodes that take part, the run store and the digest of every round "
+                   "included.", laws, law_part, plot_folder)
 
 
 def federation_part(found):

@@ -48,10 +48,11 @@ TauSweep sweep_of(const Evidence& evidence, std::string_view algorithm, std::uin
   return sweep;
 }
 
-ClaimVerdict flat_verdict(double spread) {
-  return spread <= kSmallShare                ? ClaimVerdict::kHolds
-         : spread <= kFewShares * kSmallShare ? ClaimVerdict::kHoldsWithLimit
-                                              : ClaimVerdict::kDoesNotHold;
+void judge_flat(Claim& claim, double spread) {
+  claim.verdict = spread <= kSmallShare                ? ClaimVerdict::kHolds
+                  : spread <= kFewShares * kSmallShare ? ClaimVerdict::kHoldsWithLimit
+                                                       : ClaimVerdict::kDoesNotHold;
+  if (claim.verdict == ClaimVerdict::kHoldsWithLimit) claim.limit = "Little, but to be seen.";
 }
 
 Claim below_fl(const Evidence& evidence) {
@@ -95,8 +96,7 @@ Claim flat_short(const Evidence& evidence, std::string_view algorithm, std::stri
   const double spread = sweep.spread(sweep.taus.back());
   claim.measured =
       fmt::format("{:.3g} % of the drop, tau {} to {}", 100 * spread, sweep.taus.front(), sweep.taus.back());
-  claim.verdict = flat_verdict(spread);
-  if (claim.verdict == ClaimVerdict::kHoldsWithLimit) claim.limit = "Little, but to be seen.";
+  judge_flat(claim, spread);
   return claim;
 }
 
@@ -113,8 +113,7 @@ Claim flat_long(const Evidence& evidence, const TauSweep& sweep) {
   if (evidence.long_steps == 0 || below < 2) return claim;
   const double spread = sweep.spread(kTurningTau);
   claim.measured = fmt::format("{:.3g} % of the drop at T = {}", 100 * spread, evidence.long_steps);
-  claim.verdict = flat_verdict(spread);
-  if (claim.verdict == ClaimVerdict::kHoldsWithLimit) claim.limit = "Little, but to be seen.";
+  judge_flat(claim, spread);
   return claim;
 }
 
