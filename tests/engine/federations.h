@@ -54,21 +54,26 @@ std::unique_ptr<Engine<T>> make_engine(const ModelCase& model, const Federation<
   return local_engine<T>(federation, {Setting{algorithm.rule, model.objective.lambda}}, std::move(workers));
 }
 
-// The state after `steps` steps; a value that is not finite fails the test.
+// The state after `steps` steps on an engine; a value that is not finite fails the test.
+template <class T>
+State<T> train_on(Engine<T>& engine, const Algorithm& algorithm, std::size_t columns, std::uint64_t steps) {
+  State<T> state = initial_state<T>(algorithm, columns);
+  Aggregate<T> aggregate;
+  while (state.step < steps) {
+    const std::uint64_t round = next_round_steps(algorithm, state.step, steps);
+    if (const auto bad = run_round(engine, state, round, aggregate)) ADD_FAILURE() << bad->what;
+    note_loss(state, aggregate.loss_before);
+    apply(state, aggregate, round);
+  }
+  note_loss(state, engine.train_loss(0, state.w()));
+  return state;
+}
+
 template <class T>
 State<T> train(const ModelCase& model, const Federation<T>& federation, const Algorithm& algorithm,
                std::uint64_t steps, std::unique_ptr<Workers> workers = serial_workers()) {
   const auto engine = make_engine(model, federation, algorithm, std::move(workers));
-  State<T> state = initial_state<T>(algorithm, federation.train.columns());
-  Aggregate<T> aggregate;
-  while (state.step < steps) {
-    const std::uint64_t round = next_round_steps(algorithm, state.step, steps);
-    if (const auto bad = run_round(*engine, state, round, aggregate)) ADD_FAILURE() << bad->what;
-    note_loss(state, aggregate.loss_before);
-    apply(state, aggregate, round);
-  }
-  note_loss(state, engine->train_loss(0, state.w()));
-  return state;
+  return train_on(*engine, algorithm, federation.train.columns(), steps);
 }
 
 }  // namespace mfl::testing

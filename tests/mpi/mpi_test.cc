@@ -87,16 +87,7 @@ State<T> train_shared(const ModelCase& model, const Federation<T>& federation, c
                       std::uint64_t steps, unsigned threads, Ranks& ranks) {
   const auto engine = shared_engine<T>(federation, {Setting{algorithm.rule, model.objective.lambda}},
                                        thread_workers(threads), ranks);
-  State<T> state = initial_state<T>(algorithm, federation.train.columns());
-  Aggregate<T> aggregate;
-  while (state.step < steps) {
-    const std::uint64_t round = next_round_steps(algorithm, state.step, steps);
-    if (const auto bad = run_round(*engine, state, round, aggregate)) ADD_FAILURE() << bad->what;
-    note_loss(state, aggregate.loss_before);
-    apply(state, aggregate, round);
-  }
-  note_loss(state, engine->train_loss(0, state.w()));
-  return state;
+  return testing::train_on(*engine, algorithm, federation.train.columns(), steps);
 }
 
 template <class T>

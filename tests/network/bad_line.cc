@@ -15,6 +15,7 @@
 #include <mutex>
 #include <vector>
 
+#include "loopback.h"
 #include "mfl/base/rng.h"
 
 namespace mfl::test {
@@ -26,14 +27,6 @@ using std::chrono::milliseconds;
 constexpr std::size_t kPiece = 16 << 10;
 constexpr milliseconds kLongestDelay{200};
 constexpr milliseconds kThrottle{8};  // a piece: 2 MB/s
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in out{};
-  out.sin_family = AF_INET;
-  out.sin_port = htons(port);
-  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return out;
-}
 
 // What one side has sent and the other has not got.
 struct Direction {

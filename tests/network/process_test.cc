@@ -128,7 +128,6 @@ INSTANTIATE_TEST_SUITE_P(All, Equality,
                            return fmt::format("{}_{}", test.param.algorithm, test.param.precision);
                          });
 
-// MFL_KILLS=200 is the long form.
 TEST(Equality, TwoOfFiveNodesARoundAreThoseOfTheSimulation) {
   Processes federation(5, {"--fraction-train", "0.4", "--steps", "200", "--tau", "10"});
   const auto server = federation.server();
@@ -141,6 +140,7 @@ TEST(Equality, TwoOfFiveNodesARoundAreThoseOfTheSimulation) {
   EXPECT_EQ(served["bytes_up"], simulated["bytes_up"]);
 }
 
+// MFL_KILLS=200 is the long form.
 TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
   const int kills = from_environment("MFL_KILLS", 20);
   Processes federation(3, {"--algorithm", "mfl", "--tau", "1", "--steps", fmt::to_string(150 * kills)});

@@ -12,6 +12,7 @@
 #include <array>
 #include <sstream>
 
+#include "loopback.h"
 #include "mfl/network/certs.h"
 #include "processes.h"
 
@@ -19,14 +20,6 @@ namespace mfl::test {
 namespace {
 
 using ::testing::HasSubstr;
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in out{};
-  out.sin_family = AF_INET;
-  out.sin_port = htons(port);
-  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return out;
-}
 
 std::uint16_t free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
