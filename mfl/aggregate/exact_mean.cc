@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "mfl/base/kernels/kernels.h"
+
 namespace mfl {
 namespace {
 
@@ -15,9 +17,10 @@ constexpr unsigned kDigitBits = 32;
 constexpr std::uint64_t kDigitMask = 0xffffffffU;
 constexpr int kLowestExponent = -1074;  // of bit 0
 constexpr std::size_t kPlaneCount = 70;
+constexpr std::size_t kBlock = 256;                          // coordinates that kernels take at a time
 constexpr std::size_t kPackedHeader = 2;                     // lowest plane, planes
 constexpr std::size_t kPackedBlock = 1024;                   // coordinates whose digits stay in the cache
-constexpr std::uint64_t kHeadroom = std::uint64_t{1} << 30;  // additions before a digit must be carried
+constexpr std::uint64_t kHeadroom = std::uint64_t{1} << 29;  // additions before a digit must be carried
 
 // The value of a one in each plane.
 const std::array<double, kPlaneCount> kPlaneUnits = [] {
@@ -162,13 +165,29 @@ std::optional<T> divide_quickly(const Pair& sum, double weight) {
   return below == above && normal ? std::optional<T>(below) : std::nullopt;
 }
 
-template <class T>
-std::optional<std::size_t> first_not_finite(std::span<const T> x) {
-  const auto found = std::find_if(x.begin(), x.end(), [](T v) { return !std::isfinite(v); });
-  return found == x.end() ? std::nullopt : std::optional<std::size_t>(found - x.begin());
+// Whether a kernel may multiply numbers of these sizes.
+bool products_are_exact(const Extent<float>&, std::uint64_t weight) {
+  return weight < std::uint64_t{1} << 29;
+}
+bool products_are_exact(const Extent<double>& extent, std::uint64_t) {
+  return extent.least >= 0x1p-900 && extent.most <= 0x1p900;
 }
 
 }  // namespace
+
+template <class T>
+std::optional<std::size_t> first_not_finite(std::span<const T> x) {
+  for (std::size_t first = 0; first < x.size(); first += kBlock) {
+    const auto block = x.subspan(first, std::min(kBlock, x.size() - first));
+    if (std::isfinite(default_kernel_set().of<T>().extent(block.size(), block.data()).most)) continue;
+    const auto bad = std::ranges::find_if(block, [](T v) { return !std::isfinite(v); });
+    return first + static_cast<std::size_t>(bad - block.begin());
+  }
+  return std::nullopt;
+}
+
+template std::optional<std::size_t> first_not_finite(std::span<const float>);
+template std::optional<std::size_t> first_not_finite(std::span<const double>);
 
 std::int64_t* ExactMean::plane(std::size_t k) {
   if (planes_[k].empty()) planes_[k].assign(size_, 0);
@@ -176,13 +195,25 @@ std::int64_t* ExactMean::plane(std::size_t k) {
 }
 
 template <class T>
-std::optional<std::size_t> ExactMean::add_any(std::span<const T> x, std::uint64_t weight) {
-  assert(x.size() == size_ && weight > 0 && weight <= kMaxWeight);
-  if (const auto bad = first_not_finite(x)) return bad;
-  if (additions_ >= kHeadroom) carry();
-  std::array<std::int64_t*, kPlanes> at;
-  for (std::size_t k = 0; k < kPlanes; ++k) at[k] = planes_[k].empty() ? nullptr : planes_[k].data();
-  for (std::size_t j = 0; j < size_; ++j) {
+void ExactMean::add_block(std::span<const T> x, std::size_t first, std::uint64_t weight) {
+  const KernelSet& kernels = default_kernel_set();
+  const Extent<T> extent = kernels.of<T>().extent(x.size(), x.data());
+  if (extent.most == 0) return;
+  if (!products_are_exact(extent, weight)) return add_one_by_one(x, first, weight);
+  std::array<double, kBlock> high, low;
+  kernels.of<T>().products(x.size(), x.data(), static_cast<double>(weight), high.data(), low.data());
+  const auto add_digits = [&](std::array<double, kBlock>& rest, double most) {
+    if (most == 0) return;
+    std::size_t k = static_cast<std::size_t>(std::ilogb(most) - kLowestExponent) / kDigitBits;
+    while (kernels.take_digits(x.size(), kPlaneUnits[k], rest.data(), plane(k) + first)) --k;
+  };
+  add_digits(high, static_cast<double>(extent.most) * static_cast<double>(weight));
+  if constexpr (sizeof(T) == sizeof(double)) add_digits(low, kernels.f64.extent(x.size(), low.data()).most);
+}
+
+template <class T>
+void ExactMean::add_one_by_one(std::span<const T> x, std::size_t first, std::uint64_t weight) {
+  for (std::size_t j = 0; j < x.size(); ++j) {
     const Decoded value = decode(x[j]);
     if (value.mantissa == 0) continue;
     const std::size_t k = value.position / kDigitBits;
@@ -191,10 +222,18 @@ std::optional<std::size_t> ExactMean::add_any(std::span<const T> x, std::uint64_
     for (std::size_t i = 0; i < kDigitsOf<T>; ++i) {
       const auto digit =
           static_cast<std::int64_t>(static_cast<std::uint64_t>(product >> (kDigitBits * i)) & kDigitMask);
-      if (at[k + i] == nullptr) at[k + i] = plane(k + i);
-      at[k + i][j] += sign * digit;
+      if (digit != 0) plane(k + i)[first + j] += sign * digit;
     }
   }
+}
+
+template <class T>
+std::optional<std::size_t> ExactMean::add_any(std::span<const T> x, std::uint64_t weight) {
+  assert(x.size() == size_ && weight > 0 && weight <= kMaxWeight);
+  if (const auto bad = first_not_finite(x)) return bad;
+  if (additions_ >= kHeadroom) carry();
+  for (std::size_t first = 0; first < size_; first += kBlock)
+    add_block(x.subspan(first, std::min(kBlock, size_ - first)), first, weight);
   ++additions_;
   total_weight_ += weight;
   return std::nullopt;
@@ -304,7 +343,7 @@ std::pair<std::size_t, std::size_t> ExactMean::used_planes() const {
 template <class T>
 void ExactMean::mean_any(std::span<T> out) {
   assert(out.size() == size_ && total_weight_ > 0);
-  constexpr std::uint64_t kDigitsStayBelow52Bits = std::uint64_t{1} << 20;
+  constexpr std::uint64_t kDigitsStayBelow52Bits = std::uint64_t{1} << 18;
   if (additions_ > kDigitsStayBelow52Bits) carry();
   const auto [low, high] = used_planes();
   const bool quick = total_weight_ < std::uint64_t{1} << 53;

@@ -16,6 +16,10 @@
 
 namespace mfl {
 
+// The first that is infinite or not a number.
+template <class T>
+std::optional<std::size_t> first_not_finite(std::span<const T> x);
+
 // Not thread-safe: one a worker, merged afterwards. Memory grows with the spread of exponents that it meets and is
 // kept by clear(), so rounds after the first allocate nothing.
 class ExactMean {
@@ -58,6 +62,10 @@ class ExactMean {
   template <class T>
   std::optional<std::size_t> add_any(std::span<const T> x, std::uint64_t weight);
   template <class T>
+  void add_block(std::span<const T> x, std::size_t first, std::uint64_t weight);
+  template <class T>
+  void add_one_by_one(std::span<const T> x, std::size_t first, std::uint64_t weight);
+  template <class T>
   void mean_any(std::span<T> out);
   std::int64_t* plane(std::size_t k);
   std::pair<std::size_t, std::size_t> used_planes() const;  // lowest and highest
@@ -65,7 +73,7 @@ class ExactMean {
 
   std::size_t size_;
   std::uint64_t total_weight_ = 0;
-  std::uint64_t additions_ = 0;  // since the last carry; a digit grows by less than 2^32 with each
+  std::uint64_t additions_ = 0;  // since the last carry; a digit grows by no more than 2^33 with each
   std::array<Plane, kPlanes> planes_;
 };
 

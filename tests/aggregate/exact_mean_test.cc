@@ -163,6 +163,48 @@ TEST(ExactMean, PackedNumbersOfOneKindAreNarrow) {
   EXPECT_EQ(out, x);
 }
 
+// Numbers as training has them go by kernels; one that a kernel cannot take sends its whole block the long way.
+TEST(ExactMean, KernelsAndTheLongWayGiveTheSameSums) {
+  constexpr std::size_t kSize = 700;  // blocks, and a rest
+  const double tiny = std::numeric_limits<double>::denorm_min();
+  EXPECT_TRUE(rc::check([&] {
+    std::mt19937_64 random(*rc::gen::arbitrary<std::uint32_t>());
+    const double spread = std::ldexp(1.0, *below(600) - 300);
+    std::normal_distribution<double> normal(0, spread);
+    ExactMean quick(kSize), slow(kSize);
+    for (int i = 0; i < 3; ++i) {
+      std::vector<double> x(kSize);
+      for (double& v : x) v = random() % 8 == 0 ? 0 : normal(random) * (random() % 5 == 0 ? 0x1p-40 : 1);
+      const std::uint64_t weight = 1 + *below<std::uint64_t>(ExactMean::kMaxWeight);
+      x[0] = x[256] = x[699] = 0;
+      quick.add(std::span<const double>(x), weight);
+      x[0] = x[256] = x[699] = tiny;
+      slow.add(std::span<const double>(x), weight);
+    }
+    std::vector<double> one(kSize), other(kSize);
+    quick.mean(std::span<double>(one));
+    slow.mean(std::span<double>(other));
+    for (const std::size_t j : {0, 256, 699}) one[j] = other[j] = 0;
+    RC_ASSERT(one == other);
+  }));
+}
+
+// The same for f32, where it is the weight that sends it the long way.
+TEST(ExactMean, AWeightMayBeAddedInParts) {
+  constexpr std::size_t kSize = 300;
+  EXPECT_TRUE(rc::check([] {
+    const auto x = *rc::gen::container<std::vector<float>>(kSize, any_finite<float>());
+    const std::uint64_t part = 1 + *below<std::uint64_t>((std::uint64_t{1} << 29) - 1);
+    const std::uint64_t weight = (std::uint64_t{1} << 29) + *below<std::uint64_t>(std::uint64_t{1} << 31);
+    ExactMean whole(kSize), parts(kSize);
+    whole.add(std::span<const float>(x), weight);
+    parts.add(std::span<const float>(x), part);
+    parts.add(std::span<const float>(x), weight - part);
+    std::vector<std::uint32_t> words, other;
+    RC_ASSERT(std::ranges::equal(whole.pack(0, kSize, words), parts.pack(0, kSize, other)));
+  }));
+}
+
 // Numbers of few bits, whose weighted sum is an integer of 128 bits: the mean by integer division.
 template <class T>
 T rounded_ratio(Integer numerator, Integer denominator, int scale) {

@@ -293,6 +293,64 @@ TYPED_TEST(KernelsOf, NotANumberIsNeverHidden) {
       EXPECT_TRUE(std::isnan(set.of<T>().losses(loss, 1, &z, &y, nullptr))) << set.name;
 }
 
+TYPED_TEST(KernelsOf, ExtentsAreThoseOfTheSizes) {
+  using T = TypeParam;
+  using Limits = std::numeric_limits<T>;
+  for (const KernelSet& set : kernel_sets())
+    for (const std::size_t n : {1, 7, 16, 33, 256}) {
+      SCOPED_TRACE(set.name);
+      std::vector<T> x(n, T{0});
+      x[n / 2] = -T{0};
+      EXPECT_EQ(set.of<T>().extent(n, x.data()).most, T{0});
+      EXPECT_EQ(set.of<T>().extent(n, x.data()).least, Limits::infinity());
+      x[n - 1] = -Limits::denorm_min();
+      EXPECT_EQ(set.of<T>().extent(n, x.data()).least, Limits::denorm_min());
+      x[0] = -Limits::max();
+      EXPECT_EQ(set.of<T>().extent(n, x.data()).most, Limits::max());
+      EXPECT_EQ(set.of<T>().extent(n, x.data()).least, n == 1 ? Limits::max() : Limits::denorm_min());
+      x[n / 3] = -Limits::infinity();
+      EXPECT_EQ(set.of<T>().extent(n, x.data()).most, Limits::infinity());
+      x[n / 3] = Limits::quiet_NaN();
+      EXPECT_TRUE(std::isnan(set.of<T>().extent(n, x.data()).most));
+    }
+}
+
+TYPED_TEST(KernelsOf, ProductsAndDigitsLoseNothing) {
+  using T = TypeParam;
+  constexpr std::uint64_t kWeight = sizeof(T) == sizeof(float) ? (1U << 29U) - 1 : 4'000'000'007;
+  for (const std::size_t n : {1, 7, 16, 33, 256}) {
+    const TestRows<T> data(3, n, n);
+    const std::vector<T> x = data.row(1);
+    for (const KernelSet& set : kernel_sets()) {
+      SCOPED_TRACE(set.name);
+      std::vector<double> high(n), low(n, 0.0);
+      set.of<T>().products(n, x.data(), static_cast<double>(kWeight), high.data(), low.data());
+      for (std::size_t j = 0; j < n; ++j) {
+        const double weight = static_cast<double>(kWeight), value = static_cast<double>(x[j]);
+        ASSERT_EQ(high[j], value * weight);
+        ASSERT_EQ(low[j], std::fma(value, weight, -high[j]));
+      }
+      for (std::vector<double>* rest : {&high, &low}) {
+        const std::vector<double> before = *rest;
+        std::vector<double> sum(n, 0.0);
+        bool more = true;
+        for (int exponent = 32; more; exponent -= 32) {
+          ASSERT_GT(exponent, -200);
+          const double unit = std::ldexp(1.0, exponent);
+          std::vector<std::int64_t> digits(n, 5);
+          more = set.take_digits(n, unit, rest->data(), digits.data());
+          for (std::size_t j = 0; j < n; ++j) {
+            ASSERT_LE(std::abs(digits[j] - 5), std::int64_t{1} << 32U);
+            ASSERT_LE(std::abs((*rest)[j]), unit / 2);
+            sum[j] += static_cast<double>(digits[j] - 5) * unit;
+          }
+        }
+        ASSERT_EQ(sum, before);
+      }
+    }
+  }
+}
+
 TEST(KernelSets, PortableIsAlwaysThereAndNamesAreFound) {
   EXPECT_EQ(kernel_sets().back().name, "portable");
   for (const KernelSet& set : kernel_sets()) EXPECT_EQ(find_kernel_set(set.name), &set);

@@ -13,6 +13,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "mfl/base/kernels/dense-inl.h"
+#include "mfl/base/kernels/digits-inl.h"
 #include "mfl/base/kernels/hinge_bytes-inl.h"
 #include "mfl/base/kernels/losses-inl.h"
 #include "mfl/base/kernels/rows_of_noise-inl.h"
@@ -331,13 +332,15 @@ Kernels<T> kernels() {
           descent_step<T>,
           momentum_step<T>,
           squared_norm<T>,
-          squared_distance<T>};
+          squared_distance<T>,
+          extent<T>,
+          products<T>};
 }
 
 }  // namespace
 
 KernelSet kernel_set(std::string_view name) {
-  return {name, kernels<float>(), kernels<double>(), {noise, blend_into_noise}};
+  return {name, kernels<float>(), kernels<double>(), {noise, blend_into_noise}, take_digits};
 }
 
 }  // namespace mfl::HWY_NAMESPACE

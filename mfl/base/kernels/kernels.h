@@ -82,6 +82,13 @@ template <class T>
 inline constexpr std::size_t kMostHingeRows = sizeof(T) == sizeof(float) ? (1U << 24) / 255
                                                                          : (1U << 31) / 256;
 
+// Sizes of numbers, signs left out.
+template <class T>
+struct Extent {
+  T least;  // that is not zero; infinity where all are
+  T most;   // infinity or NaN where one of them is
+};
+
 template <class T>
 struct Kernels {
   // Writes the margins of all rows.
@@ -118,6 +125,10 @@ struct Kernels {
   double (*squared_norm)(std::size_t n, const T* x);
   // That of a - b.
   double (*squared_distance)(std::size_t n, const T* a, const T* b);
+  Extent<T> (*extent)(std::size_t n, const T* x);
+  // high_j + low_j = weight * x_j, exactly: f32 with weights below 2^29, whose low is 0 and not written; f64 with weights up to
+  // 2^32 and zeros or sizes from 2^-900 to 2^900.
+  void (*products)(std::size_t n, const T* x, double weight, double* high, double* low);
 };
 
 // What synthetic pixels are made of (blend_into_noise).
@@ -136,12 +147,17 @@ struct ByteKernels {
                            unsigned share, const std::uint8_t* canvas, std::uint8_t* out);
 };
 
+// Takes the nearest multiples of `unit`, a power of 2, out of the rests and adds them to the digits, in units. False if that
+// leaves nothing. Rests are below 2^50 units.
+using TakeDigits = bool (*)(std::size_t n, double unit, double* rest, std::int64_t* digits);
+
 // A set of kernels for one instruction set: "avx512", "avx2", "neon" or "portable".
 struct KernelSet {
   std::string_view name;
   Kernels<float> f32;
   Kernels<double> f64;
   ByteKernels bytes;
+  TakeDigits take_digits;
 
   template <class T>
   const Kernels<T>& of() const {
