@@ -123,6 +123,13 @@ Result<void> write_file(const fs::path& path, std::string_view bytes) {
   return {};
 }
 
+Result<void> sync_folder(const fs::path& path) {
+  const FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0 && ::fsync(folder.get()) == 0) return {};
+  return fail(ErrorCode::kRunFailed, fmt::format("cannot sync folder {}: {}", path.string(), system_reason()),
+              "check that the folder exists and that the disk is well");
+}
+
 Result<void> make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);

@@ -41,6 +41,9 @@ Result<std::size_t> read_part(const std::filesystem::path& path, std::uint64_t o
 // All or nothing: written beside the target, synced, then renamed over it. Errors are kRunFailed.
 Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
 
+// Makes names in the folder, new and renamed ones, survive a power cut. Errors are kRunFailed.
+Result<void> sync_folder(const std::filesystem::path& path);
+
 // Makes the folder and its parents. Errors are kRunFailed.
 Result<void> make_folder(const std::filesystem::path& path);
 

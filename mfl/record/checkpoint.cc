@@ -120,8 +120,20 @@ Result<std::vector<NamedVector<T>>> read_vectors(Reader& reader) {
 }  // namespace
 
 template <class T>
-std::string encode_state(const State<T>& state) {
-  std::string out(kMagic);
+std::size_t encoded_size(const State<T>& state) {
+  const auto numbers = [](const Vector<T>& values) {
+    return sizeof(std::uint64_t) + values.size() * sizeof(T);
+  };
+  std::size_t size = kMagic.size() + 3 * sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t);
+  for (const NamedVector<T>& vector : state.vectors)
+    size += sizeof(std::uint32_t) + vector.name.size() + numbers(vector.values);
+  return size + 2 * sizeof(std::uint64_t) + numbers(state.best.w) + kTrailer;
+}
+
+template <class T>
+void append_state(std::string& out, const State<T>& state) {
+  const std::size_t start = out.size();
+  out += kMagic;
   put(out, kCheckpointVersion);
   put(out, static_cast<std::uint32_t>(8 * sizeof(T)));
   put(out, state.round);
@@ -135,7 +147,14 @@ std::string encode_state(const State<T>& state) {
   put(out, state.best.step);
   put(out, std::bit_cast<std::uint64_t>(state.best.train_loss));
   put_values(out, state.best.w);
-  out += sha256_bytes(out);
+  out += sha256_bytes(std::string_view(out).substr(start));
+}
+
+template <class T>
+std::string encode_state(const State<T>& state) {
+  std::string out;
+  out.reserve(encoded_size(state));
+  append_state(out, state);
   return out;
 }
 
@@ -159,9 +178,13 @@ Result<State<T>> decode_state(std::string_view bytes) {
   return state;
 }
 
-template std::string encode_state(const State<float>&);
-template std::string encode_state(const State<double>&);
-template Result<State<float>> decode_state(std::string_view);
-template Result<State<double>> decode_state(std::string_view);
+#define MFL_INSTANTIATE(T)                                   \
+  template std::string encode_state(const State<T>&);        \
+  template void append_state(std::string&, const State<T>&); \
+  template std::size_t encoded_size(const State<T>&);        \
+  template Result<State<T>> decode_state(std::string_view);
+MFL_INSTANTIATE(float)
+MFL_INSTANTIATE(double)
+#undef MFL_INSTANTIATE
 
 }  // namespace mfl

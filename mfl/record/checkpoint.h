@@ -20,15 +20,15 @@ inline constexpr std::uint32_t kCheckpointVersion = 1;
 // T is float or double. Every bit of the state is kept, NaN payloads included.
 template <class T>
 std::string encode_state(const State<T>& state);
+// The same after what `out` holds. It grows by encoded_size().
+template <class T>
+void append_state(std::string& out, const State<T>& state);
+template <class T>
+std::size_t encoded_size(const State<T>& state);
 
 // Takes any bytes. Errors are kRunFailed and say what is wrong; memory use is bounded by the size of the
 // input.
 template <class T>
 Result<State<T>> decode_state(std::string_view bytes);
-
-extern template std::string encode_state(const State<float>&);
-extern template std::string encode_state(const State<double>&);
-extern template Result<State<float>> decode_state(std::string_view);
-extern template Result<State<double>> decode_state(std::string_view);
 
 }  // namespace mfl

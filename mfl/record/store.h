@@ -1,4 +1,5 @@
-// The run store: one SQLite file (write-ahead log) that holds runs, their rounds, records and checkpoints.
+// The run store: one SQLite file (write-ahead log) that holds runs, their rounds, records and checkpoints. Checkpoints of 1 MiB
+// and more are files in the folder STORE.states beside it: SQLite writes such bytes several times over.
 //
 // Every change is one transaction: after an error, a full disk or a killed process the store is as it was
 // before the call. Failures are kRunFailed with a hint; an unknown run is kBadConfig.
@@ -55,8 +56,8 @@ struct Checkpoint {
 // processes may have the same store open; readers never wait for the writer.
 class Store {
  public:
-  // Read-write creates the file and its folder, and brings a store of an older mfl up to date. A file that is not a store, is damaged, or was written by a
-  // newer mfl is refused and left alone.
+  // Read-write creates the file and its folder, and brings a store of an older mfl up to date. A file that is not a
+  // store, is damaged, or was written by a newer mfl is refused and left alone.
   static Result<Store> open(const std::filesystem::path& path, const StoreOptions& options = {});
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
@@ -108,6 +109,8 @@ class Store {
   explicit Store(std::unique_ptr<Database> database);
   Result<std::int64_t> number_of(std::string_view id) const;
   Result<RunRow> exact(std::string_view id) const;
+  Result<std::vector<std::uint64_t>> checkpoint_rounds(std::int64_t number) const;  // newest first
+  Result<void> drop_old_files(std::string_view id, std::int64_t number);
   Result<void> refuse_if_going(std::string_view id, std::string_view doing) const;
   tl::unexpected<Error> unknown(std::string_view id) const;
   std::unique_ptr<Database> database_;

@@ -4,6 +4,7 @@
 
 #include "mfl/base/digest.h"
 #include "mfl/record/rows.h"
+#include "mfl/record/state_files.h"
 #include "mfl/record/store.h"
 
 namespace mfl {
@@ -198,17 +199,21 @@ Result<std::optional<RoundRow>> Store::first_round_at(std::string_view id, doubl
   return read_round(find);
 }
 
-Result<std::optional<Checkpoint>> Store::latest_checkpoint(std::string_view id) const {
-  MFL_TRY(const std::int64_t number, number_of(id));
-  std::vector<std::uint64_t> generations;
+Result<std::vector<std::uint64_t>> Store::checkpoint_rounds(std::int64_t number) const {
+  std::vector<std::uint64_t> rounds;
   MFL_TRY(Statement list,
           database_->prepare("SELECT round FROM checkpoints WHERE run = ? ORDER BY round DESC"));
   list.with(number);
   for (;;) {
     MFL_TRY(const bool more, list.step());
-    if (!more) break;
-    generations.push_back(list.natural());
+    if (!more) return rounds;
+    rounds.push_back(list.natural());
   }
+}
+
+Result<std::optional<Checkpoint>> Store::latest_checkpoint(std::string_view id) const {
+  MFL_TRY(const std::int64_t number, number_of(id));
+  MFL_TRY(const auto generations, checkpoint_rounds(number));
   if (generations.empty()) return std::nullopt;
   MFL_TRY(Statement read,
           database_->prepare("SELECT sha256, blob FROM checkpoints WHERE run = ? AND round = ?"));
@@ -220,6 +225,7 @@ Result<std::optional<Checkpoint>> Store::latest_checkpoint(std::string_view id) 
     if (found) {
       const std::string sha256 = read.bytes();
       checkpoint.blob = read.bytes();
+      if (checkpoint.blob.empty()) checkpoint.blob = StateFiles(path()).read(id, round).value_or("");
       checkpoint.round = round;
       if (sha256_bytes(checkpoint.blob) == sha256) return checkpoint;
     }

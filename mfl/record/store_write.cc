@@ -5,6 +5,7 @@
 #include <random>
 
 #include "mfl/record/rows.h"
+#include "mfl/record/state_files.h"
 #include "mfl/record/store.h"
 
 namespace mfl {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int kIdAttempts = 16;
 constexpr std::int64_t kGenerations = 2;
+constexpr std::size_t kLargeCheckpoint = std::size_t{1} << 20U;
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
@@ -63,12 +65,18 @@ Result<void> insert_records(const Database& database, std::int64_t run, std::spa
   return {};
 }
 
-Result<void> insert_checkpoint(const Database& database, std::int64_t run, const Checkpoint& checkpoint) {
+// Where a row of the table has no bytes they are in a file (state_files.h).
+Result<void> insert_checkpoint(const Database& database, std::string_view id, std::int64_t run,
+                               const Checkpoint& checkpoint) {
   MFL_TRY(
       Statement insert,
       database.prepare("INSERT OR REPLACE INTO checkpoints (run, round, sha256, blob) VALUES (?, ?, ?, ?)"));
   const std::string sha256 = sha256_bytes(checkpoint.blob);
-  MFL_CHECK(insert.with(run, checkpoint.round, Blob{sha256}, Blob{checkpoint.blob}).run());
+  const bool large = checkpoint.blob.size() >= kLargeCheckpoint;
+  if (large) MFL_CHECK(StateFiles(database.path()).write(id, checkpoint.round, checkpoint.blob));
+  MFL_CHECK(
+      insert.with(run, checkpoint.round, Blob{sha256}, Blob{large ? std::string_view() : checkpoint.blob})
+          .run());
   MFL_TRY(Statement prune,
           database.prepare("DELETE FROM checkpoints WHERE run = ?1 AND round NOT IN "
                            "(SELECT round FROM checkpoints WHERE run = ?1 ORDER BY round DESC LIMIT ?2)"));
@@ -108,8 +116,16 @@ Result<void> Store::append(std::string_view id, std::span<const RoundRow> rounds
   MFL_TRY(const std::int64_t number, number_of(id));
   MFL_CHECK(insert_rounds(*database_, number, rounds));
   MFL_CHECK(insert_records(*database_, number, records));
-  if (checkpoint) MFL_CHECK(insert_checkpoint(*database_, number, *checkpoint));
-  return transaction.commit();
+  if (checkpoint) MFL_CHECK(insert_checkpoint(*database_, id, number, *checkpoint));
+  MFL_CHECK(transaction.commit());
+  if (checkpoint) MFL_CHECK(drop_old_files(id, number));
+  return {};
+}
+
+Result<void> Store::drop_old_files(std::string_view id, std::int64_t number) {
+  MFL_TRY(const auto rounds, checkpoint_rounds(number));
+  StateFiles(path()).keep_only(id, rounds);
+  return {};
 }
 
 Result<void> Store::finish(std::string_view id, RunStatus status, std::string_view message,
@@ -175,7 +191,8 @@ Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> rou
               "bytes_up = NULL, bytes_down = NULL, digest = NULL, virtual_seconds = NULL WHERE number = ?"));
   const Owner owner = this_process();
   MFL_CHECK(update.with(view(owner.host), owner.pid, owner.start, number).run());
-  return transaction.commit();
+  MFL_CHECK(transaction.commit());
+  return drop_old_files(id, number);
 }
 
 Result<void> Store::forget_row(std::string_view id, std::uint64_t round) {
@@ -196,7 +213,9 @@ Result<void> Store::remove(std::span<const std::string> ids) {
     MFL_CHECK(refuse_if_going(id, "delete"));
     MFL_CHECK(forget.with(view(id)).run());
   }
-  return transaction.commit();
+  MFL_CHECK(transaction.commit());
+  for (const std::string& id : ids) StateFiles(path()).keep_only(id, {});
+  return {};
 }
 
 }  // namespace mfl

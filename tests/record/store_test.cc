@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <set>
 
@@ -268,6 +270,53 @@ TEST(Store, KeepsTwoCheckpointsAndPassesOverADamagedOne) {
   EXPECT_EQ(none.error().code, ErrorCode::kRunFailed);
   EXPECT_THAT(none.error().message, HasSubstr("checksum"));
   EXPECT_EQ(store.latest_checkpoint(other).value()->blob, "other");
+}
+
+std::set<std::string> names_in(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  if (!std::filesystem::exists(folder)) return names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+TEST(Store, LargeCheckpointsAreFilesThatComeAndGoWithTheirRows) {
+  const Home home;
+  const std::filesystem::path folder = home.store.string() + ".states";
+  const auto large = [](std::uint64_t round) {
+    return Checkpoint{round, std::string(std::size_t{1} << 20U, static_cast<char>('a' + round))};
+  };
+  Store store = Store::open(home.store).value();
+  const std::string id = store.create_run(spec()).value();
+  const std::string other = store.create_run(spec()).value();
+  ASSERT_TRUE(store.append(other, rounds(1, 1), {}, large(1)));
+  // What a process that was killed between file and row has left.
+  std::ofstream(folder / (id + "-99")) << "not in the store";
+  for (std::uint64_t r = 1; r <= 4; ++r) ASSERT_TRUE(store.append(id, rounds(r, r), {}, large(r)));
+  EXPECT_EQ(names_in(folder), (std::set<std::string>{id + "-3", id + "-4", other + "-1"}));
+  EXPECT_LT(std::filesystem::file_size(home.store), std::size_t{1} << 20U);
+  EXPECT_EQ(store.latest_checkpoint(id).value()->blob, large(4).blob);
+
+  // A row that is refused takes its file with it at the latest with the next.
+  EXPECT_FALSE(store.append(id, rounds(4, 4), {}, large(7)));
+  EXPECT_EQ(store.latest_checkpoint(id).value()->round, 4U);
+
+  std::ofstream(folder / (id + "-4"), std::ios::app) << "!";
+  const auto previous = store.latest_checkpoint(id).value();
+  EXPECT_EQ(previous->round, 3U);
+  EXPECT_EQ(previous->blob, large(3).blob);
+  EXPECT_EQ(previous->damaged, 1U);
+
+  ASSERT_TRUE(store.finish(id, RunStatus::kInterrupted, "stopped", summary(), 3));
+  ASSERT_TRUE(store.rewind(id, 3));
+  EXPECT_EQ(names_in(folder), (std::set<std::string>{id + "-3", other + "-1"}));
+  ASSERT_TRUE(store.append(id, rounds(4, 5), {}, Checkpoint{5, "small"}));
+  EXPECT_EQ(store.latest_checkpoint(id).value()->blob, "small");
+  std::filesystem::remove(folder / (id + "-3"));
+  EXPECT_EQ(store.latest_checkpoint(id).value()->blob, "small");
+
+  ASSERT_TRUE(store.finish(other, RunStatus::kDone, "", summary(), 3));
+  ASSERT_TRUE(store.remove(std::vector{other}));
+  EXPECT_TRUE(names_in(folder).empty());
 }
 
 TEST(Store, RewindForgetsWhatCameLater) {
