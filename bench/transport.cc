@@ -227,6 +227,7 @@ std::vector<double> run_federation(const Load& load, RoundLog* kept, const std::
   options.min_available_nodes = load.nodes;
   options.columns = load.columns();
   options.round_deadline = Time(600'000);
+  options.threads = 0;
   TimedLog log(kept);
   const Plan plan{run_id, "bench", "svm", 0.3, "raw", "mfl", 0.002, 0.5, 1, options.steps, 32};
   const auto server =

@@ -11,6 +11,7 @@
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/algorithm/participation.h"
 #include "mfl/federation/payload.h"
+#include "mfl/federation/round_sum.h"
 #include "mfl/federation/seats.h"
 
 namespace mfl {
@@ -81,18 +82,16 @@ class RoundCoordinator final : public Coordinator {
     return {Order::Kind::kTask, {options_.run_id, ticket_, steps_, state_digest_, payload_}, {}, {}};
   }
 
-  Verdict submit(Time now, const std::string& node, const Update& update) override {
+  Verdict submit(Time now, const std::string& node, Update update) override {
     now_ = std::max(now_, now);
     move_on();  // it may be past the deadline
     Verdict verdict = check_ticket(node, update.run_id, update.ticket);
     if (verdict.counts()) {
-      verdict = count(seats_.find(node)->weight, update);
+      verdict = count(seats_.find(node)->weight, std::move(update));
       seats_.put(node, verdict.counts() ? Seat::State::kCounted : Seat::State::kRefused);
-      if (!verdict.counts()) {
-        if (verdict.reason == Reason::kNotFinite) {
-          ++not_finite_;
-          divergence_ = fmt::format("node {}: {}", node, verdict.text);
-        }
+      if (verdict.reason == Reason::kNotFinite) {
+        ++not_finite_;
+        divergence_ = fmt::format("node {}: {}", node, verdict.text);
       }
     }
     note(verdict);
@@ -115,6 +114,8 @@ class RoundCoordinator final : public Coordinator {
     if (!check_ticket(node, options_.run_id, ticket).counts()) return std::nullopt;
     return steps_ == 0 ? 0 : state_bytes();
   }
+
+  std::string room() override { return sum_ ? sum_->room() : std::string(); }
 
   std::uint64_t news() const override { return news_; }
   bool over() const override { return !phase_.empty(); }
@@ -159,7 +160,15 @@ class RoundCoordinator final : public Coordinator {
   }
 
   void make_place() {
-    sums_.assign(state_.vectors.size(), ExactMean(columns()));
+    // Waking a thread takes longer than the work on a small state.
+    constexpr std::uint64_t kSmall = std::uint64_t{256} << 10U;
+    workers_ = state_bytes() <= kSmall ? serial_workers() : thread_workers(options_.threads);
+    sum_.emplace(state_.vectors.size(), columns(), *workers_);
+    show_state();
+  }
+
+  // What nodes are given of the state.
+  void show_state() {
     state_digest_ = mfl::state_digest(state_);
     payload_ = std::make_shared<const std::string>(to_payload(state_.vectors));
   }
@@ -217,7 +226,7 @@ class RoundCoordinator final : public Coordinator {
   }
 
   // Adds an update of a node that joined with `weight`, if all of it is in order.
-  Verdict count(std::uint64_t weight, const Update& update) {
+  Verdict count(std::uint64_t weight, Update update) {
     if (update.weight != weight)
       return {Reason::kWeight, fmt::format("{} samples, {} when it joined", update.weight, weight)};
     const std::uint64_t expected = steps_ == 0 ? 0 : state_bytes();
@@ -225,16 +234,11 @@ class RoundCoordinator final : public Coordinator {
       return {Reason::kShape,
               fmt::format("{} bytes of vectors, {} expected", update.payload.size(), expected)};
     if (!std::isfinite(update.loss)) return {Reason::kNotFinite, "the loss is not finite"};
-    std::vector<Vector<T>> vectors;
-    if (steps_ != 0) vectors = from_payload<T>(update.payload, state_.vectors.size(), columns());
-    for (std::size_t v = 0; v < vectors.size(); ++v) {
-      const auto bad = std::ranges::find_if(vectors[v], [](T x) { return !std::isfinite(x); });
-      if (bad != vectors[v].end())
+    if (steps_ != 0)
+      if (const auto bad = sum_->add(std::move(update.payload), weight))
         return {Reason::kNotFinite,
-                fmt::format("{}[{}] is not finite", state_.vectors[v].name, bad - vectors[v].begin())};
-    }
+                fmt::format("{}[{}] is not finite", state_.vectors[*bad / columns()].name, *bad % columns())};
     loss_.add(std::span<const double>(&update.loss, 1), weight);
-    for (std::size_t v = 0; v < vectors.size(); ++v) sums_[v].add(std::span<const T>(vectors[v]), weight);
     return {};
   }
 
@@ -305,7 +309,7 @@ class RoundCoordinator final : public Coordinator {
     open_ = false;
     seats_.clear();
     not_finite_ = 0;
-    for (ExactMean& sum : sums_) sum.clear();
+    if (sum_) sum_->clear();
     loss_.clear();
   }
 
@@ -340,33 +344,33 @@ class RoundCoordinator final : public Coordinator {
     double train_loss = 0;
     loss_.mean(std::span(&train_loss, 1));
     train_loss_ = train_loss;
-    if (steps_ == 0) {
-      note_loss(state_, train_loss);
-      return end(RunStatus::kDone, "", train_loss);
-    }
-    State<T> next = state_;
-    note_loss(next, train_loss);
+    note_loss(state_, train_loss);
+    if (steps_ == 0) return end(RunStatus::kDone, "", train_loss);
     CommittedRound round;
     round.round = ticket_.round;
     round.closed = row_of_state(train_loss);
     round.vectors = payload_;
     round.nodes = seats_.names(Seat::State::kCounted);
-    Aggregate<T> aggregate;
-    for (ExactMean& sum : sums_) {
-      aggregate.vectors.emplace_back(columns());
-      sum.mean(std::span<T>(aggregate.vectors.back()));
-    }
-    apply(next, aggregate, steps_);
     const std::uint64_t up = bytes_up_ + round.nodes.size() * state_bytes();
     const std::uint64_t down = bytes_down_ + seats_.size() * state_bytes();
-    round.blob = encode_round(next, up, down);
-    if (auto kept = log_.commit(round); !kept) return stop_with(std::move(kept).error());
-    state_ = std::move(next);
+    const std::uint64_t step = state_.step;
+    sum_->mean(aggregate_.vectors);
+    apply(state_, aggregate_, steps_);
+    workers_->for_each(2, [&](unsigned, std::size_t part) {
+      if (part == 0)
+        round.blob = encode_round(state_, up, down);
+      else
+        show_state();
+    });
+    if (auto kept = log_.commit(round); !kept) {
+      apply(state_, aggregate_, 0);  // the vectors as they were
+      state_.round = ticket_.round - 1;
+      state_.step = step;
+      return stop_with(std::move(kept).error());
+    }
     bytes_up_ = up;
     bytes_down_ = down;
     attempt_ = 0;
-    state_digest_ = mfl::state_digest(state_);
-    payload_ = std::make_shared<const std::string>(to_payload(state_.vectors));
     trouble_.clear();
     ++rounds_timed_;
     last_round_ = now_ - started_;
@@ -423,7 +427,9 @@ class RoundCoordinator final : public Coordinator {
   Seats seats_;
   std::size_t not_finite_ = 0;
   std::string divergence_;
-  std::vector<ExactMean> sums_;
+  std::unique_ptr<Workers> workers_;
+  std::optional<RoundSum<T>> sum_;
+  Aggregate<T> aggregate_;  // its memory is the next round's
   ExactMean loss_{1};
 
   std::string phase_;  // empty while the run goes on

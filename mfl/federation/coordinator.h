@@ -1,4 +1,4 @@
-// The server of a federation without transport, threads or clock: a state machine that is told who came, what arrived
+// The server of a federation without transport or clock: a state machine that is told who came, what arrived
 // and what time it is.
 //
 // A run starts when min_available_nodes have joined. Each round chooses nodes, hands out the State, counts updates
@@ -39,6 +39,7 @@ struct CoordinatorOptions {
   // Features; 0: as the first node that joins has them. Free again when all have left and no round was committed.
   std::uint64_t columns = 0;
   std::uint64_t max_payload = std::uint64_t{1} << 30U;  // bytes of all vectors of a State
+  unsigned threads = 1;  // that add up large updates, as of thread_workers(); nothing depends on it
 
   // For a run that has ended already: nodes are told so, and nothing else happens.
   std::string ended_status;  // "done" or "diverged"; empty: the run goes on
@@ -81,13 +82,16 @@ class Coordinator {
   // Grows whenever order_for may have something new for somebody.
   virtual std::uint64_t news() const = 0;
   // Counts it or says why not.
-  virtual Verdict submit(Time now, const std::string& node, const Update& update) = 0;
+  virtual Verdict submit(Time now, const std::string& node, Update update) = 0;
   // Passes deadlines. Call at deadline() or later.
   virtual void tick(Time now) = 0;
   virtual std::optional<Time> deadline() const = 0;
 
   // Bytes of the payload of an update with this ticket; nothing where such an update would not count.
   virtual std::optional<std::uint64_t> payload_size(const std::string& node, const Ticket& ticket) const = 0;
+
+  // An empty string for such a payload, with the memory of one that is not needed any more where there is such.
+  virtual std::string room() = 0;
 
   virtual bool over() const = 0;
   // Why the run cannot go on: the log failed. The caller should end the process.

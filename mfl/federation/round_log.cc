@@ -20,8 +20,10 @@ std::uint64_t take(std::string_view bytes) {
   return number;
 }
 
-std::string checksum(std::string_view bytes) {
-  const auto digest = Sha256().update(bytes).finish();
+// Of the header and of the state's own checksum.
+std::string checksum(std::string_view body) {
+  const auto digest =
+      Sha256().update(body.substr(0, kHeader)).update(body.substr(body.size() - kTrailer)).finish();
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
@@ -29,17 +31,20 @@ std::string checksum(std::string_view bytes) {
 
 template <class T>
 std::string encode_round(const State<T>& state, std::uint64_t bytes_up, std::uint64_t bytes_down) {
-  std::string out(kMagic);
+  std::string out;
+  out.reserve(kHeader + encoded_size(state) + kTrailer);
+  out += kMagic;
   put(out, bytes_up);
   put(out, bytes_down);
-  out += encode_state(state);
-  return out + checksum(out);
+  append_state(out, state);
+  out += checksum(out);
+  return out;
 }
 
 template <class T>
 Result<Resumption<T>> decode_round(std::string_view bytes) {
   constexpr const char* kHint = "start a new run in another state folder";
-  if (!bytes.starts_with(kMagic) || bytes.size() < kHeader + kTrailer)
+  if (!bytes.starts_with(kMagic) || bytes.size() < kHeader + 2 * kTrailer)
     return fail(ErrorCode::kRunFailed, "round is damaged: it does not begin with MFLROUND or is cut short",
                 kHint);
   const std::string_view body = bytes.substr(0, bytes.size() - kTrailer);

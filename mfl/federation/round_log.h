@@ -48,8 +48,8 @@ struct Resumption {
   std::uint64_t bytes_up = 0, bytes_down = 0;  // vectors that travelled for committed rounds
 };
 
-// "MFLROUND", u64 bytes up, u64 bytes down, little-endian, the state as in a checkpoint, and the SHA-256 of all that
-// stands before it.
+// "MFLROUND", u64 bytes up, u64 bytes down, little-endian, the state as in a checkpoint, which ends in its own SHA-256, and
+// the SHA-256 of what stands before the state and of those last 32 bytes of it: a large state is hashed once.
 template <class T>
 std::string encode_round(const State<T>& state, std::uint64_t bytes_up, std::uint64_t bytes_down);
 

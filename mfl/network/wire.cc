@@ -173,6 +173,10 @@ std::string encode(const FederationStatus& status) { return to_message(status).S
 std::vector<std::string> encode(const Order& order) { return encode_pieces(order); }
 std::vector<std::string> encode(const Update& update) { return encode_pieces(update); }
 
+std::string encode_piece(const Order& order, std::size_t number) {
+  return piece(order, number).SerializeAsString();
+}
+
 Hello from_message(const v1::Hello& message) { return Hello{message.protocol(), message.config_digest()}; }
 
 Result<Plan> from_message(const v1::Plan& message) {
@@ -261,15 +265,20 @@ Result<Order> OrderReader::take(const v1::Order& message) {
         return malformed(fmt::format("a task with {} bytes of vectors", task.size()));
       task_ = Assignment{task.run_id(), from_wire(task.ticket()), task.steps(), task.state_digest(), nullptr};
       size_ = task.size();
+      payload_ = before_ != nullptr && before_.use_count() == 1 ? std::move(before_)
+                                                                : std::make_shared<std::string>();
+      payload_->clear();
+      payload_->reserve(size_);
       return Order{};
     }
     case v1::Order::kChunk: {
-      if (!task_ || message.chunk().size() > size_ - payload_.size())
+      if (!task_ || message.chunk().size() > size_ - payload_->size())
         return malformed("more bytes of vectors than announced");
-      payload_ += message.chunk();
-      if (payload_.size() < size_) return Order{};
+      *payload_ += message.chunk();
+      if (payload_->size() < size_) return Order{};
       Order order{Order::Kind::kTask, *std::exchange(task_, std::nullopt), {}, {}};
-      order.task.payload = std::make_shared<const std::string>(std::exchange(payload_, {}));
+      order.task.payload = payload_;
+      before_ = std::exchange(last_, std::move(payload_));
       return order;
     }
     case v1::Order::kEnding:
@@ -296,6 +305,12 @@ Result<void> UpdateReader::take(const v1::UpdatePart& message) {
     return malformed("more bytes of vectors than announced");
   update_.payload += message.chunk();
   return {};
+}
+
+void UpdateReader::move_to(std::string room) {
+  room.reserve(size_);
+  room.assign(update_.payload);
+  update_.payload = std::move(room);
 }
 
 Result<Update> UpdateReader::finish() {

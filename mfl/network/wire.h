@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,7 @@ std::string encode(const FederationStatus& status);
 // A task becomes a message and its chunks. kEnded has no message: it is the end of the stream.
 std::vector<std::string> encode(const Order& order);
 std::vector<std::string> encode(const Update& update);
+std::string encode_piece(const Order& order, std::size_t number);  // one of these messages
 
 // A peer of another protocol version is refused in decode_plan and decode_joining.
 Result<Hello> decode_hello(std::string_view bytes);
@@ -59,8 +61,9 @@ class OrderReader {
  private:
   std::uint64_t max_payload_;
   std::optional<Assignment> task_;
-  std::string payload_;
   std::uint64_t size_ = 0;
+  // The vectors under way, and those of the two tasks before: the older ones' memory is used again when nobody has them.
+  std::shared_ptr<std::string> payload_, last_, before_;
 };
 
 // Puts an update together out of parts. Not thread-safe. Never holds more than the header's size, which the caller
@@ -72,6 +75,8 @@ class UpdateReader {
   bool has_header() const { return header_; }
   const Update& header() const { return update_; }  // payload not complete
   std::uint64_t size() const { return size_; }
+  // Goes on in this string, with room for all, once the caller has found the header's size in order.
+  void move_to(std::string room);
   // The whole; an error when bytes are missing.
   Result<Update> finish();
 

@@ -143,6 +143,25 @@ TEST(Wire, VectorsOfAnySizeSurviveTheirChunks) {
   }
 }
 
+TEST(Wire, VectorsOfATaskStayAsLongAsSomebodyHasThem) {
+  wire::OrderReader orders(1 << 20);
+  const auto next = [&](char letter) {
+    Order last;
+    for (const std::string& message : wire::encode(order_with(std::string(1000, letter))))
+      last = orders.take(message).value();
+    return last.task.payload;
+  };
+  const auto kept = next('a');
+  for (const char letter : {'b', 'c', 'd', 'e'}) EXPECT_EQ(*next(letter), std::string(1000, letter));
+  EXPECT_EQ(*kept, std::string(1000, 'a'));
+  // Who lets go of a task when the next has come gets the memory of the one before it.
+  std::shared_ptr<const std::string> held = next('f'), after = next('g');
+  const void* const memory = held.get();
+  held = after;
+  after = next('h');
+  EXPECT_EQ(after.get(), memory);
+}
+
 TEST(Wire, NumbersKeepTheirBits) {
   for (const double loss : {0.0, -0.0, 5e-324, std::numeric_limits<double>::infinity(), 0.1}) {
     wire::UpdateReader reader;

@@ -1,0 +1,61 @@
+// The exact weighted mean of a round's updates, of any size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mfl/aggregate/exact_mean.h"
+#include "mfl/base/vectors.h"
+#include "mfl/engine/workers.h"
+
+namespace mfl {
+
+// Updates are held as they came until they are worth a pass over the sums. A pass goes by slices, on all workers: a slice of
+// the sums stays in the cache while every update that is held is added to it. Not thread-safe.
+template <class T>
+class RoundSum {
+ public:
+  // The workers outlive it; what comes out depends neither on how many there are nor on how many updates are held.
+  RoundSum(std::size_t vectors, std::size_t columns, Workers& workers, std::size_t most_held = 8);
+
+  // Adds vectors as of payload.h, or gives the place of the first number that is not finite, in which case nothing was added.
+  // payload.size() == vectors * columns * sizeof(T), 0 < weight <= ExactMean::kMaxWeight.
+  std::optional<std::size_t> add(std::string payload, std::uint64_t weight);
+
+  // Of all that was added since clear(), one vector after the other; there is something. The memory of `out` is used again.
+  void mean(std::vector<Vector<T>>& out);
+
+  void clear();
+
+  // Empty, with the memory of an update that has been added where there is such: new memory for every update of a large
+  // State costs more than adding it up.
+  std::string room();
+
+ private:
+  struct Held {
+    std::string payload;
+    std::uint64_t weight;
+  };
+  struct Slice {
+    std::size_t vector, first;  // its coordinates
+    ExactMean sum;
+  };
+
+  void for_each_slice(const std::function<void(Slice& slice)>& work);
+  const char* place_in(const std::string& payload, const Slice& slice) const;
+  void add_held();
+  void drop_held();
+
+  std::size_t vectors_, columns_, most_held_;
+  Workers& workers_;
+  std::vector<Slice> slices_;
+  std::vector<Held> held_;
+  std::vector<std::string> rooms_;
+  bool fresh_ = true;  // nothing is in the sums but what an earlier round left there
+};
+
+}  // namespace mfl

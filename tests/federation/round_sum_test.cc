@@ -1,0 +1,86 @@
+// Slices, workers and passes do not show in the mean of a round.
+#include "mfl/federation/round_sum.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+
+#include "mfl/federation/payload.h"
+
+namespace mfl {
+namespace {
+
+constexpr std::size_t kVectors = 2, kColumns = 10'007;  // some slices, the last one short
+
+template <class T>
+std::vector<Vector<T>> numbers(unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<T> normal(0, T(0.1));
+  std::vector<Vector<T>> out(kVectors, Vector<T>(kColumns));
+  for (auto& vector : out)
+    for (T& x : vector) x = normal(random);
+  return out;
+}
+
+template <class T>
+class RoundSumOf : public ::testing::Test {};
+using Precisions = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(RoundSumOf, Precisions);
+
+TYPED_TEST(RoundSumOf, TheMeanIsThatOfWholeVectors) {
+  using T = TypeParam;
+  std::vector<ExactMean> whole(kVectors, ExactMean(kColumns));
+  for (unsigned i = 0; i < 7; ++i)
+    for (std::size_t v = 0; v < kVectors; ++v) whole[v].add(std::span<const T>(numbers<T>(i)[v]), 100 + i);
+  std::vector<Vector<T>> expected(kVectors, Vector<T>(kColumns));
+  for (std::size_t v = 0; v < kVectors; ++v) whole[v].mean(std::span<T>(expected[v]));
+  for (const unsigned threads : {1U, 2U, 5U})
+    for (const std::size_t held : {1, 3, 100}) {
+      const auto workers = thread_workers(threads);
+      RoundSum<T> sum(kVectors, kColumns, *workers, held);
+      std::vector<Vector<T>> mean;
+      EXPECT_FALSE(sum.add(to_payload(numbers<T>(99)), 5));
+      sum.clear();  // a round that was abandoned
+      for (int round = 0; round < 2; ++round) {
+        for (unsigned i = 7; i-- > 0;) EXPECT_FALSE(sum.add(to_payload(numbers<T>(i)), 100 + i));
+        sum.mean(mean);
+        EXPECT_EQ(mean, expected) << threads << " threads, " << held << " held";
+        sum.clear();
+      }
+    }
+}
+
+TYPED_TEST(RoundSumOf, NamesTheFirstNumberThatIsNotFiniteAndAddsNothing) {
+  using T = TypeParam;
+  const auto workers = thread_workers(2);
+  RoundSum<T> sum(kVectors, kColumns, *workers);
+  const auto good = numbers<T>(1);
+  ASSERT_FALSE(sum.add(to_payload(good), 3));
+  auto bad = numbers<T>(2);
+  bad[1][9000] = std::numeric_limits<T>::infinity();
+  bad[1][42] = std::numeric_limits<T>::quiet_NaN();
+  EXPECT_EQ(sum.add(to_payload(bad), 3), kColumns + 42);
+  bad[0][4096] = -std::numeric_limits<T>::infinity();
+  EXPECT_EQ(sum.add(to_payload(bad), 3), 4096U);
+  std::vector<Vector<T>> mean;
+  sum.mean(mean);
+  EXPECT_EQ(mean, good);
+}
+
+TYPED_TEST(RoundSumOf, MemoryOfAddedUpdatesIsUsedAgain) {
+  using T = TypeParam;
+  const auto workers = serial_workers();
+  RoundSum<T> sum(kVectors, kColumns, *workers, 1);
+  EXPECT_EQ(sum.room().capacity(), std::string().capacity());
+  std::string payload = to_payload(numbers<T>(1));
+  const char* const memory = payload.data();
+  ASSERT_FALSE(sum.add(std::move(payload), 3));
+  const std::string room = sum.room();
+  EXPECT_EQ(room.data(), memory);
+  EXPECT_TRUE(room.empty());
+  EXPECT_EQ(sum.room().capacity(), std::string().capacity());
+}
+
+}  // namespace
+}  // namespace mfl
