@@ -24,7 +24,7 @@ struct Arguments {
   std::string file, listen = "127.0.0.1:7443", state = "state", tls, allowed, revoked, metrics, test_data,
                     log = "text";
   bool plaintext = false, measure = false;
-  double linger = 2;
+  double linger = 30;
   std::uint64_t columns = 0, max_megabytes = 1024, quota_megabytes = 256, max_connections = 0;
   ConfigFlags flags;
 };
@@ -213,7 +213,7 @@ void setup_server(CLI::App& mfl, Commands& commands) {
       ->capture_default_str();
   command
       .add_option("--linger", args->linger,
-                  "Seconds to stay after the end for nodes that have not heard of it")
+                  "Seconds to stay after the end, at most, for nodes that have not heard of it")
       ->type_name("S")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();

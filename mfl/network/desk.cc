@@ -15,7 +15,33 @@ Time clock_now() {
   return std::chrono::duration_cast<Time>(std::chrono::steady_clock::now().time_since_epoch());
 }
 
+// Takes the string over; gRPC lets go of it when the last copy of the buffer has been sent.
+grpc::ByteBuffer to_buffer(std::string bytes) {
+  auto* kept = new std::string(std::move(bytes));
+  const grpc::Slice slice(
+      kept->data(), kept->size(), [](void* owner) { delete static_cast<std::string*>(owner); }, kept);
+  return {&slice, 1};
+}
+
 }  // namespace
+
+Messages::Messages(Order order) : order_(std::move(order)), messages_(wire::pieces(order_)) {}
+
+const grpc::ByteBuffer& Messages::at(std::size_t number) {
+  grpc::ByteBuffer& message = messages_[number];
+  if (!message.Valid()) message = to_buffer(wire::encode_piece(order_, number));
+  return message;
+}
+
+template <class Change>
+void Desk::change(Change change) {
+  Outbox out;
+  {
+    const std::lock_guard lock(mutex_);
+    change(out);
+  }
+  deliver(out);
+}
 
 Desk::Desk(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOptions& options)
     : plan_(std::move(plan)),
@@ -40,6 +66,17 @@ std::size_t Desk::attending() const {
   return attending_.size();
 }
 
+std::size_t Desk::unaware() const {
+  const std::lock_guard lock(mutex_);
+  return unaware_ ? unaware_->size() : 0;
+}
+
+FederationStatus Desk::watch(const Peer& peer) {
+  const std::lock_guard lock(mutex_);
+  if (unaware_) unaware_->erase(peer.name);
+  return coordinator_->status();
+}
+
 Measurement Desk::measured() const {
   const std::lock_guard lock(mutex_);
   return measured_;
@@ -50,16 +87,13 @@ std::string Desk::refusal(const Peer& peer) {
   return admission_.refusal(peer.name, peer.serial);
 }
 
-void Desk::attend(Attendee& attendee, const wire::v1::Joining& request) {
-  Outbox out;
-  {
-    const std::lock_guard lock(mutex_);
+void Desk::attend(Attendee& attendee, const Result<Joining>& joining) {
+  change([&](Outbox& out) {
     const Peer& peer = attendee.peer_;
     const auto refuse = [&](std::string_view reason, grpc::StatusCode code, const std::string& text) {
       say_refused(peer, "attend", reason, text);
       end(attendee, {code, text}, out);
     };
-    const auto joining = wire::from_message(request);
     if (!peer.refusal.empty()) {
       refuse("admission", grpc::StatusCode::PERMISSION_DENIED, peer.refusal);
     } else if (!joining) {
@@ -72,67 +106,54 @@ void Desk::attend(Attendee& attendee, const wire::v1::Joining& request) {
       attending_.insert(&attendee);
       say(LogLine::Level::kInfo, "joined",
           {{"node", peer.name}, {"samples", fmt::to_string(joining->weight)}});
-      write(attendee, out);  // the empty order: it has joined
+      send(attendee, std::make_shared<Messages>(Order{}), out);  // the empty order: it has joined
     }
     tell_all(out);
-  }
-  deliver(out);
+  });
 }
 
 void Desk::written(Attendee& attendee, bool ok) {
-  Outbox out;
-  {
-    const std::lock_guard lock(mutex_);
+  change([&](Outbox& out) {
     --attendee.busy_;
     if (!ok) end(attendee, grpc::Status::CANCELLED, out);
     if (attendee.ending_) {
       settle(attendee, out);
-    } else if (++attendee.piece_ < wire::pieces(attendee.order_)) {
+    } else if (++attendee.number_ < attendee.messages_->size()) {
       write(attendee, out);
-    } else if (attendee.order_.kind == Order::Kind::kDone) {
+    } else if (attendee.messages_->order().kind == Order::Kind::kDone) {
       end(attendee, grpc::Status::OK, out);
     } else {
-      attendee.order_ = {};
+      attendee.messages_.reset();
       tell(attendee, out);
     }
-  }
-  deliver(out);
+  });
 }
 
 void Desk::cancelled(Attendee& attendee) {
-  Outbox out;
-  {
-    const std::lock_guard lock(mutex_);
+  change([&](Outbox& out) {
     end(attendee, grpc::Status::CANCELLED, out);
     depart(attendee);
     tell_all(out);
-  }
-  deliver(out);
+  });
 }
 
 void Desk::gone(Attendee& attendee) {
-  Outbox out;
-  {
-    const std::lock_guard lock(mutex_);
+  change([&](Outbox& out) {
     attending_.erase(&attendee);
     depart(attendee);
     tell_all(out);
-  }
-  deliver(out);
+  });
 }
 
 void Desk::begin(Upload& upload) {
-  Outbox out;
-  {
-    const std::lock_guard lock(mutex_);
+  change([&](Outbox& out) {
     Upload*& current = uploads_[upload.peer_.name];
     if (current != nullptr && !current->finished_) {
       current->finished_ = true;
       out.replaced.push_back(current);
     }
     current = &upload;
-  }
-  deliver(out);
+  });
 }
 
 std::optional<std::uint64_t> Desk::expected(const Upload& upload, const Ticket& ticket) const {
@@ -140,17 +161,20 @@ std::optional<std::uint64_t> Desk::expected(const Upload& upload, const Ticket& 
   return coordinator_->payload_size(upload.peer_.name, ticket);
 }
 
-Verdict Desk::submit(const Upload& upload, const Update& update, double seconds) {
-  Outbox out;
+std::string Desk::room() {
+  const std::lock_guard lock(mutex_);
+  return coordinator_->room();
+}
+
+Verdict Desk::submit(const Upload& upload, Update update, double seconds) {
   Verdict verdict;
-  {
-    const std::lock_guard lock(mutex_);
-    verdict = coordinator_->submit(clock_now(), upload.peer_.name, update);
-    if (verdict.counts() && measure_) note_answer(upload, update, seconds);
+  change([&](Outbox& out) {
+    const auto answer = measure_ ? answer_of(upload, update, seconds) : std::nullopt;
+    verdict = coordinator_->submit(clock_now(), upload.peer_.name, std::move(update));
+    if (verdict.counts() && answer) measured_.answers.push_back(*answer);
     if (!verdict.counts()) say_refused(upload.peer_, "submit", reason_name(verdict.reason), verdict.text);
     tell_all(out);
-  }
-  deliver(out);
+  });
   return verdict;
 }
 
@@ -166,9 +190,7 @@ void Desk::gone(const Upload& upload) {
 }
 
 void Desk::tick() {
-  Outbox out;
-  {
-    const std::lock_guard lock(mutex_);
+  change([&](Outbox& out) {
     put_out_the_refused(out);
     const Time now = clock_now();
     for (Attendee* attendee : attending_)
@@ -179,18 +201,14 @@ void Desk::tick() {
       }
     coordinator_->tick(now);
     tell_all(out);
-  }
-  deliver(out);
+  });
 }
 
 void Desk::end_all() {
-  Outbox out;
-  {
-    const std::lock_guard lock(mutex_);
+  change([&](Outbox& out) {
     for (Attendee* attendee : attending_)
       end(*attendee, {grpc::StatusCode::UNAVAILABLE, "the server is stopping"}, out);
-  }
-  deliver(out);
+  });
 }
 
 void Desk::log(LogLine::Level level, std::string event,
@@ -207,26 +225,28 @@ void Desk::log_refusal(const Peer& peer, std::string_view call, std::string_view
 
 // An attendee in the outbox cannot go before it is served: its end needs the very call that is to be made here.
 void Desk::deliver(const Outbox& out) {
-  for (Attendee* attendee : out.writes) attendee->start_write(attendee->message_);
+  for (const auto& [attendee, message] : out.writes) attendee->start_write(*message);
   for (const auto& [attendee, status] : out.ends) attendee->finish(status);
   for (Upload* upload : out.replaced)
     upload->finish({grpc::StatusCode::ABORTED, "a newer update of this node took its place"});
   for (Attendee* attendee : out.cancels) {
     attendee->cancel();
-    Outbox more;
-    {
-      const std::lock_guard lock(mutex_);
+    change([&](Outbox& more) {
       --attendee->busy_;
       settle(*attendee, more);
-    }
-    deliver(more);
+    });
   }
+}
+
+void Desk::send(Attendee& attendee, std::shared_ptr<Messages> messages, Outbox& out) {
+  attendee.messages_ = std::move(messages);
+  attendee.number_ = 0;
+  write(attendee, out);
 }
 
 void Desk::write(Attendee& attendee, Outbox& out) {
   ++attendee.busy_;
-  attendee.message_ = wire::piece(attendee.order_, attendee.piece_);
-  out.writes.push_back(&attendee);
+  out.writes.emplace_back(&attendee, &attendee.messages_->at(attendee.number_));
 }
 
 void Desk::end(Attendee& attendee, const grpc::Status& status, Outbox& out) {
@@ -259,15 +279,18 @@ void Desk::tell(Attendee& attendee, Outbox& out) {
     case Order::Kind::kTask:
       attendee.last_ = order.task.ticket;
       if (measure_) note_asked(attendee, order.task);
-      break;
-    case Order::Kind::kDone: break;
+      if (!task_ || task_->order().task.ticket != order.task.ticket)
+        task_ = std::make_shared<Messages>(std::move(order));
+      return send(attendee, task_, out);
+    case Order::Kind::kDone: return send(attendee, std::make_shared<Messages>(std::move(order)), out);
   }
-  attendee.order_ = std::move(order);
-  attendee.piece_ = 0;
-  write(attendee, out);
 }
 
 void Desk::tell_all(Outbox& out) {
+  if (coordinator_->over() && !unaware_) {
+    unaware_.emplace();
+    for (const Attendee* attendee : attending_) unaware_->insert(attendee->peer_.name);
+  }
   if (coordinator_->news() != heard_) {
     heard_ = coordinator_->news();
     for (Attendee* attendee : attending_) tell(*attendee, out);
@@ -296,13 +319,20 @@ void Desk::note_asked(const Attendee& attendee, const Assignment& task) {
   if (asked_.insert(attendee.peer_.name).second) ++measured_.asked;
 }
 
-void Desk::note_answer(const Upload& upload, const Update& update, double seconds) {
+std::optional<MeasuredAnswer> Desk::answer_of(const Upload& upload, const Update& update,
+                                              double seconds) const {
   constexpr std::size_t kMost = 1'000'000;
-  if (update.ticket != asked_for_.ticket || measured_.answers.size() >= kMost) return;
+  if (update.ticket != asked_for_.ticket || measured_.answers.size() >= kMost) return std::nullopt;
   const double latency = update.timing.round_trip / 2;
-  measured_.answers.push_back({upload.peer_.name, asked_for_.steps, update.weight, update.timing.compute,
-                               asked_for_.payload->size(), update.payload.size(),
-                               update.timing.down + latency, seconds + latency, update.timing.round_trip});
+  return MeasuredAnswer{upload.peer_.name,
+                        asked_for_.steps,
+                        update.weight,
+                        update.timing.compute,
+                        asked_for_.payload->size(),
+                        update.payload.size(),
+                        update.timing.down + latency,
+                        seconds + latency,
+                        update.timing.round_trip};
 }
 
 void Desk::log_progress() {

@@ -102,6 +102,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.round_deadline = std::max(Time{1}, Time{std::llround(kMilliseconds * federation.round_deadline)});
   out.columns = options.columns;
   out.max_payload = options.max_payload;
+  out.threads = static_cast<unsigned>(config.run.threads);
   if (run.status == RunStatus::kDone || run.status == RunStatus::kDiverged) {
     out.ended_status = run_status_name(run.status);
     out.ended_digest = run.summary ? run.summary->digest : "";
@@ -162,7 +163,7 @@ void wait_for_end(const FederationServer& server, const HostOptions& options, bo
     std::this_thread::sleep_for(kBeat);
   if (stopped() || server.failure()) return;
   const auto until = std::chrono::steady_clock::now() + options.linger;
-  while (!stopped() && std::chrono::steady_clock::now() < until && (ended_before || server.attending() > 0))
+  while (!stopped() && std::chrono::steady_clock::now() < until && (ended_before || server.unaware() > 0))
     std::this_thread::sleep_for(kBeat);
 }
 

@@ -21,8 +21,8 @@ struct HostOptions {
   std::string test_data;        // spec of a test set for the records; empty: none
   std::uint64_t columns = 0;    // features; 0: as the first node has them
   std::uint64_t max_payload = std::uint64_t{1} << 30U;
-  std::chrono::milliseconds linger{2'000};  // after the end, for nodes that have not heard of it
-  const std::atomic<bool>* stop = nullptr;  // polled
+  std::chrono::milliseconds linger{30'000};  // at most, after the end, for nodes that have not heard of it
+  const std::atomic<bool>* stop = nullptr;   // polled
 };
 
 struct HostOutcome {
@@ -30,8 +30,9 @@ struct HostOutcome {
   std::string measured;  // [devices] and [network] as TOML, where the server measures and nodes have answered
 };
 
-// When a round starts and ends (min_available_nodes, quorum, round_deadline) may change from one start of the server to the
-// next; all else must stay. Returns when the run has ended (the outcome's status says how) or was stopped ("interrupted": start again to go on).
+// When a round starts and ends (min_available_nodes, quorum, round_deadline) may change from one start of the server to
+// the next; all else must stay. Returns when the run has ended (the outcome's status says how) or was stopped
+// ("interrupted": start again to go on).
 Result<HostOutcome> host_run(const Config& config, const HostOptions& options);
 
 }  // namespace mfl

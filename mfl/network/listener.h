@@ -26,9 +26,9 @@ class Listener {
 
   const std::string& address() const { return address_; }  // with the real port
 
-  // Accepts, on a thread of its own, until stop(). `take` owns the descriptor that it is given as its second argument; the first is
-  // the socket that it came from. A connection that would leave fewer than the spare descriptors is closed at once: the
-  // kernel gives the lowest free number, so a number of `most_files` or above means that so many files are open.
+  // Accepts, on a thread of its own, until stop(). `take` owns the descriptor that it is given as its second argument;
+  // the first is the socket that it came from. A connection that would leave fewer than the spare descriptors is closed
+  // at once: the kernel gives the lowest free number, so a number of `most_files` or above means that so many files are open.
   void serve(int most_files, std::function<void(int, int)> take);
   void stop();
 

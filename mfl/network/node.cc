@@ -244,7 +244,7 @@ class NodeRun {
           note(update, *verdict);
           break;
         }
-        case Participant::Next::kStop: return conclude();
+        case Participant::Next::kStop: return conclude(client);
       }
     }
   }
@@ -259,12 +259,13 @@ class NodeRun {
          {"text", verdict.text}});
   }
 
-  Result<bool> conclude() {
+  Result<bool> conclude(FederationClient& client) {
     if (const auto& refusal = participant_->refusal())
       return fail(ErrorCode::kNetwork,
                   fmt::format("the server refused this node's update: {} ({})", refusal->text,
                               reason_name(refusal->reason)),
                   "check that server and node have the same mfl and that the data has not changed");
+    (void)client.watch();  // so that the server need not wait for this node
     outcome_.status = participant_->ending()->status;
     outcome_.digest = participant_->ending()->digest;
     return true;

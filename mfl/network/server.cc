@@ -74,6 +74,7 @@ class GrpcServer final : public FederationServer {
   FederationStatus status() const override { return desk_.status(); }
   std::optional<Error> failure() const override { return desk_.failure(); }
   std::size_t attending() const override { return desk_.attending(); }
+  std::size_t unaware() const override { return desk_.unaware(); }
   Measurement measured() const override { return desk_.measured(); }
 
   void stop() override {

@@ -56,6 +56,9 @@ class FederationServer {
   virtual FederationStatus status() const = 0;
   virtual std::optional<Error> failure() const = 0;
   virtual std::size_t attending() const = 0;  // nodes whose connection is open
+  // Nodes that were here when the run ended and have not asked for the status since: that they were sent the end does not
+  // mean that they got it.
+  virtual std::size_t unaware() const = 0;
   virtual Measurement measured() const = 0;
   // Ends every call and stops listening.
   virtual void stop() = 0;

@@ -41,7 +41,7 @@ Peer identify(Desk& desk, const grpc::CallbackServerContext& context) {
 }
 
 // A node's presence. Goes in OnDone.
-class AttendReactor final : public grpc::ServerWriteReactor<v1::Order>, public Attendee {
+class AttendReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, public Attendee {
  public:
   AttendReactor(Desk& desk, Peer peer, grpc::CallbackServerContext* context)
       : Attendee(std::move(peer)), desk_(desk), context_(context) {}
@@ -54,7 +54,7 @@ class AttendReactor final : public grpc::ServerWriteReactor<v1::Order>, public A
   }
 
  private:
-  void start_write(const v1::Order& message) override { StartWrite(&message); }
+  void start_write(const grpc::ByteBuffer& message) override { StartWrite(&message); }
   void finish(const grpc::Status& status) override { Finish(status); }
   void cancel() override { context_->TryCancel(); }
 
@@ -85,8 +85,10 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
       desk_.log_refusal(peer(), "submit", "malformed", taken.error().text());
       return close({grpc::StatusCode::INVALID_ARGUMENT, taken.error().text()});
     }
-    if (first && desk_.expected(*this, reader_.header().ticket) != reader_.size())
-      return judge(reader_.header());
+    if (first) {
+      if (desk_.expected(*this, reader_.header().ticket) != reader_.size()) return judge(reader_.header());
+      reader_.move_to(desk_.room());
+    }
     StartRead(&part_);
   }
 
@@ -107,9 +109,9 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
     judge(*reader_.finish());
   }
 
-  void judge(const Update& update) {
+  void judge(Update update) {
     const Verdict verdict =
-        desk_.submit(*this, update, std::chrono::duration<double>(Clock::now() - begun_).count());
+        desk_.submit(*this, std::move(update), std::chrono::duration<double>(Clock::now() - begun_).count());
     if (!desk_.claim(*this)) return;
     *response_ = wire::to_message(verdict);
     Finish(grpc::Status::OK);
@@ -128,7 +130,18 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
   wire::UpdateReader reader_;
 };
 
-class Service final : public v1::Federation::CallbackService {
+std::string to_string(const grpc::ByteBuffer& message) {
+  grpc::Slice whole;
+  if (!message.DumpToSingleSlice(&whole).ok()) return {};
+  return {reinterpret_cast<const char*>(whole.begin()), whole.size()};
+}
+
+// Orders go out as bytes that are the same for all nodes; everything else is left to the generated code.
+using ServiceBase = v1::Federation::WithCallbackMethod_Greet<
+    v1::Federation::WithRawCallbackMethod_Attend<v1::Federation::WithCallbackMethod_Submit<
+        v1::Federation::WithCallbackMethod_Watch<v1::Federation::Service>>>>;
+
+class Service final : public ServiceBase {
  public:
   explicit Service(Desk& desk) : desk_(desk) {}
 
@@ -155,10 +168,10 @@ class Service final : public v1::Federation::CallbackService {
     return reactor;
   }
 
-  grpc::ServerWriteReactor<v1::Order>* Attend(grpc::CallbackServerContext* context,
-                                              const v1::Joining* request) override {
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Attend(grpc::CallbackServerContext* context,
+                                                     const grpc::ByteBuffer* request) override {
     auto* reactor = new AttendReactor(desk_, identify(desk_, *context), context);
-    desk_.attend(*reactor, *request);
+    desk_.attend(*reactor, wire::decode_joining(to_string(*request)));
     return reactor;
   }
 
@@ -174,7 +187,7 @@ class Service final : public v1::Federation::CallbackService {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     const Peer peer = identify(desk_, *context);
     if (peer.refusal.empty()) {
-      *response = wire::to_message(desk_.status());
+      *response = wire::to_message(desk_.watch(peer));
       reactor->Finish(grpc::Status::OK);
     } else {
       desk_.log_refusal(peer, "watch", "admission", peer.refusal);
