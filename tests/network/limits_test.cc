@@ -175,7 +175,9 @@ TEST(Limits, SendersOfHugeMessagesNeitherFillTheMemoryNorKeepHonestUpdatesOut) {
       counted.load(), kHonest, kSenders, bad_mb, peak, kQuotaMb);
   EXPECT_EQ(counted, kHonest);
   EXPECT_EQ(accepted, 0);
-  EXPECT_LT(peak, kQuotaMb + 100);
+  if (kMemoryIsOurs) {
+    EXPECT_LT(peak, kQuotaMb + 100);
+  }
   EXPECT_EQ(server->wait(), 0) << server->log();
 }
 

@@ -294,11 +294,7 @@ TEST_F(ServerTest, StoppingEndsWhatNodesWaitFor) {
 // Tasks of many chunks to nodes that do not read them, while rounds are abandoned, sessions replaced and nodes put out: the end of a
 // presence must wait for the write under way, and not for ever.
 TEST_F(ServerTest, PresencesEndInOrderWhileWritesAreUnderWay) {
-#ifdef __SANITIZE_THREAD__
-  columns = 1 << 16;  // what copies bytes is many times as slow
-#else
   columns = 1 << 19;  // 4 MB a State
-#endif
   start(true, 2);
   const Joining large{"config", 4, columns, 64};
   for (int i = 0; i < 20; ++i) {
