@@ -268,7 +268,7 @@ TEST(RealFaults, ALineThatDelaysStallsResetsAndThrottlesChangesNothing) {
   BadLine line(federation.port(), {.reset = 0.005, .stall = 0.001, .delay = 0.1}, 7);
   const auto nodes = federation.all_nodes(line.address());
   for (const auto& node : nodes) {
-    EXPECT_EQ(node->wait(), 0) << node->log();
+    EXPECT_EQ(node->wait(kPatience + std::chrono::seconds(steps)), 0) << node->log();
     EXPECT_EQ(node->data()["digest"], expected);
   }
   EXPECT_EQ(server->wait(), 0);

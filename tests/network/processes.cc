@@ -46,8 +46,8 @@ bool Background::running() {
   return pid_ > 0;
 }
 
-int Background::wait() {
-  if (!eventually([this] { return !running(); })) {
+int Background::wait(milliseconds patience) {
+  if (!eventually([this] { return !running(); }, patience)) {
     ADD_FAILURE() << name_ << " does not end:\n" << log();
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, &status_, 0);

@@ -37,7 +37,7 @@ class Background {
   ~Background();
 
   // Exit code, or 128 + signal; a test failure when it takes too long.
-  int wait();
+  int wait(milliseconds patience = kPatience);
   int signal_and_wait(int signal);
   void signal(int signal) const;
   bool running();
