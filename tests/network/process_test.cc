@@ -171,7 +171,9 @@ TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
       "{} kills of the server, the last at round {}: the digest of mfl run; serving again after {} ms at "
       "worst\n",
       kills, round, slowest.count());
-  EXPECT_LT(slowest, milliseconds(5'000));
+  if (kFiguresCount) {
+    EXPECT_LT(slowest, milliseconds(5'000));
+  }
 }
 
 // Three of ten, others in every round. MFL_KILLED_ROUNDS sets how many rounds.
@@ -232,7 +234,9 @@ TEST(RealFaults, ANodeThatStandsStillIsNoticedAndComesBack) {
   const auto back = wait_for(2);
   fmt::print("{} ms until a node that stands still is noticed, {} ms until it is back after it goes on\n",
              noticed, back);
-  EXPECT_LT(noticed, 15'000);
+  if (kFiguresCount) {
+    EXPECT_LT(noticed, 15'000);
+  }
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
 }
 
@@ -253,7 +257,9 @@ TEST(RealFaults, AServerThatStandsStillIsNoticedAndTheNodesComeBack) {
   EXPECT_TRUE(eventually([&] { return federation.status()["nodes"] == 2; })) << server->log();
   fmt::print("{} ms until a server that stands still is noticed, {} ms until both nodes are back\n", noticed,
              ms_since(resumed));
-  EXPECT_LT(noticed, 15'000);
+  if (kFiguresCount) {
+    EXPECT_LT(noticed, 15'000);
+  }
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
 }
 

@@ -19,11 +19,11 @@ using std::chrono::milliseconds;
 
 inline constexpr std::chrono::seconds kPatience{120};
 
-// A sanitizer takes memory of its own; what a process has says nothing of mfl then.
+// A sanitizer takes time and memory of its own: what is measured says nothing of mfl then.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kMemoryIsOurs = false;
+inline constexpr bool kFiguresCount = false;
 #else
-inline constexpr bool kMemoryIsOurs = true;
+inline constexpr bool kFiguresCount = true;
 #endif
 
 // `mfl arguments...` in the background, with NAME.out and NAME.log. Killed with the object.
