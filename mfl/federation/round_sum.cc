@@ -1,10 +1,11 @@
 #include "mfl/federation/round_sum.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cassert>
-#include <cmath>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace mfl {

@@ -14,9 +14,10 @@ std::filesystem::path StateFiles::file(std::string_view run, std::uint64_t round
 }
 
 Result<void> StateFiles::write(std::string_view run, std::uint64_t round, std::string_view bytes) const {
-  if (!std::filesystem::exists(folder_)) {
+  std::error_code ignored;  // what is wrong with the folder shows when it is used
+  if (!std::filesystem::exists(folder_, ignored)) {
     MFL_CHECK(make_folder(folder_));
-    MFL_CHECK(sync_folder(std::filesystem::absolute(folder_).parent_path()));
+    MFL_CHECK(sync_folder(std::filesystem::absolute(folder_, ignored).parent_path()));
   }
   MFL_CHECK(write_file(file(run, round), bytes));
   return sync_folder(folder_);
