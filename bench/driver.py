@@ -1,4 +1,4 @@
-"""Compares mfl with its peers, measures its cost against size, and writes RESULTS.md. Called by bench.sh."""
+"""Compares mfl with its peers, measures how its cost grows with size, and writes RESULTS.md. Called by bench.sh."""
 
 import argparse
 import pathlib
@@ -15,12 +15,12 @@ PARTS = [*PEERS, "sweep", "roofline", "federation", "mpi", "scaling", "fleet"]
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="bench.sh", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two repeats and a tenth of the steps against size")
+    parser.add_argument("--quick", action="store_true", help="two repeats, and a tenth of the steps in the size measurements")
     parser.add_argument("--repeats", type=int, help="repeats of every measurement (7)")
     parser.add_argument("--only", choices=PARTS, help="one peer or one part")
     parser.add_argument("--steps", type=int, default=1000, help="T of the comparison with the peers, for trials (1000)")
-    parser.add_argument("--out", type=pathlib.Path, help="where RESULTS.md and plots/ go (bench for a whole run at full "
-                        "length, else build/bench)")
+    parser.add_argument("--out", type=pathlib.Path, help="where RESULTS.md and plots/ are written (bench for a complete run at "
+                        "full length, else build/bench)")
     parser.add_argument("--mfl", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--transport", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--kernels", type=pathlib.Path, required=True, help=argparse.SUPPRESS)

@@ -17,9 +17,9 @@ using Doubles = double __attribute__((vector_size(64)));
 using Words = std::uint64_t __attribute__((vector_size(64)));
 
 constexpr std::size_t kSums = 12;       // independent, to hide the latency
-constexpr std::size_t kCached = 16384;  // bytes, half of a usual first cache
+constexpr std::size_t kCached = 16384;  // bytes, half of a typical L1 cache
 volatile double sink;                   // keeps the work from being optimised away
-// Not known to the compiler, and all different: it must do every sum.
+// All different and unknown to the compiler, so that it must compute every sum.
 volatile float unknown[kSums] = {0.99F, 0.98F, 0.97F, 0.96F, 0.95F, 0.94F, 0.93F, 0.92F, 0.91F, 0.9F, 0.89F, 0.88F};
 
 [[maybe_unused]] int load_word(const std::uint8_t* bytes) {
@@ -43,8 +43,8 @@ volatile float unknown[kSums] = {0.99F, 0.98F, 0.97F, 0.96F, 0.95F, 0.94F, 0.93F
 MFL_FUSED(fused_multiply_adds_f32, Floats, float)
 MFL_FUSED(fused_multiply_adds_f64, Doubles, double)
 
-// Compilers do not find these conversions by themselves. Where there are no intrinsics for them below, the bound is
-// that of the multiply-add alone.
+// Compilers do not generate these conversions by themselves. Where there are no intrinsics for them below, the limit
+// is that of the multiply-add alone.
 #if defined(__x86_64__)
 namespace {
 

@@ -1,4 +1,4 @@
-// What one core of this machine can do at best, measured.
+// Measured limits of one core of this machine.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace mfl::bench {
 
-// Loops of pure work; each gives the number of lane operations it did.
+// Loops of pure arithmetic; each returns the number of lane operations that it did.
 double fused_multiply_adds_f32(std::size_t repeats);
 double fused_multiply_adds_f64(std::size_t repeats);
 
-// Bytes from the first cache widened, converted and multiplied into sums: what any kernel on bytes must do with each.
+// Bytes from the L1 cache, widened, converted and multiplied into sums: what any kernel on bytes must do with each byte.
 double converted_multiply_adds_f32(std::size_t repeats);
 double converted_multiply_adds_f64(std::size_t repeats);
 

@@ -23,10 +23,10 @@ namespace mfl::bench {
 namespace {
 
 constexpr std::size_t kColumns = 784;
-constexpr std::size_t kCachedRows = 512;                     // bytes of these fit the second cache
-constexpr std::size_t kManyRows = 96 * 1024;                 // f32 of these are 300 MB and fit no cache
+constexpr std::size_t kCachedRows = 512;                     // as bytes they fit the L2 cache
+constexpr std::size_t kManyRows = 96 * 1024;                 // as f32 they are 300 MB and fit no cache
 
-// What a benchmark does each time: the numbers a kernel must multiply and add, and the bytes it must read.
+// The work of one iteration: the operations a kernel must do, and the bytes it must read.
 struct Work {
   double operations = 0;
   double bytes = 0;
@@ -88,7 +88,7 @@ void add_pass(const std::string& name, const Samples<T>& samples, Loss loss, std
   });
 }
 
-// A walk of one model under the hinge, its sums kept from pass to pass: margins only, and few of them where no loss is wanted.
+// Steps of one model under the hinge, its sums kept from pass to pass: only margins are computed, and few of them in steps that need no loss.
 void add_hinge_walk(const std::string& name, const Samples<float>& samples, bool wants_loss) {
   struct Walk {
     explicit Walk(const Samples<float>& from)
@@ -171,7 +171,7 @@ void add_parts() {
   });
 }
 
-// The same rounds twice: by an engine, and as the bare arithmetic that a round is made of. What the engine adds is the difference.
+// The same rounds twice: run by an engine, and as bare arithmetic. The difference is the engine's overhead.
 struct Rounds {
   explicit Rounds(std::size_t nodes)
       : federation{Loss::kSquaredHinge, Samples<float>(bytes_without_zeros(kRows), signs(kRows)), {}, std::nullopt} {
@@ -222,8 +222,8 @@ void add_rounds() {
   }
 }
 
-// What one node of a fleet costs, part by part, in a round of MFL with tau 4: its data, its gradients and updates, its
-// exact accumulation. It starts from the mean of a first round, so that vectors are as full and as spread as in training.
+// The cost of one node of a fleet in a round of MFL with tau 4, part by part: its data, its gradients and updates, its
+// exact accumulation. It starts from the mean of a first round, so that vectors are as dense and as varied as in training.
 struct NodeParts {
   explicit NodeParts(std::size_t samples)
       : fleet(FleetRows({static_cast<std::uint32_t>(samples), static_cast<std::uint32_t>(samples), kColumns}, 1), 1'000'000,
@@ -262,7 +262,7 @@ struct NodeParts {
   std::vector<double> losses = {0};
 };
 
-// The same by the engine: a round of 1,000 of a million nodes.
+// The same run by the engine: a round of 1,000 of a million nodes.
 struct FleetRound {
   FleetRound() {
     federation.fleet = std::make_shared<const Fleet<float>>(parts.fleet);

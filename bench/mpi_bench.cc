@@ -1,6 +1,6 @@
 // The exact mean over processes against a bare MPI_Allreduce of the same values as doubles, and its share of a round.
 //   mpirun -n 4 mpi_bench [--parameters N] [--repeats N] [--json FILE]
-// Compares the mean with that of one process before it times anything. Every time is that of the slowest rank.
+// Checks the mean against that of one process before it times anything. Every time is that of the slowest rank.
 #include <fmt/core.h>
 #include <mpi.h>
 
@@ -72,7 +72,7 @@ bool equals_one_process(Ranks& ranks, const ExactMean& own, std::size_t size, Ve
   return equal == 1;
 }
 
-// What is timed, one after the other in every repeat, so that what slows the machine for a while slows all of them.
+// The measured operations run in turn within every repeat, so that a slow phase of the machine affects all of them.
 using Works = std::vector<std::pair<std::string, std::function<void()>>>;
 
 double seconds_of_slowest(const std::function<void()>& work) {
@@ -121,7 +121,7 @@ void add_allreduce(const Options& options, unsigned rank, Works& works) {
   });
 }
 
-// A round of FL in f32: one node a rank with a few rows of bytes as wide as the model, tau steps, one vector averaged.
+// A round of FL in f32: one node per rank with a few rows of bytes as wide as the model, tau steps, one vector averaged.
 void add_round(Ranks& ranks, const Options& options, nlohmann::json& out) {
   constexpr std::size_t kRows = 16;
   constexpr std::uint64_t kTau = 4;
@@ -140,7 +140,7 @@ void add_round(Ranks& ranks, const Options& options, nlohmann::json& out) {
   const auto engine = shared_engine<float>(federation, {Setting{algorithm.rule, 0.3}}, serial_workers(), ranks);
   State<float> state = initial_state<float>(algorithm, options.parameters);
   Aggregate<float> aggregate;
-  out["rows_a_node"] = kRows;
+  out["rows_per_node"] = kRows;
   time({{"round",
          [&] {
            Stretch<float> stretch{0, &state, true, true, &aggregate, std::nullopt};

@@ -1,10 +1,10 @@
-// How fast a large State travels: a federation's rounds beside a bare gRPC stream of the same bytes, in the same process.
+// Transfer rate of a large State: rounds of a federation against a bare gRPC stream of the same bytes, in the same process.
 //
-//   mfl_transport [NODES [MEGABYTES [ROUNDS]]]     16 nodes, 40 MB, 5 rounds if not said
+//   mfl_transport [NODES [MEGABYTES [ROUNDS]]]     default: 16 nodes, 40 MB, 5 rounds
 //
 // A round is the State down to every node and an update of the same size up from each. The bare side is the same service,
-// messages, chunks and connections without a coordinator: no order, no checks, no mean, no digest, nothing kept. The
-// federation's nodes answer with vectors made before, so nothing is trained, and the mean that comes back is checked.
+// messages, chunks and connections without a coordinator: no ordering, no checks, no mean, no digest, nothing stored. The
+// federation's nodes answer with precomputed vectors, so nothing is trained; the resulting mean is checked.
 // Prints one line of JSON: seconds of every round, bare, with rounds kept in memory, and with rounds committed to disk.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -160,7 +160,7 @@ std::vector<double> run_bare(const Load& load) {
     });
   for (std::thread& node : nodes) node.join();
   server->Shutdown();
-  seconds.erase(seconds.begin());  // connections were made in it
+  seconds.erase(seconds.begin());  // it includes the connection set-up
   return seconds;
 }
 

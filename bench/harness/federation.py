@@ -1,5 +1,5 @@
-"""A real federation on loopback: what a round costs over the simulation, beside Flower's deployment engine, and how fast a
-large State travels beside a bare gRPC stream."""
+"""A real federation on loopback: the cost of a round over the simulation, next to Flower's deployment engine, and the transfer rate
+of a large State next to a bare gRPC stream."""
 
 import dataclasses
 import datetime
@@ -16,26 +16,26 @@ ROUNDS = 1000
 FLOWER_ROUNDS = 5
 FLOWER_REPEATS = 3
 NODES = int(race.PAPER["nodes"])
-# Rounds enough to see past the first two, which make the memory that later ones use again.
+# Enough rounds to see past the first two, which allocate the memory that later ones reuse.
 STREAM = {"nodes": 16, "megabytes": 40, "rounds": 8}
 
 
 @dataclasses.dataclass
 class Outcome:
     rounds: int
-    simulation: spread.Spread  # seconds a round, of mfl run
+    simulation: spread.Spread  # seconds per round, of mfl run
     plaintext: spread.Spread  # and of mfl server with four mfl node
     tls: spread.Spread
     flower: spread.Spread | None = None
     flower_version: str = ""
     flower_distance: float = 0.0  # of its loss from mfl's, relative
-    flower_ratio: spread.Spread | None = None  # its seconds a round over mfl's, both plaintext
-    stream: dict = dataclasses.field(default_factory=dict)  # of mfl_transport: seconds a round by name
-    stream_share: dict = dataclasses.field(default_factory=dict)  # bare over the federation's seconds
+    flower_ratio: spread.Spread | None = None  # its seconds per round divided by mfl's, both plaintext
+    stream: dict = dataclasses.field(default_factory=dict)  # of mfl_transport: seconds per round by name
+    stream_share: dict = dataclasses.field(default_factory=dict)  # bare seconds divided by the federation's
 
 
 class Peers:
-    """A server and its nodes, one process each; all are ended when it is left."""
+    """A server and its nodes, one process each; leaving the context ends them all."""
 
     def __init__(self, mfl, folder, shards, rounds, tls):
         self.mfl, self.folder, self.shards, self.rounds, self.tls = mfl, folder, shards, rounds, tls
@@ -64,7 +64,7 @@ class Peers:
         return child
 
     def run(self):
-        """(seconds a round between the first and the last commit, digest of the final weights)."""
+        """(seconds per round between the first and the last commit, digest of the final weights)."""
         state = self.folder / "state"
         steps = self.rounds * race.TAU
         options = [word for name, value in SVM.items() for word in (f"--{name}", value)]
@@ -77,22 +77,22 @@ class Peers:
         try:
             code = server.wait(600)
         except subprocess.TimeoutExpired:
-            raise process.Failed("mfl server: no end within 600 s") from None
+            raise process.Failed("mfl server: still running after 600 s") from None
         if code != 0:
             raise process.Failed(f"mfl server: exit code {code}: {(self.folder / 'server.err').read_text()[-300:]}")
         reply = process.last_json((self.folder / "server.out").read_text(), ["mfl server"])
-        return self.seconds_a_round(), reply["data"]["digest"]
+        return self.seconds_per_round(), reply["data"]["digest"]
 
     def wait_for_address(self, file, server):
         deadline = time.monotonic() + 20
         while not file.exists() or not file.read_text().endswith("\n"):
             if server.poll() is not None or time.monotonic() > deadline:
-                raise process.Failed(f"mfl server does not start: {(self.folder / 'server.err').read_text()[-300:]}")
+                raise process.Failed(f"mfl server did not start: {(self.folder / 'server.err').read_text()[-300:]}")
             time.sleep(0.01)
         return file.read_text().strip()
 
-    def seconds_a_round(self):
-        """From the server's own log: every commit of a round is a line with its time."""
+    def seconds_per_round(self):
+        """From the server's log, which has one timestamped line per committed round."""
         times = []
         for line in (self.folder / "server.err").read_text().splitlines():
             entry = json.loads(line)
@@ -122,12 +122,12 @@ def simulated(mfl, rounds):
 
 
 def prove(mfl, shards, rounds):
-    """The network must end with the simulation's weights, or nothing is timed."""
+    """Fails unless the federation ends with the simulation's weights."""
     expected = simulated(mfl, rounds)["digest"]
     for tls in (False, True):
         _, digest = deployed(mfl, shards, rounds, tls, f"proof-{tls}")
         if digest != expected:
-            raise process.Failed(f"the federation's digest {digest} is not the simulation's {expected}; nothing is timed")
+            raise process.Failed(f"the federation's digest {digest} differs from the simulation's {expected}; nothing was timed")
     race.say(f"federation: {rounds} rounds over the network, plaintext and TLS, have the simulation's digest")
 
 
@@ -143,7 +143,7 @@ def measure_rounds(mfl, shards, repeats, rounds):
 
 
 def measure_flower(mfl, shards, peers_folder, repeats, outcome, plaintext):
-    """A run whose loss is off counts for nothing."""
+    """Fails if the loss of a run differs from mfl's."""
     steps = FLOWER_ROUNDS * race.TAU
     expected = simulated(mfl, FLOWER_ROUNDS)["final"]["train_loss"]
     seconds = []
@@ -152,10 +152,10 @@ def measure_flower(mfl, shards, peers_folder, repeats, outcome, plaintext):
         reply = process.last_json(process.run(command).stdout, command)
         outcome.flower_distance = (reply["loss"] - expected) / expected
         if not abs(outcome.flower_distance) <= race.TOLERANCE:
-            raise process.Failed(f"Flower's loss {reply['loss']!r} is off mfl's {expected!r}; it is not compared")
+            raise process.Failed(f"Flower's loss {reply['loss']!r} differs from mfl's {expected!r}; nothing was compared")
         seconds.append(reply["seconds"] / FLOWER_ROUNDS)
         outcome.flower_version = f"{reply['peer']} {reply['version']}"
-        race.say(f"federation: Flower's deployment, repeat {repeat + 1} of {repeats}: {seconds[-1]:.2f} s a round")
+        race.say(f"federation: Flower's deployment, repeat {repeat + 1} of {repeats}: {seconds[-1]:.2f} s per round")
     outcome.flower = spread.spread_of(seconds)
     outcome.flower_ratio = spread.spread_of([s / spread.spread_of(plaintext).median for s in seconds])
 
@@ -179,7 +179,7 @@ def measure_stream(program, repeats, outcome):
 
 
 def measure(mfl, peers_folder, program, repeats, share=1.0):
-    """An Outcome, or None where this mfl has no network."""
+    """An Outcome, or None if this build of mfl has no network support."""
     if "server" not in mfl.verbs():
         return None
     rounds = max(20, int(ROUNDS * share))

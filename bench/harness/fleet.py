@@ -1,4 +1,4 @@
-"""What a node that takes part costs, against the number of nodes: a fleet that makes its data, and MNIST with one sample a node."""
+"""Cost of a participating node against the number of nodes: a fleet that generates its data, and MNIST with one sample per node."""
 
 import dataclasses
 import json
@@ -13,7 +13,7 @@ MNIST = {"data": "mnist", "partition": "contiguous", "engine": "serial", "model"
 @dataclasses.dataclass
 class Point:
     nodes: int
-    microseconds: spread.Spread  # a node that takes part, in a round
+    microseconds: spread.Spread  # per participating node and round
     peak_mib: float
 
 
@@ -36,7 +36,7 @@ class Law:
 
 
 def plans(share):
-    """(key, title, setting, samples a node, names of the parts, [(nodes, rounds, options)])."""
+    """(key, title, setting, samples per node, names of the parts, [(nodes, rounds, options)])."""
     def rounds(count):
         return max(2, int(count * share))
 
@@ -44,10 +44,10 @@ def plans(share):
              for n in (10**3, 10**4, 10**5, 10**6)]
     mnist = [(n, rounds(20), {**MNIST, "train": n, "nodes": n}) for n in (1000, 6000, 20000, 60000)]
     return [
-        ("fleet", "A fleet", "784 features, 10 samples a node made when it runs, 1 % of the nodes a round, tau 4, squared SVM, one thread",
-         10, ["its data", "its gradients and updates", "its exact accumulation"], fleet),
-        ("fleet-mnist", "MNIST, one sample a node", "all nodes in every round, indexed rows, tau 4, squared SVM, one thread", 1,
-         ["its gradients and updates", "its exact accumulation"], mnist),
+        ("fleet", "A fleet", "784 features, 10 samples per node generated when it runs, 1 % of the nodes per round, tau 4, squared SVM, one thread",
+         10, ["data", "gradients and updates", "exact accumulation"], fleet),
+        ("fleet-mnist", "MNIST, one sample per node", "All nodes in every round, indexed rows, tau 4, squared SVM, one thread", 1,
+         ["gradients and updates", "exact accumulation"], mnist),
     ]
 
 
@@ -58,7 +58,7 @@ def measure_parts(program, scratch):
 
 
 def measure(mfl, program, scratch, repeats, share=1.0):
-    """Parts and wholes in turn, the least disturbed of each: a list of Law, or None where mfl_bench was not built."""
+    """Measures parts and whole runs in turn and takes the fastest of the parts: a list of Law, or None if mfl_bench was not built."""
     if not program.exists():
         return None
     parts = [measure_parts(program, scratch)]
@@ -72,7 +72,7 @@ def measure(mfl, program, scratch, repeats, share=1.0):
                 taken[n].append(1e6 * data["wall_seconds"] / (rounds * participants))
                 peaks[n].append(finished.peak_kib / 1024)
         parts.append(measure_parts(program, scratch))
-        of = {name: min(p[f"node of {samples} x 784, {name}"] for p in parts) for name in names}
+        of = {name: min(p[f"node of {samples} x 784, its {name}"] for p in parts) for name in names}
         laws.append(Law(key, title, setting, of, [Point(n, spread.spread_of(taken[n]), max(peaks[n])) for n, _, _ in settings]))
         race.say(f"cost of a node measured: {title}")
     return laws

@@ -1,4 +1,4 @@
-"""What the page says of the machine and of the versions."""
+"""The machine and the versions, as the page lists them."""
 
 import datetime
 import os

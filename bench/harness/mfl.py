@@ -1,4 +1,4 @@
-"""Calls of the mfl binary, every run in a store that is thrown away."""
+"""Calls the mfl binary; every run goes into a temporary store."""
 
 from . import process
 

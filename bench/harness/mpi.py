@@ -24,7 +24,7 @@ class Outcome:
 
 
 def outcome_of(data):
-    return Outcome(data["parameters"], data["ranks"], data["rows_a_node"], spread.spread_of(data["allreduce"]),
+    return Outcome(data["parameters"], data["ranks"], data["rows_per_node"], spread.spread_of(data["allreduce"]),
                    {p: spread.spread_of(data[f"mean_{p}"]) for p in ("f32", "f64")},
                    {p: spread.spread_of(data[f"add_{p}"]) for p in ("f32", "f64")},
                    {p: spread.ratios(data[f"mean_{p}"], data["allreduce"]) for p in ("f32", "f64")},
@@ -33,12 +33,12 @@ def outcome_of(data):
 
 
 def measure(program, scratch, repeats):
-    """The outcome, or None where mpi_bench was not built or there is no mpirun."""
+    """The outcome, or None if mpi_bench was not built or mpirun is not installed."""
     launcher = shutil.which("mpirun")
     if launcher is None or not program.exists():
         return None
     file = scratch / "mpi.json"
-    # Open MPI refuses to run as root, as a benchmark in a container may be, unless it is told twice.
+    # Open MPI refuses to run as root, as in a container, unless both variables are set.
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
     process.run([launcher, "-n", RANKS, "--oversubscribe", program, "--repeats", repeats, "--json", file], as_root)
     return outcome_of(json.loads(file.read_text()))

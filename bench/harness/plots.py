@@ -8,7 +8,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 32, 30, 44
 
 
 def ticks(low, high):
-    """1, 2 and 5 times the powers of ten within the range; powers of ten where those are many, even steps where few."""
+    """1, 2 and 5 times the powers of ten within the range; only powers of ten if those are too many, even steps if too few."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     fine = [m * 10.0**p for p in powers for m in (1, 2, 5) if low <= m * 10.0**p <= high]
     if len(fine) < 2:
@@ -56,7 +56,7 @@ def grid(axes):
 
 
 def line_plot(title, x_label, y_label, points, reference=None):
-    """points: (x, y, low, high), the last two the spread; reference: a function drawn as a thin dashed line."""
+    """points: (x, y, low, high), where low and high are the range; reference: a function drawn as a thin dashed line."""
     axes = Axes([p[0] for p in points], [p[2] for p in points] + [p[3] for p in points])
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
              'font-family="sans-serif" font-size="11">', f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>']

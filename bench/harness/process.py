@@ -1,4 +1,4 @@
-"""Runs a program to its end and gives back what it printed, how long it took and the most memory it held."""
+"""Runs a program to completion and returns its output, its elapsed time and its peak memory."""
 
 import dataclasses
 import json
@@ -11,7 +11,7 @@ import time
 
 
 class Failed(Exception):
-    """A program that did not do what was asked; the message is one line for the reader."""
+    """A program failed; the message is one line."""
 
 
 @dataclasses.dataclass
@@ -41,7 +41,7 @@ def run(command, environment=None, time_limit=1800):
             child.stdout.close()
             child.stderr.close()
             if isinstance(stop, subprocess.TimeoutExpired):
-                raise Failed(f"no end within {time_limit} s: {' '.join(command)}") from None
+                raise Failed(f"still running after {time_limit} s: {' '.join(command)}") from None
             raise
         elapsed = time.perf_counter() - started
         if child.returncode != 0:

@@ -1,4 +1,4 @@
-"""The race: mfl and its peers on the same work, losses compared first, then timed in turn."""
+"""The comparison of mfl with its peers on the same work: losses are checked first, then all are timed in turn."""
 
 import dataclasses
 import os
@@ -26,7 +26,7 @@ class Contender:
     same_trajectory: bool = True
     steps: int = 0
     chosen: dict = dataclasses.field(default_factory=dict)
-    trials: list = dataclasses.field(default_factory=list)  # (variant, best seconds) of the choice among variants
+    trials: list = dataclasses.field(default_factory=list)  # (variant, best seconds)
     version: str = ""
     form: str = ""
     losses: list = dataclasses.field(default_factory=list)
@@ -78,7 +78,7 @@ class Race:
         self.by_key = {contender.key: contender for contender in everyone}
 
     def once(self, contender, variant):
-        """(seconds, loss, peak in KiB) of one process; also notes the version and the form."""
+        """(seconds, loss, peak in KiB) of one process; also records the version and the form."""
         if contender.is_mfl:
             data, finished = self.mfl.train(contender.steps, **PAPER, **contender.options)
             return data["wall_seconds"], data["final"]["train_loss"], finished.peak_kib
@@ -97,16 +97,16 @@ class Race:
         return reply["seconds"], reply["loss"], finished.peak_kib
 
     def check(self, contender, loss):
-        """A peer on the same trajectory must end at mfl's loss; a solver of the same problem at it or below."""
+        """A peer on the same trajectory must end at mfl's loss; a solver of the same problem at or below it."""
         own = self.by_key[contender.against].losses[0]
         off = (loss - own) / abs(own)
         bad = abs(off) > TOLERANCE if contender.same_trajectory else off > TOLERANCE
         if bad or off != off:
-            raise process.Failed(f"{contender.title}: loss {loss!r} is off mfl's {own!r} by {off:.3g} relative, allowed is "
-                                 f"{TOLERANCE:g}; nothing is timed")
+            raise process.Failed(f"{contender.title}: loss {loss!r} differs from mfl's {own!r} by {off:.3g} relative (at most "
+                                 f"{TOLERANCE:g} is allowed); nothing was timed")
 
     def prove_and_choose(self, trials=TRIALS):
-        """Each variant of each contender: its loss is checked, and the one with the best trial runs the race."""
+        """Checks the loss of every variant of every contender and chooses the fastest variant of each."""
         for contender in self.everyone:
             for variant in contender.variants:
                 self.prove(contender, variant)
@@ -123,7 +123,7 @@ class Race:
         say(f"{contender.title:32} {describe(variant):20} loss {loss:.12f}")
 
     def choose(self, contender, trials):
-        """Trials go round over the variants, so that a slow moment of the machine does not fall on one of them."""
+        """Each trial visits every variant, so that a slow moment of the machine does not penalise one of them."""
         rounds = [[self.once(contender, variant)[0] for variant in contender.variants] for _ in range(trials)]
         contender.trials = list(zip(contender.variants, (min(seconds) for seconds in zip(*rounds))))
         contender.chosen = min(contender.trials, key=lambda trial: trial[1])[0]

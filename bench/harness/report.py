@@ -1,4 +1,4 @@
-"""RESULTS.md and its plots, from what was measured; a part that was not measured says so."""
+"""Writes RESULTS.md and its plots from the measurements; a part that was not measured says so."""
 
 import re
 
@@ -28,7 +28,7 @@ def spread_cells(found, show):
 def machine_part(machine, contenders):
     rows = list(machine.items())
     rows += [("peer", version) for version in sorted({c.version for c in contenders if c.version})]
-    return table(["what", "found"], rows)
+    return table(["item", "value"], rows)
 
 
 def target_part(judged, why):
@@ -37,9 +37,9 @@ def target_part(judged, why):
         limit = f"{'at most' if target.at_most else 'at least'} {target.limit:g}"
         value = "-" if target.value is None else f"{target.value:.2f}"
         rows.append([target.text, limit, value, target.verdict])
-    missed = [f"- {t.text}: {why.get(t.key, 'no reason is written down yet.')}" for t in judged if "missed" in t.verdict]
-    text = table(["figure", "wanted", "median", "verdict"], rows)
-    return text + ("\nWhy figures are missed:\n\n" + "\n".join(missed) + "\n" if missed else "")
+    missed = [f"- {t.text}: {why.get(t.key, 'no explanation recorded yet.')}" for t in judged if "missed" in t.verdict]
+    text = table(["figure", "target", "median", "verdict"], rows)
+    return text + ("\nWhy targets are missed:\n\n" + "\n".join(missed) + "\n" if missed else "")
 
 
 def race_part(race, repeats, steps):
@@ -54,10 +54,10 @@ def race_part(race, repeats, steps):
         compared.append([contender.title, f"{contender.losses[0]:.12f}", loss_distance(race, contender)])
     return (f"MFL, hinge SVM, MNIST, 5,000 x 784, 4 nodes (contiguous), eta 0.002, gamma 0.5, lambda 0.3, tau 4, T = {steps}, "
             f"unless the row says otherwise; {repeats} repeat{'s' if repeats != 1 else ''}, one contender after the other. "
-            "Seconds are the training loop alone. mfl's include its evaluations of F before the first and after the last "
-            "step, the run store, and no warm-up; a peer's begin after a warm-up and include no evaluation. The ratio is the "
-            "median of the ratios of each repeat, with the least and the greatest. Peak memory is the largest process's; "
-            "Flower's has workers beside it.\n\n"
+            "Seconds cover the training loop only. mfl's time has no warm-up and includes the run store and two evaluations of F, "
+            "before the first step and after the last; a peer's clock starts after a warm-up and covers no evaluation. The ratio is "
+            "the median over the repeats, with its range. Peak memory is that of the largest process; Flower also has worker "
+            "processes.\n\n"
             + table(["contender", "form", "median s", "range", "MAD", "times mfl's", "peak MiB"], rows)
             + "\nLosses, compared before anything was timed (relative distance at most 1e-6; a solver of the same problem may "
             "end lower):\n\n" + table(["contender", "final loss", "relative distance to mfl's"], compared)
@@ -83,13 +83,13 @@ def peer_notes(race):
     if flower:
         own = race.by_key[flower.against]
         rounds = flower.steps // TAU
-        notes.append("Flower takes {:.1f} ms a round, mfl {:.3f} ms. Flower's engine looks for messages every 0.1 s, a floor under "
-                     "its rounds whatever the clients compute: the ratio holds for models as small as this one."
+        notes.append("Flower takes {:.1f} ms per round, mfl {:.3f} ms. Flower's engine polls for messages every 0.1 s, a lower bound "
+                     "on its rounds whatever the clients compute: the ratio holds only for models as small as this one."
                      .format(*(1e3 * spread.spread_of(c.seconds).median / rounds for c in (flower, own))))
     if any(not contender.same_trajectory for contender in race.everyone):
-        notes.append("scikit-learn minimises the same F with another method (coordinate descent in the dual, L-BFGS) and all "
-                     "samples in one place: its row is the time to reach the loss of mfl's last step, not of the same steps. A "
-                     "ratio below 1 says that a solver with the data in one place is faster than T steps of gradient descent.")
+        notes.append("scikit-learn minimises the same F by another method (dual coordinate descent, L-BFGS) with all samples in "
+                     "one place: its row is the time to reach the loss of mfl's last step, not the time for the same steps. A "
+                     "ratio below 1 means that a solver with the data in one place is faster than T steps of gradient descent.")
     return "".join(note + "\n\n" for note in notes)
 
 
@@ -102,7 +102,7 @@ def choices_text(race):
                 rows.append([contender.title, variant["form"], variant["threads"], seconds(taken), mark])
     if not rows:
         return ""
-    return ("Each peer was tried in each form, several times in turn; the form with the best time ran the race:\n\n"
+    return ("Every form of each peer was tried several times, in turn; the fastest form was used for the comparison:\n\n"
             + table(["peer", "form", "BLAS threads", "best s", "chosen"], rows))
 
 
@@ -111,7 +111,7 @@ def sweep_part(outcomes):
         return NOT_MEASURED
     rows = [[o.title, o.steps, seconds(o.single.median), seconds(o.sweep.median), times(o.ratio.median),
              f"{times(o.ratio.least)}..{times(o.ratio.most)}", f"{o.limit:g}", o.clock, o.same_digest] for o in outcomes]
-    return table(["data", "T", "one run s", "16 gammas s", "ratio", "range", "at most", "clock", "digest as alone"], rows)
+    return table(["data", "T", "one run s", "16 gammas s", "ratio", "range", "at most", "clock", "same digest as a single run"], rows)
 
 
 def roofline_part(data):
@@ -128,7 +128,7 @@ def roofline_part(data):
 
 
 def engine_part(data):
-    """What an engine adds to the arithmetic of a round, for a growing number of nodes on the same samples."""
+    """The engine's overhead over the arithmetic of a round, for a growing number of nodes on the same samples."""
     seconds = {kernel["name"]: kernel["seconds"] for kernel in data["kernels"]} if data else {}
     rows = []
     for name, bare in seconds.items():
@@ -138,9 +138,9 @@ def engine_part(data):
             rows.append((int(found[1]), bare, engine))
     if not rows:
         return NOT_MEASURED
-    intro = ("4,096 x 784 bytes, squared hinge, tau 4, one thread: a round by the engine, and the same round as bare arithmetic (gradients, "
-             "one update of d and w a node and step, one exact accumulation a node, vector and round).\n\n")
-    return intro + table(["nodes", "arithmetic us", "engine us", "left for the engine"],
+    intro = ("4,096 x 784 bytes, squared hinge, tau 4, one thread: a round run by the engine, and the same round as bare arithmetic "
+             "(gradients, one update of d and w per node and step, one exact accumulation per node and vector).\n\n")
+    return intro + table(["nodes", "arithmetic us", "engine us", "engine's share"],
                          [[f"{n:,}", f"{bare * 1e6:.0f}", f"{engine * 1e6:.0f}", f"{100 * (1 - bare / engine):.1f} %"]
                           for n, bare, engine in sorted(rows)])
 
@@ -148,21 +148,21 @@ def engine_part(data):
 def curve_part(curve, plot_folder):
     rows = [[f"{p.x:,}", *spread_cells(p.milliseconds, times_ms), f"{p.peak_mib:.1f}"] for p in curve.points]
     text = f"### {curve.title}\n\n{curve.setting}.\n\n"
-    text += table([curve.label, "ms a step", "range", "MAD", "peak MiB"], rows)
+    text += table([curve.label, "ms per step", "range", "MAD", "peak MiB"], rows)
     reference = None
     if curve.linear:
         line = curve.line()
-        text += (f"\nStraight line through them: {line.offset:.4g} ms + {line.slope * 1000:.4g} ms a thousand {curve.label}; "
-                 f"the farthest point is {100 * line.worst:.1f} % off it (dashed in the plot).\n")
+        text += (f"\nFitted line (dashed in the plot): {line.offset:.4g} ms + {line.slope * 1000:.4g} ms per thousand {curve.label}; "
+                 f"the farthest point is {100 * line.worst:.1f} % away.\n")
 
         def reference(x):
             return line.offset + line.slope * x
     elif len({p.digest for p in curve.points}) == 1:
-        text += "\nAll of them end with the same digest.\n"
+        text += "\nAll runs end with the same digest.\n"
     else:
         text += "\nTHE DIGESTS DIFFER.\n"
     drawn = [(p.x, p.milliseconds.median, p.milliseconds.least, p.milliseconds.most) for p in curve.points]
-    plot = plots.line_plot(f"Cost against {curve.title.lower()}", curve.label, "ms a step", drawn, reference)
+    plot = plots.line_plot(f"Cost against {curve.title.lower()}", curve.label, "ms per step", drawn, reference)
     (plot_folder / f"{curve.key}.svg").write_text(plot)
     return text + f"\n![{curve.title}](plots/{curve.key}.svg)\n"
 
@@ -172,7 +172,7 @@ def times_ms(value):
 
 
 def plotted(intro, found, part, plot_folder):
-    """`intro` and the part of everything that was found, each with its plot in that folder."""
+    """`intro`, then one part per item found, each with its plot in `plot_folder`."""
     if not found:
         return NOT_MEASURED
     plot_folder.mkdir(parents=True, exist_ok=True)
@@ -180,23 +180,23 @@ def plotted(intro, found, part, plot_folder):
 
 
 def scaling_part(curves, plot_folder):
-    return plotted("`mfl run` of MFL on the hinge SVM; wall seconds over steps, evaluations before the first and after the last step "
-                   "included.", curves, curve_part, plot_folder)
+    return plotted("`mfl run` of MFL on the hinge SVM; wall seconds divided by steps, including the evaluations before the first and "
+                   "after the last step.", curves, curve_part, plot_folder)
 
 
 def mpi_part(outcome):
     if outcome is None:
         return NOT_MEASURED
-    intro = (f"{outcome.parameters:,} parameters over {outcome.ranks} processes of this machine, each with the vector of one node; the "
-             "result was compared with that of one process first. The mean goes from each rank's exact sum to the rounded mean on "
-             "every rank; seconds are those of the slowest rank.\n\n")
+    intro = (f"{outcome.parameters:,} parameters over {outcome.ranks} processes of this machine, each holding the vector of one node; "
+             "the result was first checked against that of one process. The time covers everything from each rank's exact sum to the "
+             "rounded mean on every rank, and is that of the slowest rank.\n\n")
     rows = [["MPI_Allreduce of doubles", *spread_cells(outcome.allreduce, seconds), "1"]]
     for precision in ("f32", "f64"):
         ratio = outcome.ratio[precision]
         rows.append([f"exact mean, {precision}", *spread_cells(outcome.mean[precision], seconds),
                      f"{times(ratio.median)} ({times(ratio.least)}..{times(ratio.most)})"])
         rows.append([f"adding one node's vector, {precision}", *spread_cells(outcome.add[precision], seconds), "-"])
-    rows.append([f"a round of FL in f32: {outcome.rows} dense rows a node, tau 4", *spread_cells(outcome.round, seconds), "-"])
+    rows.append([f"a round of FL in f32: {outcome.rows} dense rows per node, tau 4", *spread_cells(outcome.round, seconds), "-"])
     return (intro + table(["what", "median s", "range", "MAD", "times MPI_Allreduce"], rows)
             + f"\nThe mean over ranks is {100 * outcome.share:.0f} % of that round.\n")
 
@@ -206,11 +206,11 @@ def law_part(law, plot_folder):
             for p in law.points]
     parts = ", ".join(f"{name} {value:.2f} us" for name, value in law.parts.items())
     drawn = [(p.nodes, p.microseconds.median, p.microseconds.least, p.microseconds.most) for p in law.points]
-    plot = plots.line_plot(f"{law.title}: cost of a node", "nodes", "us a node that takes part", drawn, lambda nodes: law.whole)
+    plot = plots.line_plot(f"{law.title}: cost of a node", "nodes", "us per participating node", drawn, lambda nodes: law.whole)
     (plot_folder / f"{law.key}.svg").write_text(plot)
-    return (f"### {law.title}\n\n{law.setting}.\n\nParts, as mfl_bench measures them: {parts}; together {law.whole:.2f} us "
+    return (f"### {law.title}\n\n{law.setting}.\n\nParts of a node, measured by mfl_bench: {parts}; total {law.whole:.2f} us "
             "(dashed in the plot).\n\n"
-            + table(["nodes", "us a node", "range", "MAD", "of the parts", "peak MiB"], rows)
+            + table(["nodes", "us per node", "range", "MAD", "relative to the parts", "peak MiB"], rows)
             + f"\n![{law.title}](plots/{law.key}.svg)\n")
 
 
@@ -219,8 +219,8 @@ def times_us(value):
 
 
 def fleet_part(laws, plot_folder):
-    return plotted("Wall seconds of `mfl run` over rounds and nodes that take part, the run store and the digest of every round "
-                   "included.", laws, law_part, plot_folder)
+    return plotted("Wall seconds of `mfl run` divided by rounds and participating nodes, including the run store and the digest of "
+                   "every round.", laws, law_part, plot_folder)
 
 
 def federation_part(found):
@@ -231,11 +231,11 @@ def federation_part(found):
             ["mfl server and 4 mfl node, TLS", found.tls]]
     if found.flower:
         rows.append([f"Flower's SuperLink and 4 SuperNodes, insecure ({found.flower_version})", found.flower])
-    text = (f"784 parameters, 4 nodes, MFL as above, {found.rounds:,} rounds (Flower's: a few, after a warm-up); one process a node, all on this "
-            "machine. The digest over the network was the simulation's before anything was timed"
-            + (f", and Flower's loss {found.flower_distance:+.1e} off mfl's. " if found.flower else ". ")
-            + "Every round of mfl's federation is committed to disk (SQLite, synchronous FULL) before the next.\n\n"
-            + table(["what", "rounds/s", "ms a round", "range", "MAD", "ms over simulation"],
+    text = (f"784 parameters, 4 nodes, MFL as above, {found.rounds:,} rounds (Flower: a few, after a warm-up); one process per node, all on this "
+            "machine. Before anything was timed, the digest over the network was checked to equal the simulation's"
+            + (f"; Flower's loss differs from mfl's by {found.flower_distance:+.1e} relative. " if found.flower else ". ")
+            + "Every round of mfl's federation is committed to disk (SQLite, synchronous FULL) before the next one starts.\n\n"
+            + table(["what", "rounds/s", "ms per round", "range", "MAD", "ms over simulation"],
                     [[title, f"{1 / s.median:,.4g}", *spread_cells(s, lambda value: f"{1e3 * value:,.3f}"),
                       f"{1e3 * (s.median - simulated):,.3f}"] for title, s in rows]))
     if found.stream:
@@ -244,9 +244,9 @@ def federation_part(found):
         rows = [[names[name], *spread_cells(s, lambda value: f"{value:.3f}"),
                  f"{100 * found.stream_share[name].median:.0f} %" if name in found.stream_share else "-"]
                 for name, s in found.stream.items()]
-        text += ("\nA State of 40 MB down to 16 nodes and 16 updates of 40 MB up, plaintext, same gRPC, chunks and connections, nothing trained "
-                 "(`mfl_transport`); the mean that came back was checked:\n\n"
-                 + table(["what", "s a round", "range", "MAD", "share of bare"], rows))
+        text += ("\nA State of 40 MB down to 16 nodes and 16 updates of 40 MB up, plaintext, with the same gRPC library, chunks and connections and without "
+                 "training (`mfl_transport`); the mean that came back was checked:\n\n"
+                 + table(["what", "s per round", "range", "MAD", "share of bare"], rows))
     return text
 
 
@@ -254,7 +254,7 @@ def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, laws,
     judged = targets.judge(race, sweeps, roofline, laws, federation, ranks)
     parts = [
         "# Benchmark results\n",
-        "Written by `./bench.sh`; [README.md](README.md) says what each peer does and why the comparison is fair.\n",
+        "Written by `./bench.sh`; [README.md](README.md) describes what each peer does and why the comparison is fair.\n",
         "## Machine and versions\n", machine_part(machine, race.everyone if race else []),
         "## Targets\n", target_part(judged, targets.reasons(reasons_file)),
         "## mfl and its peers\n", race_part(race, repeats, steps),

@@ -6,7 +6,7 @@ from . import process
 
 
 def measure(program, scratch):
-    """The object that mfl_bench writes, or None where it was not built."""
+    """The object that mfl_bench writes, or None if it was not built."""
     if not program.exists():
         return None
     file = scratch / "roofline.json"

@@ -1,4 +1,4 @@
-"""Cost of mfl run against samples, features, nodes and threads: milliseconds a step and peak memory."""
+"""Cost of mfl run against samples, features, nodes and threads: milliseconds per step and peak memory."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ class Curve:
     label: str
     setting: str
     points: list
-    linear: bool = True  # whether the cost ought to be a straight line
+    linear: bool = True  # whether the cost should be linear
 
     def line(self):
         return spread.fit_line([p.x for p in self.points], [p.milliseconds.median for p in self.points])
@@ -33,7 +33,7 @@ def plans():
     mnist = {"data": "mnist", "nodes": 4, "partition": "contiguous", "threads": 2}
     return [
         (Curve("n", "Samples", "samples", "MNIST, 784 features, 4 nodes, 2 threads, f32. 10,000 samples are 7.8 MB, "
-               "40,000 are 31 MB: where the cost a sample steps up, the data left the cache", []), 100,
+               "40,000 are 31 MB: the cost per sample jumps where the data no longer fits the cache", []), 100,
          [(n, {**mnist, "train": n}) for n in (1000, 2000, 5000, 10000, 20000, 40000, 60000)]),
         (Curve("features", "Features", "features", "synthetic, 8,192 samples, 4 nodes, 2 threads, f32", []), 100,
          [(c, {"data": f"synthetic:8192x{c}", "nodes": 4, "threads": 2}) for c in (100, 200, 400, 800, 1200, 1600)]),
@@ -47,7 +47,7 @@ def plans():
 
 
 def measure(mfl, repeats, step_share=1.0):
-    """Repeats go round over the points of a curve. A share below 1 takes fewer steps, for trials."""
+    """Each repeat visits every point of a curve. A `step_share` below 1 takes fewer steps, for trials."""
     curves = []
     for curve, steps, settings in plans():
         steps = max(4, int(steps * step_share))

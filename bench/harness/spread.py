@@ -18,7 +18,7 @@ def spread_of(values):
 
 
 def ratios(peer_seconds, own_seconds):
-    """Ratio by ratio of the same repeat, so that what slows the machine for a while slows both sides of one."""
+    """Ratios taken within each repeat, so that a slow phase of the machine affects both sides of a ratio."""
     return spread_of([peer / own for peer, own in zip(peer_seconds, own_seconds, strict=True)])
 
 
@@ -30,7 +30,7 @@ class Line:
 
 
 def fit_line(xs, ys):
-    """y = offset + slope x with the smallest squares of relative errors: the small points count as much as the large."""
+    """Fits y = offset + slope x by least squares of the relative errors, so that small and large points count equally."""
     weights = [1.0 / (y * y) for y in ys]
     total = sum(weights)
     mean_x = sum(w * x for w, x in zip(weights, xs)) / total

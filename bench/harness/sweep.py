@@ -1,4 +1,4 @@
-"""A sweep of sixteen gammas against one run of the same setting, in cache and out of it."""
+"""A sweep of sixteen gammas against one run of the same setting, with data that fits the cache and data that does not."""
 
 import dataclasses
 import json
@@ -72,7 +72,7 @@ def measure_one(mfl, title, train, steps, limit, repeats):
 
 
 def measure(mfl, repeats, step_share=1.0):
-    """A list of outcomes, or None where this mfl has no sweep."""
+    """A list of outcomes, or None if this mfl has no sweep command."""
     if "sweep" not in mfl.verbs():
         return None
     outcomes = []

@@ -1,4 +1,4 @@
-"""The figures that the page must show, each reached, missed or not measured, from the data alone."""
+"""The targets on the page, each judged reached, missed or not measured from the data alone."""
 
 import dataclasses
 import tomllib
@@ -8,7 +8,7 @@ from . import fleet
 KERNEL_SHARE = 0.7
 KERNELS = [("kernel-bytes", "fused kernel on bytes", "bytes"), ("kernel-f32", "dense f32 kernel, data out of cache", "f32")]
 
-FLEETS = [("fleet", "a fleet of 784 x 10 samples a node"), ("fleet-mnist", "MNIST with one sample a node")]
+FLEETS = [("fleet", "a fleet of 784 x 10 samples per node"), ("fleet-mnist", "MNIST with one sample per node")]
 
 
 @dataclasses.dataclass
@@ -53,7 +53,7 @@ def judge(race, sweeps, roofline, laws=None, federation=None, ranks=None):
         Target("sweep-60000", "16 gammas in runs of one setting, data out of cache", 5, True, sweep_ratio.get("sweep-60000")),
     ]
     targets += [
-        Target("federation-flower", "server and 4 nodes on loopback against Flower's deployment, rounds a second", 10, False,
+        Target("federation-flower", "server and 4 nodes on loopback against Flower's deployment, rounds per second", 10, False,
                federation.flower_ratio.median if federation and federation.flower_ratio else None),
         Target("federation-stream", "State of 40 MB, 16 nodes, rounds committed to disk: share of a bare gRPC stream", 0.5, False,
                federation.stream_share["disk"].median if federation and federation.stream_share else None),
@@ -66,7 +66,7 @@ def judge(race, sweeps, roofline, laws=None, federation=None, ranks=None):
     by_key = {law.key: law for law in laws or []}
     for key, text in FLEETS:
         law = by_key.get(key)
-        targets.append(Target(key, f"{text}: a node that takes part against the sum of its parts, at any number of nodes",
+        targets.append(Target(key, f"{text}: cost of a participating node relative to the sum of its parts, at any number of nodes",
                               fleet.LIMIT, True, law.worst if law else None))
     peak = max((p.peak_mib for p in by_key["fleet"].points), default=None) if "fleet" in by_key else None
     targets.append(Target("fleet-memory", "a fleet of a million nodes: peak memory in MiB", 1000, True, peak))
@@ -74,5 +74,5 @@ def judge(race, sweeps, roofline, laws=None, federation=None, ranks=None):
 
 
 def reasons(file):
-    """Why a figure is missed, written by hand, shown only while it is missed."""
+    """Why a target is missed: written by hand, shown only while it is missed."""
     return tomllib.loads(file.read_text()).get("missed", {}) if file.exists() else {}

@@ -1,4 +1,4 @@
-"""What every peer shares: its arguments, the nodes' data, the loss that is compared, and the line that it prints.
+"""What all peers share: arguments, the nodes' data, the loss that is compared, and the result line.
 
 Nothing here imports NumPy before threads are set: BLAS reads its number of threads once, when it is loaded.
 """
@@ -31,7 +31,7 @@ def limit_blas_threads(threads):
 
 
 def load_nodes(folder):
-    """One pair (bytes of n x features, +1 for even and -1 for odd digits) a node, in the order of the nodes."""
+    """One pair (bytes of n x features, +1 for even and -1 for odd digits) per node, in the order of the nodes."""
     import numpy
 
     nodes = []
@@ -39,7 +39,7 @@ def load_nodes(folder):
         digits = numpy.load(node / "y.npy").astype(numpy.int64)
         nodes.append((numpy.load(node / "x.npy"), numpy.where(digits % 2 == 0, 1.0, -1.0)))
     if not nodes:
-        raise SystemExit(f"{folder} holds no node-* folder")
+        raise SystemExit(f"{folder} contains no node-* folder")
     return nodes
 
 

@@ -67,7 +67,7 @@ def write_app(folder, config):
 
 
 class Federation:
-    """The processes; all are ended when it is left."""
+    """The processes; leaving the context ends them all."""
 
     def __init__(self, scratch, nodes):
         self.scratch = scratch
@@ -104,7 +104,7 @@ class Federation:
             if time.monotonic() > deadline or any(process.poll() is not None for process in self.processes):
                 for log in sorted(self.scratch.glob("*.log")):
                     print(f"== {log.name}\n{log.read_text(errors='replace')[-2000:]}", file=sys.stderr)
-                raise SystemExit("flower_deploy: the federation ended, or has no outcome in time; its logs are above")
+                raise SystemExit("flower_deploy: the federation failed or timed out; its logs are above")
             time.sleep(0.1)
 
     def __exit__(self, *_):
@@ -127,7 +127,7 @@ def wait_for_port(port):
             if one.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.1)
-    raise SystemExit("flower_deploy: the SuperLink does not listen")
+    raise SystemExit("flower_deploy: the SuperLink is not listening")
 
 
 def main():

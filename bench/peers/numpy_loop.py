@@ -1,7 +1,7 @@
 """MFL on the hinge SVM in NumPy: preconverted features, BLAS products into preallocated arrays, no work per sample.
 
-Forms: nodes (one matrix a node), copies (a second, transposed copy of each for the gradient), stacked (all nodes in one
-batched product; needs shards of one size) and pool (nodes on two Python threads; BLAS releases the interpreter lock).
+Forms: nodes (one matrix per node), copies (a second, transposed copy of each for the gradient), stacked (all nodes in one
+batched product; needs shards of equal size) and pool (nodes on two Python threads; BLAS releases the interpreter lock).
 """
 
 import concurrent.futures

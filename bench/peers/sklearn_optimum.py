@@ -59,7 +59,7 @@ def main():
     while fit(iterations)[1] > settings.target_loss:
         iterations += 1
         if iterations > MOST_ITERATIONS:
-            raise SystemExit(f"scikit-learn has not reached {settings.target_loss} in {MOST_ITERATIONS} iterations")
+            raise SystemExit(f"scikit-learn did not reach {settings.target_loss} in {MOST_ITERATIONS} iterations")
     seconds, loss = fit(iterations)
     common.report("scikit-learn", sklearn.__version__, seconds, loss, settings.threads, model=settings.model,
                   form=f"{iterations} iterations", precision="f64", iterations=iterations)

@@ -1,6 +1,6 @@
 """MFL on the hinge SVM in PyTorch on the CPU: gradient written out, inference mode, preallocated outputs.
 
-Forms: nodes (one matrix a node), bmm (all nodes in one batched product; needs shards of one size) and pool (nodes on two
+Forms: nodes (one matrix per node), bmm (all nodes in one batched product; needs shards of one size) and pool (nodes on two
 Python threads).
 """
 
