@@ -4,7 +4,7 @@
 A command is a line that starts with "$ " in a ```console block, with the "> " lines that follow it. All commands of
 the file run in one shell, in order, in a fresh folder that holds a copy of FOLDER, with the binary on PATH and with a
 home and a run store of their own; downloaded data is read from the user's cache. Every command must exit with 0.
-Where lines stand under a command, its standard output must match them: runs of blanks and trailing blanks do not
+If lines follow a command, its standard output must match them: runs of blanks and trailing blanks do not
 count, "..." inside a line stands for any text, and a line of "..." alone for any number of lines.
 """
 import argparse
@@ -62,7 +62,7 @@ def matches(expected, output):
 
 
 def user_cache():
-    """The cache folder of mfl as base/files.h describes it."""
+    """The cache folder of mfl, as documented in base/files.h."""
     if os.environ.get("MFL_CACHE"):
         return os.environ["MFL_CACHE"]
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
@@ -70,7 +70,7 @@ def user_cache():
 
 
 def run(examples, mfl, experiments):
-    """Runs the examples; gives what is wrong with the first that fails, or None."""
+    """Runs the examples; returns what is wrong with the first that fails, or None."""
     with tempfile.TemporaryDirectory(prefix="mfl-examples-") as folder:
         root, work = Path(folder), Path(folder) / "work"
         work.mkdir()
@@ -112,7 +112,7 @@ def main():
     wrong = run(examples, arguments.mfl.resolve(), arguments.experiments)
     if wrong:
         sys.exit(f"{arguments.file.name} {wrong}")
-    print(f"{len(examples)} commands of {arguments.file.name} do what it says")
+    print(f"{len(examples)} commands of {arguments.file.name} pass")
 
 
 if __name__ == "__main__":
