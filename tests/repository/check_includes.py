@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks who includes whom: check_includes.py ROOT. Prints each wrong line; exit code 1 if there is one.
 
-Folders stand in the order in which data flows. A folder may include itself and what its line names.
+Folders are listed in the order in which data flows. A folder may include itself and the folders that its line names.
 """
 import re
 import sys
