@@ -1,5 +1,5 @@
-# Every third-party package, found once. All come from Debian 12; docs/dependencies.md says why each is here.
-# What an exported library links must also stand in mflConfig.cmake.in.
+# Every third-party package, found once. All come from Debian 12; docs/dependencies.md says why each is used.
+# A package that an exported library links must also be listed in mflConfig.cmake.in.
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(fmt REQUIRED)

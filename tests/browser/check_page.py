@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Opens a report in headless Chromium and lists what is wrong: check_page.py REPORT.html [--screenshots FOLDER].
 
-At desktop and phone width: every figure and table is there and has a size, nothing overlaps (neither blocks of the page nor
+At desktop and phone width: every figure and table is present and has a size, nothing overlaps (neither blocks of the page nor
 texts inside a figure), the page does not scroll sideways, and nothing is requested besides the file itself.
 """
 import argparse
@@ -19,7 +19,7 @@ WIDTHS = {"desktop": 1280, "phone": 390}
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--disable-extensions", "--hide-scrollbars"]
 
-# Runs in the page and leaves what it found in an element of the frame around it.
+# Runs in the page and leaves its findings in an element of the enclosing frame.
 PROBE = """
 window.addEventListener('load', () => setTimeout(() => {
   const wrong = [];
@@ -97,7 +97,7 @@ def probe(html, width):
 
 
 def problems(html, figures=()):
-    """One line for each thing that is wrong at either width; `figures` are the ids that must be there."""
+    """One line for each thing that is wrong at either width; `figures` are the ids that the page must have."""
     found = []
     for name, width in WIDTHS.items():
         answer = probe(html, width)

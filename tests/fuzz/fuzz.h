@@ -1,5 +1,5 @@
-// What the fuzz targets share. A target is a function that takes any bytes, hands them to a decoder and checks what
-// comes back; libFuzzer drives it (scripts/fuzz.sh), and replay.cc feeds it the corpus in the ordinary tests.
+// Shared by the fuzz targets. A target is a function that takes any bytes, passes them to a decoder and checks the
+// result; libFuzzer drives it (scripts/fuzz.sh), and replay.cc feeds it the corpus in the ordinary tests.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ inline std::string_view view(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// Ends the process with a message where a promise is broken: a finding.
+// Aborts the process with a message if a promise is broken: a finding.
 void require(bool holds, std::string_view promise);
 
-// The first byte, for a choice among ways to decode, and the rest. 0 where there is none.
+// The first byte, which selects a way to decode, and the rest. 0 if the input is empty.
 std::pair<unsigned, std::string_view> choice_and_rest(std::string_view input);
 
 // Two files in one input: two bytes, little-endian, are the length of the first.

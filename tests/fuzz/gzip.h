@@ -1,4 +1,4 @@
-// Packing, for what unpacks.
+// Compression, for testing decompression.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the targets of plain and of packed IDX files share.
+// Shared by the targets of plain and of gzipped IDX files.
 #pragma once
 
 #include <string>

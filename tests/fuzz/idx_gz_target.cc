@@ -1,5 +1,5 @@
-// The first byte says which of the two files come as they are; the others are packed first, so that what stands inside
-// is reached behind gzip's checksum.
+// The first byte says which of the two files are taken as they are; the others are compressed first, so that mutated content
+// passes gzip's checksum.
 #include "tests/fuzz/datasets.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/gzip.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the first corpus of every fuzz target: make_seeds.py FOLDER. Findings that were mended are kept beside them."""
+"""Writes the first corpus of every fuzz target: make_seeds.py FOLDER. Fixed findings are kept in the same folders."""
 import gzip
 import struct
 import sys

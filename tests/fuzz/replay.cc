@@ -1,4 +1,4 @@
-// Feeds every file of the folders named to the target it is linked with: a corpus replayed without libFuzzer.
+// Feeds every file of the given folders to the target it is linked with: a corpus replayed without libFuzzer.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// What a header claims must not be allocated; the corpus itself needs a few MB.
+// A size claimed by a header must not be allocated; the corpus itself needs a few MB.
 void limit_memory() {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const rlimit limit{std::size_t{1} << 30U, std::size_t{1} << 30U};
@@ -23,7 +23,7 @@ int replay(const std::filesystem::path& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const auto bytes = mfl::read_file(entry.path());
     if (!bytes) return 0;
-    // Said before: the last name is the one that a crash is about.
+    // Printed before the call, so that a crash is about the last name.
     std::printf("%s\n", entry.path().filename().c_str());
     std::fflush(stdout);
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes->data()), bytes->size());

@@ -1,5 +1,5 @@
-// What a server keeps of a round, without the checksums at its end, which are put there; and the vectors of its state
-// as they travel.
+// A server's record of a round without its final checksums, which the target adds; and the vectors of its state as they
+// are sent.
 #include "mfl/base/digest.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/round_log.h"

@@ -1,4 +1,4 @@
-// The input is a checkpoint without the checksum at its end, which is put there: damage behind a checksum that fits.
+// The input is a checkpoint without its final checksum, which the target adds: damage behind a valid checksum.
 #include "mfl/base/digest.h"
 #include "mfl/record/checkpoint.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,4 +1,4 @@
-// The first byte chooses what the rest is taken for. Streams are messages with their length in two bytes before each.
+// The first byte selects what the rest is decoded as. In a stream every message is preceded by its length in two bytes.
 #include <vector>
 
 #include "mfl/network/transport_log.h"

@@ -72,7 +72,7 @@ TEST_F(Golden, ReferenceRowsInF32) {
   }
 }
 
-// The bits themselves, gamma 0.5: every machine, kernel set and number of threads ends here. CTest runs this under each
+// The exact bits, gamma 0.5, the same on every machine, kernel set and number of threads. CTest runs this under each
 // kernel set (MFL_KERNEL). A change of the numerics contract changes these digests, and the changelog says so.
 TEST_F(Golden, Digests) {
   struct Ending {

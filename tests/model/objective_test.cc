@@ -80,7 +80,7 @@ TEST(Objective, EvaluationGivesTheBitsOfTheGradientPass) {
   }
 }
 
-// What a model gets from a pass depends neither on the models beside it nor on where the row blocks ran.
+// The result of a model depends neither on the other models of the pass nor on where the row blocks ran.
 TEST(Objective, CompanyAndWavesChangeNothing) {
   constexpr std::size_t kColumns = 90, kModels = 7;
   for (const Loss loss : kLosses) {
@@ -110,8 +110,8 @@ TEST(Objective, CompanyAndWavesChangeNothing) {
   }
 }
 
-// A model on its way, with jumps and with a stop, gets the same bits with the sums of the hinge that are kept from pass to
-// pass, whether it looks at all rows or at few, alone or beside another one.
+// A model in training, with jumps and a pause, gets the same bits with hinge sums kept between passes, whether all rows are
+// visited or few, alone or together with another model.
 template <class T>
 void walk_with_hinge_sums() {
   constexpr std::size_t kColumns = 90, kModels = 3, kSteps = 120;

@@ -1,4 +1,4 @@
-// mpirun and the mfl binary: one digest, clean stops, deaths, failures that are named, sweeps.
+// mpirun and the mfl binary: one digest, clean stops, killed ranks, error messages, sweeps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ Words operator+(Words words, const Words& more) {
   return words;
 }
 
-// "mfl: ..." lines of stderr; mpirun says more after them.
+// "mfl: ..." lines of stderr; mpirun prints more after them.
 Words own_lines(const std::string& err) {
   Words lines;
   std::istringstream rest(err);
@@ -135,7 +135,7 @@ TEST(Mpirun, AFailedReadNamesTheRankAndTheCause) {
   EXPECT_EQ(one.out, "");
   ASSERT_EQ(own_lines(one.err).size(), 1U) << one.err;
   EXPECT_THAT(own_lines(one.err)[0], HasSubstr("rank 2: cannot open data/x.npy: No such file"));
-  // One line for all where all fail alike, and the exit code of mfl itself.
+  // One line if all ranks fail alike, and the exit code of mfl itself.
   const Outcome all = box.run({"run", "--data", "csv:nothing"}, ranks(3));
   EXPECT_EQ(all.code, 3) << all.err;
   EXPECT_EQ(own_lines(all.err).size(), 1U) << all.err;

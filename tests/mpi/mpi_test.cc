@@ -26,7 +26,7 @@ using testing::train;
 
 constexpr unsigned kRankCounts[] = {1, 2, 3, 5, 8};
 
-// The first `count` ranks of the job as a group of their own; the others sit the case out.
+// The first `count` ranks of the job as a group; the others skip the case.
 class Group {
  public:
   explicit Group(unsigned count) {
@@ -53,7 +53,7 @@ int size_of_job() {
   return size;
 }
 
-// Parts of 1, 2, 3, ... parts of the samples, the last node taking what is left.
+// Nodes of sizes in the ratio 1 : 2 : 3 ..., the last one taking the remaining samples.
 Partition uneven(std::size_t samples, std::size_t nodes) {
   Partition partition = *contiguous(samples, 1);
   const std::size_t unit = samples / (nodes * (nodes + 1) / 2);
@@ -63,7 +63,7 @@ Partition uneven(std::size_t samples, std::size_t nodes) {
   return partition;
 }
 
-// What one rank holds of a federation.
+// The part of a federation that one rank holds.
 template <class T>
 Federation<T> share(const ModelCase& model, const Dataset& data, const Partition& partition,
                     const Ranks& ranks) {

@@ -41,7 +41,7 @@ class CheckEnglish(unittest.TestCase):
 
     def test_tree(self):
         files = {"README.md": "fine\n", "mfl/data/a.h": "// one a row\n", "mfl/base/b.h": "// one a row\n", "build/c.h": "// one a row\n",
-                 ".hidden/d.md": "one a row\n", "mfl/e.txt": "one a row\n"}
+                 ".hidden/d.md": "one a row\n", "mfl/e.csv": "one a row\n"}
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             for name, text in files.items():
