@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "mfl/base/kernels/kernels.h"
 
@@ -22,10 +23,13 @@ constexpr std::size_t kPackedHeader = 2;                     // lowest plane, pl
 constexpr std::size_t kPackedBlock = 1024;                   // coordinates whose digits stay in the cache
 constexpr std::uint64_t kHeadroom = std::uint64_t{1} << 29;  // additions before a digit must be carried
 
-// The value of a one in each plane.
-const std::array<double, kPlaneCount> kPlaneUnits = [] {
-  std::array<double, kPlaneCount> units{};
-  for (std::size_t k = 0; k < kPlaneCount; ++k)
+// Digits below 2^52 times the units of these planes are finite doubles; the planes above hold what only exact division may see.
+constexpr std::size_t kFinitePlanes = 64;
+
+// The value of a one in each of them.
+const std::array<double, kFinitePlanes> kPlaneUnits = [] {
+  std::array<double, kFinitePlanes> units{};
+  for (std::size_t k = 0; k < kFinitePlanes; ++k)
     units[k] = std::ldexp(1.0, static_cast<int>(kDigitBits * k) + kLowestExponent);
   return units;
 }();
@@ -105,10 +109,12 @@ Magnitude magnitude_of(const Digits& digits) {
   return out;
 }
 
-// Long division in base 2^32. The sum is not zero.
+// Long division in base 2^32.
 template <class T>
 T divide_exactly(const Digits& digits, std::uint64_t weight) {
   const Magnitude sum = magnitude_of(digits);
+  const auto used = std::span(sum.values).first(sum.count);
+  if (std::ranges::all_of(used, [](std::uint64_t digit) { return digit == 0; })) return 0;
   const auto digit_at = [&](int k) { return k >= 0 ? sum.values[static_cast<std::size_t>(k)] : 0; };
   int k = static_cast<int>(sum.count);
   Wide quotient = 0;
@@ -133,7 +139,8 @@ struct Pair {
   bool exact = true;
 };
 
-// From the top down, so that a digit that cancels does so before anything is rounded. Digits are below 2^52.
+// From the top down, so that a digit that cancels does so before anything is rounded. Digits are below 2^52, in planes below
+// kFinitePlanes.
 Pair pair_of(const Digits& digits) {
   double sum = 0, errors = 0;
   int inexact = 0;
@@ -257,8 +264,8 @@ void ExactMean::merge(const ExactMean& other) {
 std::span<const std::uint32_t> ExactMean::pack(std::size_t first, std::size_t count,
                                                std::vector<std::uint32_t>& buffer) const {
   assert(count > 0 && first + count <= size_);
-  const auto [low, high] = used_planes();
-  const std::size_t planes = high - low + 2;
+  const auto [low, end_of_used] = used_planes();
+  const std::size_t planes = end_of_used - low + 1;  // the one on top takes the sign
   buffer.resize(std::max(buffer.size(), kPackedHeader + planes * count));
   std::uint32_t* const digits = buffer.data() + kPackedHeader;
   std::array<std::uint32_t, kPlanes + 1> seen{}, beside_sign{};
@@ -267,8 +274,9 @@ std::span<const std::uint32_t> ExactMean::pack(std::size_t first, std::size_t co
     const std::size_t n = std::min(kPackedBlock, count - block);
     std::fill_n(carry.begin(), n, 0);
     for (std::size_t k = 0; k < planes; ++k) {
-      const std::int64_t* from =
-          low + k > high || planes_[low + k].empty() ? nullptr : planes_[low + k].data() + first + block;
+      const std::int64_t* from = low + k >= end_of_used || planes_[low + k].empty()
+                                     ? nullptr
+                                     : planes_[low + k].data() + first + block;
       std::uint32_t* to = digits + k * count + block;
       for (std::size_t j = 0; j < n; ++j) {
         const std::int64_t digit = (from == nullptr ? 0 : from[j]) + carry[j];
@@ -296,8 +304,10 @@ std::span<const std::uint32_t> ExactMean::pack(std::size_t first, std::size_t co
 }
 
 void ExactMean::merge_packed(std::span<const std::uint32_t> words, std::uint64_t weight) {
-  const std::size_t low = words[0], planes = words[1];
-  assert(words.size() == kPackedHeader + planes * size_ && low + planes <= kPlanes);
+  const std::size_t low = words.size() < kPackedHeader ? kPlanes : words[0];
+  const std::size_t planes = words.size() < kPackedHeader ? kPlanes : words[1];
+  if (low + planes > kPlanes || words.size() != kPackedHeader + planes * size_)
+    throw std::invalid_argument("packed sums of another shape");
   if (additions_ >= kHeadroom) carry();
   for (std::size_t k = 0; k < planes; ++k) {
     const std::uint32_t* from = words.data() + kPackedHeader + k * size_;
@@ -312,17 +322,17 @@ void ExactMean::merge_packed(std::span<const std::uint32_t> words, std::uint64_t
 }
 
 std::size_t ExactMean::most_packed_words(std::size_t count) const {
-  const auto [low, high] = used_planes();
-  return kPackedHeader + (high - low + 2) * count;
+  const auto [low, end] = used_planes();
+  return kPackedHeader + (end - low + 1) * count;
 }
 
 // Makes every digit at most 2^32 in size. The digit on top keeps the sign, so it grows a plane only when it must.
 void ExactMean::carry() {
   constexpr std::int64_t kTop = std::int64_t{1} << kDigitBits;
-  const auto [low, high] = used_planes();
+  const auto [low, end] = used_planes();
   for (std::size_t k = low; k < kPlanes; ++k) {
     std::int64_t* from = plane(k);
-    if (k >= high && std::all_of(from, from + size_, [](std::int64_t d) { return d > -kTop && d < kTop; }))
+    if (k + 1 >= end && std::all_of(from, from + size_, [](std::int64_t d) { return d > -kTop && d < kTop; }))
       break;
     std::int64_t* to = plane(k + 1);
     for (std::size_t j = 0; j < size_; ++j) {
@@ -333,11 +343,11 @@ void ExactMean::carry() {
   additions_ = 1;
 }
 
-std::pair<std::size_t, std::size_t> ExactMean::used_planes() const {
-  std::size_t low = 0, high = kPlanes - 1;
-  while (low < high && planes_[low].empty()) ++low;
-  while (high > low && planes_[high].empty()) --high;
-  return {low, high};
+ExactMean::PlaneRange ExactMean::used_planes() const {
+  std::size_t low = 0, end = kPlanes;
+  while (low < end && planes_[low].empty()) ++low;
+  while (end > low && planes_[end - 1].empty()) --end;
+  return {low, end};
 }
 
 template <class T>
@@ -345,24 +355,27 @@ void ExactMean::mean_any(std::span<T> out) {
   assert(out.size() == size_ && total_weight_ > 0);
   constexpr std::uint64_t kDigitsStayBelow52Bits = std::uint64_t{1} << 18;
   if (additions_ > kDigitsStayBelow52Bits) carry();
-  const auto [low, high] = used_planes();
-  const bool quick = total_weight_ < std::uint64_t{1} << 53;
-  Digits digits{{}, high - low + 1, low};
+  const auto [low, end] = used_planes();
+  const bool quick = total_weight_ < std::uint64_t{1} << 53 && end <= kFinitePlanes;
+  Digits digits{{}, end - low, low};
   for (std::size_t j = 0; j < size_; ++j) {
-    for (std::size_t k = 0; k < digits.count; ++k)
+    std::int64_t any = 0;
+    for (std::size_t k = 0; k < digits.count; ++k) {
       digits.values[k] = planes_[low + k].empty() ? 0 : planes_[low + k][j];
-    const Pair sum = pair_of(digits);
-    if (sum.high == 0) {
+      any |= digits.values[k];
+    }
+    if (any == 0) {
       out[j] = 0;
       continue;
     }
-    const auto rounded = quick ? divide_quickly<T>(sum, static_cast<double>(total_weight_)) : std::nullopt;
+    const auto rounded =
+        quick ? divide_quickly<T>(pair_of(digits), static_cast<double>(total_weight_)) : std::nullopt;
     out[j] = rounded ? *rounded : divide_exactly<T>(digits, total_weight_);
   }
 }
 
 void ExactMean::clear() {
-  for (Plane& plane : planes_) std::fill(plane.begin(), plane.end(), 0);
+  for (Plane& plane : planes_) plane.clear();
   total_weight_ = 0;
   additions_ = 0;
 }

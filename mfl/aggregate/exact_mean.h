@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace mfl {
@@ -20,8 +19,8 @@ namespace mfl {
 template <class T>
 std::optional<std::size_t> first_not_finite(std::span<const T> x);
 
-// Not thread-safe: one a worker, merged afterwards. Memory grows with the spread of exponents that it meets and is
-// kept by clear(), so rounds after the first allocate nothing.
+// Not thread-safe: one per worker, merged afterwards. Memory grows with the range of exponents that it meets. clear() forgets the
+// values and their range but keeps the memory, so rounds after the first allocate nothing.
 class ExactMean {
  public:
   explicit ExactMean(std::size_t size) : size_(size) {}
@@ -44,7 +43,8 @@ class ExactMean {
   // only the digits that they need. The words stand in `buffer`, whose memory is used again. count > 0.
   std::span<const std::uint32_t> pack(std::size_t first, std::size_t count,
                                       std::vector<std::uint32_t>& buffer) const;
-  // Merges what another pack()ed of size() coordinates, to which vectors of `weight` in all had been added.
+  // Merges what another pack()ed of size() coordinates, to which vectors of `weight` in all had been added. Words of any
+  // other shape throw std::invalid_argument.
   void merge_packed(std::span<const std::uint32_t> words, std::uint64_t weight);
   // No pack() of `count` coordinates is longer, as things stand.
   std::size_t most_packed_words(std::size_t count) const;
@@ -68,7 +68,11 @@ class ExactMean {
   template <class T>
   void mean_any(std::span<T> out);
   std::int64_t* plane(std::size_t k);
-  std::pair<std::size_t, std::size_t> used_planes() const;  // lowest and highest
+  // first <= k < end; empty where nothing but zeros was added.
+  struct PlaneRange {
+    std::size_t first, end;
+  };
+  PlaneRange used_planes() const;
   void carry();
 
   std::size_t size_;

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <random>
+#include <utility>
 
 #include "mfl/federation/payload.h"
 
@@ -49,6 +51,28 @@ TYPED_TEST(RoundSumOf, TheMeanIsThatOfWholeVectors) {
         sum.clear();
       }
     }
+}
+
+// A slice of 4,096 coordinates that no node uses, beside numbers at the ends of the range.
+TYPED_TEST(RoundSumOf, SlicesOfZerosHaveAZeroMean) {
+  using T = TypeParam;
+  auto update = numbers<T>(1);
+  for (auto& vector : update) std::fill(vector.begin() + 4096, vector.begin() + 9000, T{0});
+  update[0][0] = std::numeric_limits<T>::max();
+  update[1][9001] = -std::numeric_limits<T>::max();
+  update[1][1] = std::numeric_limits<T>::denorm_min();
+  const std::vector<Vector<T>> zeros(kVectors, Vector<T>(kColumns));
+  const auto workers = thread_workers(2);
+  RoundSum<T> sum(kVectors, kColumns, *workers);
+  std::vector<Vector<T>> mean;
+  for (int round = 0; round < 2; ++round) {
+    for (const auto* one : {&zeros, &std::as_const(update)}) {
+      ASSERT_FALSE(sum.add(to_payload(*one), ExactMean::kMaxWeight));
+      sum.mean(mean);
+      EXPECT_EQ(mean, *one);
+      sum.clear();
+    }
+  }
 }
 
 TYPED_TEST(RoundSumOf, NamesTheFirstNumberThatIsNotFiniteAndAddsNothing) {

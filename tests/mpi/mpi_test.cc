@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -145,6 +146,36 @@ TYPED_TEST(RanksOf, ALargeMeanIsTheMeanOfOneProcess) {
       all.mean(std::span<T>(expected));
       group.ranks()->mean(own, weight, std::span<T>(got));
       EXPECT_EQ(got, expected) << size << " coordinates, " << count << " ranks";
+    }
+  }
+}
+
+// Coordinates that nobody uses, ranks that have nothing to add, and numbers at the ends of the range.
+TYPED_TEST(RanksOf, ZerosAndExtremesHaveTheMeanOfOneProcess) {
+  using T = TypeParam;
+  using Limits = std::numeric_limits<T>;
+  constexpr std::size_t kSize = 20'000;
+  for (const unsigned count : kRankCounts) {
+    const Group group(count);
+    if (group.ranks() == nullptr) continue;
+    for (const bool all_zero : {true, false}) {
+      ExactMean all(kSize), own(kSize);
+      for (unsigned rank = 0; rank < count; ++rank) {
+        Vector<T> x(kSize);
+        if (!all_zero && rank % 2 == 0) {
+          x[0] = Limits::max();
+          x[1] = -Limits::max();
+          x[2] = Limits::denorm_min();
+          x[kSize - 1] = T(rank) + T(0.1);
+        }
+        all.add(std::span<const T>(x), ExactMean::kMaxWeight);
+        if (rank == group.ranks()->rank()) own.add(std::span<const T>(x), ExactMean::kMaxWeight);
+      }
+      Vector<T> expected(kSize), got(kSize, T(7));
+      all.mean(std::span<T>(expected));
+      group.ranks()->mean(own, count * ExactMean::kMaxWeight, std::span<T>(got));
+      EXPECT_EQ(got, expected) << count << " ranks" << (all_zero ? ", all zero" : "");
+      EXPECT_EQ(got[3], T(0));
     }
   }
 }
