@@ -11,6 +11,7 @@
 #include "mfl/data/npy.h"
 #include "mfl/data/synthetic.h"
 #include "tests/cli/process.h"
+#include "tests/cli/sparse_rows.h"
 
 namespace mfl::test {
 namespace {
@@ -79,6 +80,16 @@ TEST(Mpirun, OneDigestWhateverTheRanks) {
       EXPECT_EQ(reused["run_id"], got["run_id"]);
     }
   }
+}
+
+TEST(Mpirun, UnusedFeaturesChangeNothing) {
+  const Sandbox box;
+  box.write("s.libsvm", sparse_rows(0, 120));
+  const Words words = {"run", "--data",  "libsvm:s.libsvm", "--test",  "0",  "--nodes",
+                       "3",   "--model", "squared-svm",     "--steps", "24", "--json"};
+  const auto expected = ok_data(box.run(words + Words{"--engine", "serial"}));
+  for (const int count : {2, 3, 5})
+    EXPECT_EQ(ok_data(box.run(words, ranks(count)))["digest"], expected["digest"]);
 }
 
 const Words kLong = {"run",     "--data", "synthetic:1200x200", "--test", "0", "--nodes", "5",
