@@ -12,7 +12,7 @@ for set_name in "$@"; do
   case $set_name in
     build)
       wanted+=(g++ cmake ninja-build pkg-config libhwy-dev librandom123-dev libssl-dev libsqlite3-dev
-        libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libfmt-dev libexpected-dev zlib1g-dev
+        libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libexpected-dev zlib1g-dev
         libcurl4-openssl-dev libeigen3-dev libspectra-dev libopenmpi-dev openmpi-bin ca-certificates gnuplot-nox fonts-dejavu-core
         libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libspdlog-dev prometheus-cpp-dev)
       ;;

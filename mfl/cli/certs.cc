@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,23 +25,22 @@ Result<Reply> made(const std::string& folder, const std::string& text) {
 
 }  // namespace
 
-void setup_certs(CLI::App& mfl, Commands& commands) {
-  CLI::App* certs = mfl.add_subcommand("certs", "Make certificates for a federation");
-  certs->require_subcommand(0, 1);
+void setup_certs(Command& mfl, Commands& commands) {
+  Command* certs = mfl.add_subcommand("certs", "Make certificates for a federation");
   certs->footer(
       "Example:\n  mfl certs init pki && mfl certs server pki fl.example.org && mfl certs node pki "
       "hospital-a");
 
   const auto args = std::make_shared<Arguments>();
-  const auto days = [args](CLI::App& command, Days usual) {
+  const auto days = [args](Command& command, Days usual) {
     command
         .add_option("--days", args->days, fmt::format("How long it is valid; {} if not said", usual.count()))
         ->type_name("N")
-        ->check(CLI::Range(1, kMostDays));
+        ->check_range(1, kMostDays);
   };
   const auto life = [args](Days usual) { return args->days != 0 ? Days(args->days) : usual; };
 
-  CLI::App& init = commands.add(
+  Command& init = commands.add(
       *certs, "init", "Make a certificate authority", "  mfl certs init pki",
       [args, life]() -> Result<Reply> {
         MFL_CHECK(make_authority(args->pki, life(kAuthorityLife)));
@@ -53,7 +50,7 @@ void setup_certs(CLI::App& mfl, Commands& commands) {
   init.add_option("PKI", args->pki, "The folder to make")->required();
   days(init, kAuthorityLife);
 
-  CLI::App& server = commands.add(
+  Command& server = commands.add(
       *certs, "server", "Make the server's certificate, in PKI/server",
       "  mfl certs server pki fl.example.org 192.0.2.7", [args, life]() -> Result<Reply> {
         MFL_CHECK(make_server_certificate(args->pki, args->names, life(kCertificateLife)));
@@ -65,7 +62,7 @@ void setup_certs(CLI::App& mfl, Commands& commands) {
       ->required();
   days(server, kCertificateLife);
 
-  CLI::App& node = commands.add(
+  Command& node = commands.add(
       *certs, "node", "Make a node's certificate, in PKI/NAME", "  mfl certs node pki hospital-a",
       [args, life]() -> Result<Reply> {
         MFL_CHECK(make_node_certificate(args->pki, args->name, life(kCertificateLife)));

@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -16,9 +14,9 @@
 
 namespace mfl::cli {
 
-CLI::App& Commands::add(CLI::App& parent, const std::string& name, const std::string& help,
-                        const std::string& example, Action action) {
-  CLI::App* command = parent.add_subcommand(name, help);
+Command& Commands::add(Command& parent, const std::string& name, const std::string& help,
+                       const std::string& example, Action action) {
+  Command* command = parent.add_subcommand(name, help);
   command->add_flag("--json", json, "One JSON object on stdout");
   command->footer("Example:\n" + example);
   actions[command] = std::move(action);
@@ -32,7 +30,7 @@ Result<Ranks*> Commands::join(bool engine_is_mpi) {
   return ranks ? ranks.get() : &alone();
 }
 
-void add_store_flag(CLI::App& command, std::string& path) {
+void add_store_flag(Command& command, std::string& path) {
   path = default_store_path().string();
   command.add_option("--store", path, "The run store; also set by MFL_STORE")
       ->type_name("PATH")
@@ -47,15 +45,11 @@ Result<Store> open_store(const std::string& path, bool read_only) {
   return Store::open(path, StoreOptions{.read_only = read_only});
 }
 
-namespace {
-
 std::string version_text() {
   std::string kernels;
   for (const KernelSet& set : kernel_sets()) kernels += fmt::format(" {}", set.name);
-  return fmt::format("mfl {}\nkernels:{} (in use: {})", version(), kernels, default_kernel_set().name);
+  return fmt::format("mfl {}\nkernels:{} (in use: {})\n", version(), kernels, default_kernel_set().name);
 }
-
-}  // namespace
 
 Result<void> check_kernel_choice() {
   const char* name = std::getenv("MFL_KERNEL");
@@ -66,10 +60,8 @@ Result<void> check_kernel_choice() {
               fmt::format("unset it, or use one of: {}", fmt::join(names, ", ")));
 }
 
-void setup_all(CLI::App& mfl, Commands& commands) {
-  mfl.description("Momentum federated learning: trains models across machines that keep their own data.");
-  mfl.set_version_flag("--version", version_text());
-  mfl.require_subcommand(0, 1);
+void setup_all(Command& mfl, Commands& commands) {
+  mfl.add_flag("--version", commands.version, "Print the version and the kernels of this machine, and exit");
   mfl.footer(
       "Example:\n"
       "  mfl run --data synthetic --nodes 4 --algorithm mfl --gamma 0.5 --steps 200\n"
@@ -81,9 +73,8 @@ void setup_all(CLI::App& mfl, Commands& commands) {
   setup_reproduce(mfl, commands);
   setup_report(mfl, commands);
 
-  CLI::App* theory =
+  Command* theory =
       mfl.add_subcommand("theory", "What the convergence theory says: bounds, a judged run, advice");
-  theory->require_subcommand(0, 1);
   theory->footer("Example:\n  mfl theory run --data synthetic --model squared-svm --steps 200");
   setup_theory_run(*theory, commands);
   setup_theory_h(*theory, commands);
@@ -95,15 +86,13 @@ void setup_all(CLI::App& mfl, Commands& commands) {
   setup_demo(mfl, commands);
 #endif
 
-  CLI::App* data = mfl.add_subcommand("data", "Get, look at and split data");
-  data->require_subcommand(0, 1);
+  Command* data = mfl.add_subcommand("data", "Get, look at and split data");
   data->footer("Example:\n  mfl data fetch mnist\n  mfl data info mnist");
   setup_data_fetch(*data, commands);
   setup_data_info(*data, commands);
   setup_data_split(*data, commands);
 
-  CLI::App* runs = mfl.add_subcommand("runs", "Recorded runs: list, show, compare, export, delete");
-  runs->require_subcommand(0, 1);
+  Command* runs = mfl.add_subcommand("runs", "Recorded runs: list, show, compare, export, delete");
   runs->footer("Example:\n  mfl runs list\n  mfl runs show latest");
   setup_runs_list(*runs, commands);
   setup_runs_show(*runs, commands);

@@ -1,12 +1,12 @@
 // The subcommands. Each lives in a file of its own: an options struct, a setup function and what it runs.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "mfl/cli/command.h"
 #include "mfl/cli/reply.h"
 #include "mfl/engine/ranks.h"
 #include "mfl/record/store.h"
@@ -25,49 +25,53 @@ struct Commands {
   using Action = std::function<Result<Reply>()>;
 
   bool json = false;
-  std::map<const CLI::App*, Action> actions;
-  std::map<const CLI::App*, UnderMpi> under_mpi;  // kFirst where nothing is said
-  std::unique_ptr<Ranks> ranks;                   // once a command has joined them
+  bool version = false;  // --version was given
+  std::map<const Command*, Action> actions;
+  std::map<const Command*, UnderMpi> under_mpi;  // kFirst where nothing is said
+  std::unique_ptr<Ranks> ranks;                  // once a command has joined them
 
   // For a command that is kShared: joins the processes that mpirun started, or a group of one where the engine mpi is asked
   // for without it. This process alone otherwise.
   Result<Ranks*> join(bool engine_is_mpi);
 
   // A subcommand with --json and a worked example under its help.
-  CLI::App& add(CLI::App& parent, const std::string& name, const std::string& help,
-                const std::string& example, Action action);
+  Command& add(Command& parent, const std::string& name, const std::string& help, const std::string& example,
+               Action action);
 };
 
 // The store that is there already, for reading. One that is not there is an error that says how to make it.
 Result<Store> open_store(const std::string& path, bool read_only = true);
 
 // --store on a subcommand that uses the run store; the default is in `path` already.
-void add_store_flag(CLI::App& command, std::string& path);
+void add_store_flag(Command& command, std::string& path);
 
-void setup_run(CLI::App& mfl, Commands& commands);
-void setup_sweep(CLI::App& mfl, Commands& commands);
-void setup_theory_h(CLI::App& theory, Commands& commands);
-void setup_theory_run(CLI::App& theory, Commands& commands);
-void setup_theory_advise(CLI::App& theory, Commands& commands);
-void setup_data_fetch(CLI::App& data, Commands& commands);
-void setup_data_info(CLI::App& data, Commands& commands);
-void setup_data_split(CLI::App& data, Commands& commands);
-void setup_reproduce(CLI::App& mfl, Commands& commands);
-void setup_report(CLI::App& mfl, Commands& commands);
-void setup_server(CLI::App& mfl, Commands& commands);  // these four with MFL_NETWORK only
-void setup_node(CLI::App& mfl, Commands& commands);
-void setup_certs(CLI::App& mfl, Commands& commands);
-void setup_demo(CLI::App& mfl, Commands& commands);
-void setup_runs_list(CLI::App& runs, Commands& commands);
-void setup_runs_show(CLI::App& runs, Commands& commands);
-void setup_runs_compare(CLI::App& runs, Commands& commands);
-void setup_runs_export(CLI::App& runs, Commands& commands);
-void setup_runs_delete(CLI::App& runs, Commands& commands);
+void setup_run(Command& mfl, Commands& commands);
+void setup_sweep(Command& mfl, Commands& commands);
+void setup_theory_h(Command& theory, Commands& commands);
+void setup_theory_run(Command& theory, Commands& commands);
+void setup_theory_advise(Command& theory, Commands& commands);
+void setup_data_fetch(Command& data, Commands& commands);
+void setup_data_info(Command& data, Commands& commands);
+void setup_data_split(Command& data, Commands& commands);
+void setup_reproduce(Command& mfl, Commands& commands);
+void setup_report(Command& mfl, Commands& commands);
+void setup_server(Command& mfl, Commands& commands);  // these four with MFL_NETWORK only
+void setup_node(Command& mfl, Commands& commands);
+void setup_certs(Command& mfl, Commands& commands);
+void setup_demo(Command& mfl, Commands& commands);
+void setup_runs_list(Command& runs, Commands& commands);
+void setup_runs_show(Command& runs, Commands& commands);
+void setup_runs_compare(Command& runs, Commands& commands);
+void setup_runs_export(Command& runs, Commands& commands);
+void setup_runs_delete(Command& runs, Commands& commands);
 
 // MFL_KERNEL, if set, names kernels that this machine has.
 Result<void> check_kernel_choice();
 
+// What --version prints.
+std::string version_text();
+
 // Everything below `mfl`.
-void setup_all(CLI::App& mfl, Commands& commands);
+void setup_all(Command& mfl, Commands& commands);
 
 }  // namespace mfl::cli

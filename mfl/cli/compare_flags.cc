@@ -1,12 +1,10 @@
 #include "mfl/cli/compare_flags.h"
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cmath>
 
 namespace mfl::cli {
 
-void CompareFlags::add(CLI::App& command) {
+void CompareFlags::add(Command& command) {
   command.add_option("ID", ids, "Runs, beginnings of their ids, or latest")->required();
   command.add_option("--baseline", options.baseline, "The algorithm whose final loss is the target")
       ->type_name("NAME")

@@ -16,7 +16,7 @@ struct CompareFlags {
   CompareOptions options;
 
   // ID, --baseline, --target and --store.
-  void add(CLI::App& command);
+  void add(Command& command);
   // The store that is meant, once the options are seen to be in order.
   Result<Store> open() const;
 };

@@ -1,12 +1,12 @@
 // The keys of Config as flags, and --set.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "mfl/base/result.h"
+#include "mfl/cli/command.h"
 #include "mfl/experiment/config.h"
 #include "mfl/experiment/config_keys.h"
 
@@ -20,9 +20,9 @@ class ConfigFlags {
   ConfigFlags& operator=(const ConfigFlags&) = delete;
 
   // A flag for each key that `wanted` says yes to, grouped by table.
-  void add(CLI::App& command, bool (*wanted)(const Key&));
+  void add(Command& command, bool (*wanted)(const Key&));
   // --set table.key=value, any number of times.
-  void add_set(CLI::App& command);
+  void add_set(Command& command);
 
   // After parsing: --set first, then the flags, over what `config` holds.
   Result<void> apply(Config& config) const;
@@ -33,10 +33,10 @@ class ConfigFlags {
  private:
   struct Flag {
     const Key* key;
-    CLI::Option* option;
+    Option* option;
   };
   std::vector<Flag> flags_;
-  CLI::Option* set_ = nullptr;
+  Option* set_ = nullptr;
 };
 
 }  // namespace mfl::cli

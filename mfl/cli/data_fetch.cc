@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -35,12 +33,12 @@ Result<Reply> fetch_command(const Arguments& args, bool json) {
 
 }  // namespace
 
-void setup_data_fetch(CLI::App& data, Commands& commands) {
+void setup_data_fetch(Command& data, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(data, "fetch", "Put a public data set into the cache, digests checked",
-                                   "  mfl data fetch mnist\n"
-                                   "  mfl data fetch mnist --from ~/Downloads/mnist",
-                                   [args, &commands] { return fetch_command(*args, commands.json); });
+  Command& command = commands.add(data, "fetch", "Put a public data set into the cache, digests checked",
+                                  "  mfl data fetch mnist\n"
+                                  "  mfl data fetch mnist --from ~/Downloads/mnist",
+                                  [args, &commands] { return fetch_command(*args, commands.json); });
   command.add_option("NAME", args->name, "mnist")->required();
   command.add_option("--from", args->from, "A folder that holds the four files, plain or .gz")
       ->type_name("DIR");

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
 #include "mfl/cli/commands.h"
@@ -73,12 +71,12 @@ Result<Reply> info_command(const Arguments& args) {
 
 }  // namespace
 
-void setup_data_info(CLI::App& data, Commands& commands) {
+void setup_data_info(Command& data, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(data, "info", "Shape, classes, sparsity and range of data",
-                                   "  mfl data info mnist\n"
-                                   "  mfl data info csv:houses.csv --label price",
-                                   [args] { return info_command(*args); });
+  Command& command = commands.add(data, "info", "Shape, classes, sparsity and range of data",
+                                  "  mfl data info mnist\n"
+                                  "  mfl data info csv:houses.csv --label price",
+                                  [args] { return info_command(*args); });
   command.add_option("SPEC", args->spec, "mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR")
       ->required();
   args->flags.add(command, [](const Key& key) {

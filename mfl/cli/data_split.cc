@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
 #include "mfl/cli/commands.h"
@@ -37,9 +35,9 @@ Result<Reply> split_command(const Arguments& args) {
 
 }  // namespace
 
-void setup_data_split(CLI::App& data, Commands& commands) {
+void setup_data_split(Command& data, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command =
+  Command& command =
       commands.add(data, "split", "Write the training samples of each node to a folder of its own",
                    "  mfl data split mnist --nodes 4 --partition iid --seed 1 --out shards",
                    [args] { return split_command(*args); });

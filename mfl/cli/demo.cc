@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -155,12 +153,11 @@ Result<Reply> federation_command(const Arguments& args) {
 
 }  // namespace
 
-void setup_demo(CLI::App& mfl, Commands& commands) {
-  CLI::App* demo = mfl.add_subcommand("demo", "Demonstrations on this machine");
-  demo->require_subcommand(0, 1);
+void setup_demo(Command& mfl, Commands& commands) {
+  Command* demo = mfl.add_subcommand("demo", "Demonstrations on this machine");
   demo->footer("Example:\n  mfl demo federation");
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(
+  Command& command = commands.add(
       *demo, "federation", "A server and its nodes as processes on loopback, against the simulation",
       "  mfl demo federation\n  mfl demo federation --data synthetic --train 400 --algorithm fl --steps 40",
       [args] { return federation_command(*args); });

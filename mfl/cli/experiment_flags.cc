@@ -2,12 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 namespace mfl::cli {
 
-void ExperimentFlags::add(CLI::App& command, bool (*wanted)(const Key&)) {
+void ExperimentFlags::add(Command& command, bool (*wanted)(const Key&)) {
   command.add_option("FILE", file_, "Experiment file (TOML); its data paths are relative to where you are");
   flags_.add(command, wanted);
   flags_.add_set(command);

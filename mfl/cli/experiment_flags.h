@@ -1,11 +1,11 @@
 // An experiment on the command line: FILE, its keys as flags and --set, for every command that trains.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <string>
 #include <vector>
 
 #include "mfl/base/result.h"
+#include "mfl/cli/command.h"
 #include "mfl/cli/config_flags.h"
 #include "mfl/experiment/config.h"
 
@@ -16,7 +16,7 @@ class ExperimentFlags {
  public:
   // `wanted` says which keys are flags; --set reaches all.
   void add(
-      CLI::App& command, bool (*wanted)(const Key&) = [](const Key&) { return true; });
+      Command& command, bool (*wanted)(const Key&) = [](const Key&) { return true; });
 
   // After parsing: defaults < FILE < --set < flags, validated.
   Result<Config> assemble() const;

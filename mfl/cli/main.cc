@@ -1,13 +1,14 @@
 #include <fmt/core.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <exception>
 #include <new>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "mfl/cli/commands.h"
+#include "mfl/cli/help.h"
+#include "mfl/cli/parse.h"
 #include "mfl/cli/usage.h"
 #include "mfl/engine/mpi/mpi.h"
 
@@ -56,22 +57,19 @@ int answer_for_ranks(Ranks& ranks, const Result<Reply>& reply, bool json) {
 int run(int argc, const char* const* argv) {
   if (const auto chosen = check_kernel_choice(); !chosen)
     return print_error(chosen.error(), asks_for_json(argc, argv));
-  CLI::App mfl("", "mfl");
+  const bool first = launched_rank().value_or(0) == 0;
+  Command mfl("mfl", "Momentum federated learning: trains models across machines that keep their own data.");
   Commands commands;
   setup_all(mfl, commands);
-  try {
-    mfl.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    return launched_rank().value_or(0) != 0 ? 0 : mfl.exit(help);
-  } catch (const CLI::ParseError& error) {
-    if (launched_rank().value_or(0) != 0) return 0;
-    return print_error(usage_error(mfl, error), asks_for_json(argc, argv));
-  }
-  const CLI::App& command = named_command(mfl);
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const Result<ParsedCommand> parsed = parse(mfl, words);
+  if (!parsed) return first ? print_error(parsed.error(), asks_for_json(argc, argv)) : 0;
+  const Command& command = *parsed->command;
+  if (parsed->help) return first ? print_text(help_text(command)) : 0;
+  if (commands.version) return first ? print_text(version_text()) : 0;
   const auto action = commands.actions.find(&command);
-  if (action == commands.actions.end() && launched_rank().value_or(0) != 0) return 0;
   if (action == commands.actions.end())
-    return print_error(missing_subcommand(command), asks_for_json(argc, argv));
+    return first ? print_error(missing_subcommand(command), asks_for_json(argc, argv)) : 0;
   if (const auto launched = launched_rank()) {
     const UnderMpi how = commands.under_mpi[&command];
     if (how != UnderMpi::kShared && *launched != 0) return 0;
@@ -79,7 +77,7 @@ int run(int argc, const char* const* argv) {
   }
   const Result<Reply> reply = guarded(action->second);
   if (commands.ranks) return answer_for_ranks(*commands.ranks, reply, commands.json);
-  if (launched_rank().value_or(0) != 0) return 0;
+  if (!first) return 0;
   return reply ? print_reply(*reply, commands.json) : print_error(reply.error(), asks_for_json(argc, argv));
 }
 

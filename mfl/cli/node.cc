@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -67,9 +65,9 @@ Result<Reply> node_command(const Arguments& args) {
 
 }  // namespace
 
-void setup_node(CLI::App& mfl, Commands& commands) {
+void setup_node(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(
+  Command& command = commands.add(
       mfl, "node", "Take part in a federation with the data of this machine",
       "  mfl node --server fl.example.org:7443 --data csv:my.csv --tls pki/hospital-a\n"
       "The data stays here: model vectors, losses and the number of samples are all that is sent.",
@@ -84,7 +82,7 @@ void setup_node(CLI::App& mfl, Commands& commands) {
   command
       .add_option("--give-up-after", args->give_up_after, "Seconds without a connection; if not said, never")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check_range(0.0, 1e9);
   command.add_option("--log", args->log, "Log on stderr: text, json or none")
       ->type_name("STYLE")
       ->capture_default_str();

@@ -61,6 +61,8 @@ std::string dump(const Json& json) {
   return json.is_string() ? quoted(json.get<std::string>()) : json.dump();
 }
 
+int print_text(const std::string& text) { return print_out(text, 0); }
+
 int print_reply(const Reply& reply, bool json) {
   const int code = reply.failure ? static_cast<int>(reply.failure->code) : 0;
   if (!json) {

@@ -30,6 +30,7 @@ Json optional_json(const std::optional<T>& value) {
 
 // Prints one object on stdout (json), or the text on stdout and one line on stderr for an error.
 // Gives the exit code of the process.
+int print_text(const std::string& text);
 int print_reply(const Reply& reply, bool json);
 int print_error(const Error& error, bool json);
 

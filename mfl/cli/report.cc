@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
 #include "mfl/cli/commands.h"
@@ -26,9 +24,9 @@ Result<Reply> report_command(const Arguments& args) {
 
 }  // namespace
 
-void setup_report(CLI::App& mfl, Commands& commands) {
+void setup_report(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(
+  Command& command = commands.add(
       mfl, "report", "Write a page of recorded runs: curves, comparison, configuration, digests",
       "  mfl report 3f2a 91bc --out report\n"
       "writes report/report.html, one file that needs no other, and figures and data beside it.\n"

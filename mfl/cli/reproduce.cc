@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -106,9 +104,9 @@ Result<Reply> reproduce_command(const Arguments& args, bool json) {
 
 }  // namespace
 
-void setup_reproduce(CLI::App& mfl, Commands& commands) {
+void setup_reproduce(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(
+  Command& command = commands.add(
       mfl, "reproduce", "Run the paper's experiments: every figure, every claim, one report",
       "  mfl reproduce --quick --out reproduction\n"
       "  mfl reproduce --figure 5 --seeds 3\n"

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -113,9 +111,9 @@ Result<Reply> run_command(const Arguments& args, Commands& commands) {
 
 }  // namespace
 
-void setup_run(CLI::App& mfl, Commands& commands) {
+void setup_run(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(
+  Command& command = commands.add(
       mfl, "run", "Train one model with one algorithm and record it",
       "  mfl run experiments/quickstart.toml --gamma 0.9\n"
       "  mfl run --data mnist --train 5000 --test 5000 --model svm --algorithm mfl --tau 4 --json\n"

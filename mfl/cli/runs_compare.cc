@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
 #include "mfl/cli/commands.h"
@@ -18,9 +16,9 @@ Result<Reply> compare_command(const CompareFlags& flags) {
 
 }  // namespace
 
-void setup_runs_compare(CLI::App& runs, Commands& commands) {
+void setup_runs_compare(Command& runs, Commands& commands) {
   const auto flags = std::make_shared<CompareFlags>();
-  CLI::App& command = commands.add(
+  Command& command = commands.add(
       runs, "compare", "Runs side by side: loss, accuracy, steps and bytes to a target loss",
       "  mfl runs compare 3f2a 91bc --baseline fl\n"
       "The target is the baseline's final loss, per model and problem, unless --target says otherwise.",

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -31,10 +29,10 @@ Result<Reply> delete_command(const Arguments& args) {
 
 }  // namespace
 
-void setup_runs_delete(CLI::App& runs, Commands& commands) {
+void setup_runs_delete(Command& runs, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(runs, "delete", "Forget runs: all of those named, or none",
-                                   "  mfl runs delete 3f2a 91bc", [args] { return delete_command(*args); });
+  Command& command = commands.add(runs, "delete", "Forget runs: all of those named, or none",
+                                  "  mfl runs delete 3f2a 91bc", [args] { return delete_command(*args); });
   command.add_option("ID", args->ids, "Runs, beginnings of their ids, or latest")->required();
   add_store_flag(command, args->store);
 }

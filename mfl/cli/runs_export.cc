@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -45,11 +43,11 @@ Result<Reply> export_command(const Arguments& args, bool json) {
 
 }  // namespace
 
-void setup_runs_export(CLI::App& runs, Commands& commands) {
+void setup_runs_export(Command& runs, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(runs, "export", "What was recorded, as CSV or JSON",
-                                   "  mfl runs export latest --format csv --out curve.csv",
-                                   [args, &commands] { return export_command(*args, commands.json); });
+  Command& command = commands.add(runs, "export", "What was recorded, as CSV or JSON",
+                                  "  mfl runs export latest --format csv --out curve.csv",
+                                  [args, &commands] { return export_command(*args, commands.json); });
   command.add_option("ID", args->ids, "Runs, beginnings of their ids, or latest")->required();
   command.add_option("--format", args->format, "csv or json")->type_name("FORMAT")->capture_default_str();
   command.add_flag("--rounds", args->rounds, "Every round instead of the records (JSON: as well as)");

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <memory>
 
@@ -43,9 +41,9 @@ Result<Reply> list_command(const Arguments& args) {
 
 }  // namespace
 
-void setup_runs_list(CLI::App& runs, Commands& commands) {
+void setup_runs_list(Command& runs, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command =
+  Command& command =
       commands.add(runs, "list", "One line a run, newest first", "  mfl runs list --status done --limit 10",
                    [args] { return list_command(*args); });
   command.add_option("--status", args->status, "Only running, done, diverged, interrupted or failed ones")

@@ -1,5 +1,3 @@
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
 #include "mfl/cli/commands.h"
@@ -21,10 +19,10 @@ Result<Reply> show_command(const Arguments& args) {
 
 }  // namespace
 
-void setup_runs_show(CLI::App& runs, Commands& commands) {
+void setup_runs_show(Command& runs, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(runs, "show", "Everything about one run", "  mfl runs show latest",
-                                   [args] { return show_command(*args); });
+  Command& command = commands.add(runs, "show", "Everything about one run", "  mfl runs show latest",
+                                  [args] { return show_command(*args); });
   command.add_option("ID", args->id, "A run, the beginning of its id, or latest")->required();
   add_store_flag(command, args->store);
 }

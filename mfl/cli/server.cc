@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -146,11 +144,11 @@ Result<Reply> status_command(const StatusArguments& args) {
   return reply;
 }
 
-void add_status(CLI::App& server, Commands& commands) {
+void add_status(Command& server, Commands& commands) {
   const auto args = std::make_shared<StatusArguments>();
-  CLI::App& command = commands.add(server, "status", "Ask a running server how far it is",
-                                   "  mfl server status fl.example.org:7443 --tls pki/hospital-a",
-                                   [args] { return status_command(*args); });
+  Command& command = commands.add(server, "status", "Ask a running server how far it is",
+                                  "  mfl server status fl.example.org:7443 --tls pki/hospital-a",
+                                  [args] { return status_command(*args); });
   command.add_option("SERVER", args->server, "HOST:PORT")->required();
   command.add_option("--tls", args->tls, "A node's folder made by mfl certs")->type_name("DIR");
   command.add_flag("--plaintext", args->plaintext, "Without TLS, on loopback only");
@@ -158,9 +156,9 @@ void add_status(CLI::App& server, Commands& commands) {
 
 }  // namespace
 
-void setup_server(CLI::App& mfl, Commands& commands) {
+void setup_server(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(
+  Command& command = commands.add(
       mfl, "server", "Coordinate a federation: nodes join over the network",
       "  mfl server experiment.toml --listen 0.0.0.0:7443 --state state --tls pki/server\n"
       "mfl certs makes pki/server. "
@@ -200,11 +198,11 @@ void setup_server(CLI::App& mfl, Commands& commands) {
       ->type_name("SPEC");
   command.add_option("--max-model-mb", args->max_megabytes, "Largest State in MB")
       ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U))
+      ->check_range(1, 1 << 20)
       ->capture_default_str();
   command.add_option("--memory-quota-mb", args->quota_megabytes, "Memory for messages under way in MB")
       ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 20U))
+      ->check_range(16, 1 << 20)
       ->capture_default_str();
   command
       .add_option("--max-connections", args->max_connections,
@@ -215,7 +213,7 @@ void setup_server(CLI::App& mfl, Commands& commands) {
       .add_option("--linger", args->linger,
                   "Seconds to stay after the end, at most, for nodes that have not heard of it")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check_range(0.0, 1e6)
       ->capture_default_str();
   command.add_flag("--measure", args->measure,
                    "At the end print [devices] and [network] of this federation, for mfl run to simulate");
@@ -223,7 +221,6 @@ void setup_server(CLI::App& mfl, Commands& commands) {
   command.add_option("--log", args->log, "Log on stderr: text, json or none")
       ->type_name("STYLE")
       ->capture_default_str();
-  command.require_subcommand(0, 1);
   add_status(command, commands);
 }
 

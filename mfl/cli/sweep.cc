@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -97,9 +95,9 @@ Result<Reply> sweep_command(const Arguments& args, Commands& commands) {
 
 }  // namespace
 
-void setup_sweep(CLI::App& mfl, Commands& commands) {
+void setup_sweep(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(
+  Command& command = commands.add(
       mfl, "sweep",
       "Train every combination of the arrays in an experiment file, sharing each pass over the data",
       "  mfl sweep experiments/sweep.toml\n"

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cmath>
 #include <memory>
 
@@ -113,9 +111,9 @@ Result<Reply> advise_command(const Arguments& args) {
 
 }  // namespace
 
-void setup_theory_advise(CLI::App& theory, Commands& commands) {
+void setup_theory_advise(Command& theory, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command =
+  Command& command =
       commands.add(theory, "advise", "Which eta, gamma and tau to take for a budget of rounds or bytes",
                    "  mfl theory advise --data mnist --train 5000 --test 0 --model squared-svm --nodes 4 "
                    "--budget-rounds 50\n"

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cmath>
 #include <memory>
 
@@ -77,9 +75,9 @@ Result<Reply> h_command(const Arguments& args) {
 
 }  // namespace
 
-void setup_theory_h(CLI::App& theory, Commands& commands) {
+void setup_theory_h(Command& theory, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(
+  Command& command = commands.add(
       theory, "h",
       "How far x local steps can take the nodes from centralised descent: the bound of Proposition 1",
       "  mfl theory h --eta 0.002 --beta 36 --gamma 0.5 --delta 0.1 --steps 10\n"

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -76,9 +74,9 @@ Result<Reply> theory_run_command(const Arguments& args, bool json) {
 
 }  // namespace
 
-void setup_theory_run(CLI::App& theory, Commands& commands) {
+void setup_theory_run(Command& theory, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  CLI::App& command = commands.add(
+  Command& command = commands.add(
       theory, "run",
       "Train with the theory beside it: constants, conditions, and bounds against what is measured",
       "  mfl theory run experiments/paper/squared-svm.toml --gamma 0.5\n"

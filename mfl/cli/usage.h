@@ -1,25 +1,26 @@
 // What is wrong with a command line, in one line that names the nearest right word.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Error.hpp>
+#include <string>
 
 #include "mfl/base/result.h"
+#include "mfl/cli/command.h"
 
 namespace mfl::cli {
 
-// The deepest subcommand that was named.
-const CLI::App& named_command(const CLI::App& mfl);
+// "run: MESSAGE", with the command's help as the hint. All errors here are kBadConfig.
+tl::unexpected<Error> usage_error(const Command& command, const std::string& message);
 
-// "mfl data info".
-std::string command_path(const CLI::App& command);
+// `name` is no flag of `command`. Names the flag that was probably meant.
+tl::unexpected<Error> unknown_flag(const Command& command, const std::string& name);
 
-Error usage_error(const CLI::App& mfl, const CLI::ParseError& parse_error);
+// `word` is no command below `parent`.
+tl::unexpected<Error> unknown_command(const Command& parent, const std::string& word);
 
 // For a command that only groups others.
-// Where a command that works alone was started by mpirun.
-Error not_under_mpi(const CLI::App& command);
+Error missing_subcommand(const Command& command);
 
-Error missing_subcommand(const CLI::App& command);
+// A command that works alone was started by mpirun.
+Error not_under_mpi(const Command& command);
 
 }  // namespace mfl::cli
