@@ -263,7 +263,7 @@ int main(int count, char** words) {
   load.rounds = argument(count, words, 3, load.rounds);
   if (load.nodes == 0 || load.bytes == 0 || load.rounds == 0)
     give_up("NODES, MEGABYTES and ROUNDS must be at least 1");
-  set_transport_log({});
+  quiet_transport();
   const auto bare = run_bare(load);
   const auto memory = run_federation(load, nullptr, "bench");
   const auto disk = run_durable(load);

@@ -98,7 +98,7 @@ Result<Reply> status_command(const StatusArguments& args) {
   if (!args.tls.empty()) {
     MFL_TRY(options.tls, read_tls_folder(args.tls));
   }
-  set_transport_log({});
+  quiet_transport();
   MFL_TRY(const auto client, FederationClient::make(options));
   const auto watched = client->watch();
   if (!watched) return tl::unexpected<Error>(watched.error().error);

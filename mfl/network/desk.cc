@@ -4,32 +4,24 @@
 
 #include <chrono>
 
-#include "mfl/network/wire.h"
-
 namespace mfl {
 namespace {
 
-constexpr Time kFarewell{2'000};  // for a write under way when a presence is to end
+const CallEnd kStopping{CallEnd::Code::kUnavailable, "the server is stopping"};
+constexpr Time kFarewell{2'000};  // for a write in progress when a presence is to end
 
 Time clock_now() {
   return std::chrono::duration_cast<Time>(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-// Takes the string over; gRPC lets go of it when the last copy of the buffer has been sent.
-grpc::ByteBuffer to_buffer(std::string bytes) {
-  auto* kept = new std::string(std::move(bytes));
-  const grpc::Slice slice(
-      kept->data(), kept->size(), [](void* owner) { delete static_cast<std::string*>(owner); }, kept);
-  return {&slice, 1};
-}
-
 }  // namespace
 
-Messages::Messages(Order order) : order_(std::move(order)), messages_(wire::pieces(order_)) {}
+Messages::Messages(Order order, const OrderCodec& codec)
+    : order_(std::move(order)), codec_(codec), messages_(codec_.pieces(order_)) {}
 
-const grpc::ByteBuffer& Messages::at(std::size_t number) {
-  grpc::ByteBuffer& message = messages_[number];
-  if (!message.Valid()) message = to_buffer(wire::encode_piece(order_, number));
+const MessageBytes& Messages::at(std::size_t number) {
+  MessageBytes& message = messages_[number];
+  if (!message) message = std::make_shared<const std::string>(codec_.encode(order_, number));
   return message;
 }
 
@@ -43,13 +35,15 @@ void Desk::change(Change change) {
   deliver(out);
 }
 
-Desk::Desk(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOptions& options)
+Desk::Desk(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOptions& options,
+           OrderCodec codec)
     : plan_(std::move(plan)),
       has_tls_(options.tls.has_value()),
       measure_(options.measure),
-      log_(options.log),
-      coordinator_(std::move(coordinator)),
-      admission_(options.admission) {}
+      log_(serialised(options.log)),
+      codec_(codec),
+      admission_(options.admission),
+      coordinator_(std::move(coordinator)) {}
 
 FederationStatus Desk::status() const {
   const std::lock_guard lock(mutex_);
@@ -83,30 +77,32 @@ Measurement Desk::measured() const {
 }
 
 std::string Desk::refusal(const Peer& peer) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(admission_mutex_);
   return admission_.refusal(peer.name, peer.serial);
 }
 
 void Desk::attend(Attendee& attendee, const Result<Joining>& joining) {
   change([&](Outbox& out) {
     const Peer& peer = attendee.peer_;
-    const auto refuse = [&](std::string_view reason, grpc::StatusCode code, const std::string& text) {
+    if (closed_) return end(attendee, kStopping, out);
+    const auto refuse = [&](std::string_view reason, CallEnd::Code code, const std::string& text) {
       say_refused(peer, "attend", reason, text);
       end(attendee, {code, text}, out);
     };
     if (!peer.refusal.empty()) {
-      refuse("admission", grpc::StatusCode::PERMISSION_DENIED, peer.refusal);
+      refuse("admission", CallEnd::Code::kDenied, peer.refusal);
     } else if (!joining) {
-      refuse("protocol", grpc::StatusCode::FAILED_PRECONDITION, joining.error().text());
+      refuse("protocol", CallEnd::Code::kPrecondition, joining.error().text());
     } else if (const Joined joined = coordinator_->join(clock_now(), peer.name, *joining);
                !joined.verdict.counts()) {
-      refuse(reason_name(joined.verdict.reason), grpc::StatusCode::FAILED_PRECONDITION, joined.verdict.text);
+      refuse(reason_name(joined.verdict.reason), CallEnd::Code::kPrecondition, joined.verdict.text);
     } else {
       attendee.session_ = joined.session;
       attending_.insert(&attendee);
+      newcomers_ = true;
       say(LogLine::Level::kInfo, "joined",
           {{"node", peer.name}, {"samples", fmt::to_string(joining->weight)}});
-      send(attendee, std::make_shared<Messages>(Order{}), out);  // the empty order: it has joined
+      send(attendee, std::make_shared<Messages>(Order{}, codec_), out);  // the empty order: it has joined
     }
     tell_all(out);
   });
@@ -115,13 +111,13 @@ void Desk::attend(Attendee& attendee, const Result<Joining>& joining) {
 void Desk::written(Attendee& attendee, bool ok) {
   change([&](Outbox& out) {
     --attendee.busy_;
-    if (!ok) end(attendee, grpc::Status::CANCELLED, out);
+    if (!ok) end(attendee, {CallEnd::Code::kCancelled}, out);
     if (attendee.ending_) {
       settle(attendee, out);
     } else if (++attendee.number_ < attendee.messages_->size()) {
       write(attendee, out);
     } else if (attendee.messages_->order().kind == Order::Kind::kDone) {
-      end(attendee, grpc::Status::OK, out);
+      end(attendee, {CallEnd::Code::kOk}, out);
     } else {
       attendee.messages_.reset();
       tell(attendee, out);
@@ -131,7 +127,7 @@ void Desk::written(Attendee& attendee, bool ok) {
 
 void Desk::cancelled(Attendee& attendee) {
   change([&](Outbox& out) {
-    end(attendee, grpc::Status::CANCELLED, out);
+    end(attendee, {CallEnd::Code::kCancelled}, out);
     depart(attendee);
     tell_all(out);
   });
@@ -145,15 +141,17 @@ void Desk::gone(Attendee& attendee) {
   });
 }
 
-void Desk::begin(Upload& upload) {
+bool Desk::begin(Upload& upload) {
+  bool open = true;
   change([&](Outbox& out) {
+    open = !closed_;
+    if (!open) return;
     Upload*& current = uploads_[upload.peer_.name];
-    if (current != nullptr && !current->finished_) {
-      current->finished_ = true;
-      out.replaced.push_back(current);
-    }
+    if (current != nullptr)
+      end(*current, {CallEnd::Code::kAborted, "a newer update of this node took its place"}, out);
     current = &upload;
   });
+  return open;
 }
 
 std::optional<std::uint64_t> Desk::expected(const Upload& upload, const Ticket& ticket) const {
@@ -167,8 +165,9 @@ std::string Desk::room() {
 }
 
 Verdict Desk::submit(const Upload& upload, Update update, double seconds) {
-  Verdict verdict;
+  Verdict verdict{Reason::kLate, kStopping.text};
   change([&](Outbox& out) {
+    if (closed_) return;
     const auto answer = measure_ ? answer_of(upload, update, seconds) : std::nullopt;
     verdict = coordinator_->submit(clock_now(), upload.peer_.name, std::move(update));
     if (verdict.counts() && answer) measured_.answers.push_back(*answer);
@@ -190,8 +189,8 @@ void Desk::gone(const Upload& upload) {
 }
 
 void Desk::tick() {
+  evict_refused();
   change([&](Outbox& out) {
-    put_out_the_refused(out);
     const Time now = clock_now();
     for (Attendee* attendee : attending_)
       if (attendee->ending_ && attendee->busy_ == 1 && !attendee->finished_ &&
@@ -199,15 +198,16 @@ void Desk::tick() {
         ++attendee->busy_;  // it is not to end before it has been cancelled
         out.cancels.push_back(attendee);
       }
-    coordinator_->tick(now);
+    if (!closed_) coordinator_->tick(now);
     tell_all(out);
   });
 }
 
-void Desk::end_all() {
+void Desk::close() {
   change([&](Outbox& out) {
-    for (Attendee* attendee : attending_)
-      end(*attendee, {grpc::StatusCode::UNAVAILABLE, "the server is stopping"}, out);
+    closed_ = true;
+    for (Attendee* attendee : attending_) end(*attendee, kStopping, out);
+    for (const auto& [name, upload] : uploads_) end(*upload, kStopping, out);
   });
 }
 
@@ -225,10 +225,9 @@ void Desk::log_refusal(const Peer& peer, std::string_view call, std::string_view
 
 // An attendee in the outbox cannot go before it is served: its end needs the very call that is to be made here.
 void Desk::deliver(const Outbox& out) {
-  for (const auto& [attendee, message] : out.writes) attendee->start_write(*message);
-  for (const auto& [attendee, status] : out.ends) attendee->finish(status);
-  for (Upload* upload : out.replaced)
-    upload->finish({grpc::StatusCode::ABORTED, "a newer update of this node took its place"});
+  for (const auto& [attendee, message] : out.writes) attendee->start_write(message);
+  for (const auto& [attendee, how] : out.ends) attendee->finish(how);
+  for (const auto& [upload, how] : out.upload_ends) upload->finish(how);
   for (Attendee* attendee : out.cancels) {
     attendee->cancel();
     change([&](Outbox& more) {
@@ -246,14 +245,19 @@ void Desk::send(Attendee& attendee, std::shared_ptr<Messages> messages, Outbox& 
 
 void Desk::write(Attendee& attendee, Outbox& out) {
   ++attendee.busy_;
-  out.writes.emplace_back(&attendee, &attendee.messages_->at(attendee.number_));
+  out.writes.emplace_back(&attendee, attendee.messages_->at(attendee.number_));
 }
 
-void Desk::end(Attendee& attendee, const grpc::Status& status, Outbox& out) {
+void Desk::end(Attendee& attendee, CallEnd how, Outbox& out) {
   if (attendee.ending_) return;
-  attendee.ending_ = status;
+  attendee.ending_ = std::move(how);
   attendee.ending_since_ = clock_now();
   settle(attendee, out);
+}
+
+void Desk::end(Upload& upload, CallEnd how, Outbox& out) {
+  if (std::exchange(upload.finished_, true)) return;
+  out.upload_ends.emplace_back(&upload, std::move(how));
 }
 
 void Desk::settle(Attendee& attendee, Outbox& out) {
@@ -265,7 +269,7 @@ void Desk::settle(Attendee& attendee, Outbox& out) {
 void Desk::depart(Attendee& attendee) {
   if (attendee.session_ == 0 || std::exchange(attendee.departed_, true)) return;
   say(LogLine::Level::kInfo, "left", {{"node", attendee.peer_.name}});
-  coordinator_->leave(clock_now(), attendee.peer_.name, attendee.session_);
+  if (!closed_) coordinator_->leave(clock_now(), attendee.peer_.name, attendee.session_);
 }
 
 // What one node has not heard yet.
@@ -275,14 +279,14 @@ void Desk::tell(Attendee& attendee, Outbox& out) {
   switch (order.kind) {
     case Order::Kind::kNone: return;
     case Order::Kind::kEnded:
-      return end(attendee, {grpc::StatusCode::ABORTED, "the session has ended: join again"}, out);
+      return end(attendee, {CallEnd::Code::kAborted, "the session has ended: join again"}, out);
     case Order::Kind::kTask:
       attendee.last_ = order.task.ticket;
       if (measure_) note_asked(attendee, order.task);
       if (!task_ || task_->order().task.ticket != order.task.ticket)
-        task_ = std::make_shared<Messages>(std::move(order));
+        task_ = std::make_shared<Messages>(std::move(order), codec_);
       return send(attendee, task_, out);
-    case Order::Kind::kDone: return send(attendee, std::make_shared<Messages>(std::move(order)), out);
+    case Order::Kind::kDone: return send(attendee, std::make_shared<Messages>(std::move(order), codec_), out);
   }
 }
 
@@ -298,18 +302,33 @@ void Desk::tell_all(Outbox& out) {
   log_progress();
 }
 
-void Desk::put_out_the_refused(Outbox& out) {
-  if (const std::uint64_t version = admission_.version(); version != admitted_by_)
-    admitted_by_ = version;
-  else
-    return;
-  for (Attendee* attendee : attending_) {
-    const std::string refused = admission_.refusal(attendee->peer_.name, attendee->peer_.serial);
-    if (refused.empty() || attendee->ending_) continue;
-    say_refused(attendee->peer_, "attend", "admission", refused);
-    end(*attendee, {grpc::StatusCode::PERMISSION_DENIED, refused}, out);
-    depart(*attendee);
+void Desk::evict_refused() {
+  std::vector<Peer> present;
+  bool newcomers = false;
+  {
+    const std::lock_guard lock(mutex_);
+    newcomers = std::exchange(newcomers_, false);
+    for (const Attendee* attendee : attending_) present.push_back(attendee->peer_);
   }
+  std::map<std::pair<std::string, std::string>, std::string> refusals;
+  {
+    const std::lock_guard lock(admission_mutex_);
+    const std::uint64_t version = admission_.version();
+    if (std::exchange(admitted_by_, version) == version && !newcomers) return;
+    for (const Peer& peer : present)
+      if (std::string why = admission_.refusal(peer.name, peer.serial); !why.empty())
+        refusals[{peer.name, peer.serial}] = std::move(why);
+  }
+  if (refusals.empty()) return;
+  change([&](Outbox& out) {
+    for (Attendee* attendee : attending_) {
+      const auto refused = refusals.find({attendee->peer_.name, attendee->peer_.serial});
+      if (refused == refusals.end() || attendee->ending_) continue;
+      say_refused(attendee->peer_, "attend", "admission", refused->second);
+      end(*attendee, {CallEnd::Code::kDenied, refused->second}, out);
+      depart(*attendee);
+    }
+  });
 }
 
 void Desk::note_asked(const Attendee& attendee, const Assignment& task) {

@@ -1,9 +1,7 @@
-// The server's desk: the coordinator, its clock and everybody who is connected, under one lock. gRPC may call back from within
-// its own functions, so these are called only after the lock was given back.
+// The state of a server's session: the coordinator, its clock and everybody who is connected, behind one lock. It knows no transport:
+// open calls are objects that derive from Attendee and Upload, messages are bytes. A transport may call back from within its own
+// functions, so these are called only after the lock has been released.
 #pragma once
-
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/status.h>
 
 #include <cstdint>
 #include <map>
@@ -29,21 +27,45 @@ struct Peer {
   std::string refusal;  // why it may not call; empty when it may
 };
 
-// An order as messages that any number of calls send. Each is made when the first of them needs it; gRPC shares its bytes.
+// How a call ends, for its transport to translate.
+struct CallEnd {
+  enum class Code {
+    kOk,
+    kCancelled,
+    kDenied,        // the peer is not admitted
+    kPrecondition,  // what it sent does not fit this run
+    kAborted,       // replaced by something newer; it may try again
+    kUnavailable,   // the server is stopping
+  };
+  Code code = Code::kOk;
+  std::string text = {};
+};
+
+// The bytes of one message. All calls that send it share them.
+using MessageBytes = std::shared_ptr<const std::string>;
+
+// How an order becomes messages; mfl/network/wire.h on a network.
+struct OrderCodec {
+  std::size_t (*pieces)(const Order&) = nullptr;
+  std::string (*encode)(const Order&, std::size_t number) = nullptr;  // number < pieces(order)
+};
+
+// An order as messages. Each is encoded when the first call needs it. Not thread-safe.
 class Messages {
  public:
-  explicit Messages(Order order);
+  Messages(Order order, const OrderCodec& codec);
   const Order& order() const { return order_; }
   std::size_t size() const { return messages_.size(); }
-  // Not thread-safe, but what it gave stays as it is. number < size()
-  const grpc::ByteBuffer& at(std::size_t number);
+  const MessageBytes& at(std::size_t number);  // number < size()
 
  private:
   Order order_;
-  std::vector<grpc::ByteBuffer> messages_;  // those that nobody needed yet have no bytes
+  OrderCodec codec_;
+  std::vector<MessageBytes> messages_;  // null where nobody has needed it yet
 };
 
-// A node's presence: its open Attend call. gRPC allows one write at a time, and no end while one is under way.
+// A node's presence: its open Attend call. It has one write in progress at a time, and none when it ends. The transport owns it,
+// passes it to Desk::attend once, and may destroy it after Desk::gone.
 class Attendee {
  public:
   explicit Attendee(Peer peer) : peer_(std::move(peer)) {}
@@ -51,10 +73,10 @@ class Attendee {
   const Peer& peer() const { return peer_; }
 
  protected:
-  // Called by the desk without its lock. The message stays until Desk::written.
-  virtual void start_write(const grpc::ByteBuffer& message) = 0;
-  virtual void finish(const grpc::Status& status) = 0;  // once, and nothing after it
-  virtual void cancel() = 0;
+  // Called by the desk without its lock. Each write is followed by one Desk::written, from any thread.
+  virtual void start_write(MessageBytes message) = 0;
+  virtual void finish(const CallEnd& end) = 0;  // once, and nothing after it; Desk::gone follows
+  virtual void cancel() = 0;                    // ends a write in progress
 
  private:
   friend class Desk;
@@ -62,14 +84,14 @@ class Attendee {
   std::uint64_t session_ = 0;
   Ticket last_;
   std::shared_ptr<Messages> messages_;  // that are being sent; null: none
-  std::size_t number_ = 0;              // of the one under way
-  int busy_ = 0;                        // writes and cancellations under way
-  std::optional<grpc::Status> ending_;
+  std::size_t number_ = 0;              // of the one in progress
+  int busy_ = 0;                        // writes and cancellations in progress
+  std::optional<CallEnd> ending_;
   Time ending_since_{0};
   bool finished_ = false, departed_ = false;
 };
 
-// A node's open Submit call.
+// A node's open Submit call. Owned by the transport, which may destroy it after Desk::gone.
 class Upload {
  public:
   explicit Upload(Peer peer) : peer_(std::move(peer)) {}
@@ -77,7 +99,7 @@ class Upload {
   const Peer& peer() const { return peer_; }
 
  protected:
-  virtual void finish(const grpc::Status& status) = 0;  // called by the desk without its lock
+  virtual void finish(const CallEnd& end) = 0;  // called by the desk without its lock
 
  private:
   friend class Desk;
@@ -88,7 +110,7 @@ class Upload {
 // Safe to use from any thread.
 class Desk {
  public:
-  Desk(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOptions& options);
+  Desk(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOptions& options, OrderCodec codec);
 
   const Plan& plan() const { return plan_; }
   bool has_tls() const { return has_tls_; }
@@ -96,46 +118,48 @@ class Desk {
   std::optional<Error> failure() const;
   std::size_t attending() const;
   std::size_t unaware() const;
-  // The status, for a peer that asks. One that asks after the end knows of it.
+  // The status, for a peer that asks. A peer that asks after the end of the run knows of it.
   FederationStatus watch(const Peer& peer);
   Measurement measured() const;
 
-  // Why the lists do not admit the peer; empty when they do.
+  // Why the lists do not admit the peer; empty when they do. May read files, without the lock of the session.
   std::string refusal(const Peer& peer);
 
-  // The life of a presence: it joins or is refused; a write is done; the peer has cancelled; nothing will come any more.
+  // The life of a presence: it joins or is refused; a write is done; the peer has cancelled; nothing more will come.
   void attend(Attendee& attendee, const Result<Joining>& joining);
   void written(Attendee& attendee, bool ok);
   void cancelled(Attendee& attendee);
   void gone(Attendee& attendee);
 
-  // The life of an upload. A node has one: a newer one ends the older.
-  void begin(Upload& upload);
+  // The life of an upload. A node has one: a newer one ends the older. begin() is false when the server is stopping: the caller
+  // then ends the call itself.
+  bool begin(Upload& upload);
   // Bytes that an update with this ticket has; nothing where it would not count.
   std::optional<std::uint64_t> expected(const Upload& upload, const Ticket& ticket) const;
   // An empty string to read such an update into.
   std::string room();
   // `seconds` is how long its parts took to arrive.
   Verdict submit(const Upload& upload, Update update, double seconds);
-  // True once: who gets it calls Finish.
+  // True once: the caller that gets it ends the call.
   bool claim(Upload& upload);
   void gone(const Upload& upload);
 
   void tick();
-  void end_all();
+  // Ends every call. Nothing is counted or committed once it has returned: the status stays as it is. Idempotent.
+  void close();
 
   void log(LogLine::Level level, std::string event, std::vector<std::pair<std::string, std::string>> fields);
   void log_refusal(const Peer& peer, std::string_view call, std::string_view reason, std::string_view text);
 
  private:
-  // What is to be said to gRPC once the lock is given back.
+  // Calls to make into the transport after releasing the lock.
   struct Outbox {
-    std::vector<std::pair<Attendee*, const grpc::ByteBuffer*>> writes;
+    std::vector<std::pair<Attendee*, MessageBytes>> writes;
     std::vector<Attendee*> cancels;
-    std::vector<std::pair<Attendee*, grpc::Status>> ends;
-    std::vector<Upload*> replaced;
+    std::vector<std::pair<Attendee*, CallEnd>> ends;
+    std::vector<std::pair<Upload*, CallEnd>> upload_ends;
   };
-  // Calls change(outbox) with the lock held, then says what is in the box without it.
+  // Calls change(outbox) with the lock held, then delivers the outbox without it.
   template <class Change>
   void change(Change change);
   void deliver(const Outbox& out);
@@ -143,36 +167,45 @@ class Desk {
   // With the lock held.
   void send(Attendee& attendee, std::shared_ptr<Messages> messages, Outbox& out);
   void write(Attendee& attendee, Outbox& out);
-  void end(Attendee& attendee, const grpc::Status& status, Outbox& out);
+  void end(Attendee& attendee, CallEnd how, Outbox& out);
+  static void end(Upload& upload, CallEnd how, Outbox& out);
   void settle(Attendee& attendee, Outbox& out);
   void depart(Attendee& attendee);
   void tell(Attendee& attendee, Outbox& out);
   void tell_all(Outbox& out);
-  void put_out_the_refused(Outbox& out);
   void note_asked(const Attendee& attendee, const Assignment& task);
-  // Nothing where it does not belong to the task under way.
+  // Nothing where it does not belong to the task in progress.
   std::optional<MeasuredAnswer> answer_of(const Upload& upload, const Update& update, double seconds) const;
   void log_progress();
   void say(LogLine::Level level, std::string event, std::vector<std::pair<std::string, std::string>> fields);
   void say_refused(const Peer& peer, std::string_view call, std::string_view reason, std::string_view text);
 
+  // Ends the presences that the lists no longer admit, where the lists have changed or somebody has joined since.
+  void evict_refused();
+
   const Plan plan_;
   const bool has_tls_;
   const bool measure_;
   const Log log_;
+  const OrderCodec codec_;
+
+  std::mutex admission_mutex_;  // files are read with this one alone
+  Admission admission_;
+  std::uint64_t admitted_by_ = 0;  // the version of the lists that everybody present has passed
+
   mutable std::mutex mutex_;
   std::unique_ptr<Coordinator> coordinator_;
-  Admission admission_;
-  std::uint64_t admitted_by_ = 0;  // the version of the lists that all who are here have passed
+  bool closed_ = false;
+  bool newcomers_ = false;  // since the lists were last compared with those present
   std::set<Attendee*> attending_;
   std::shared_ptr<Messages> task_;  // the last task that somebody was given
   std::map<std::string, Upload*> uploads_;
-  std::optional<std::set<std::string>>
-      unaware_;  // who was here when the run ended and may not know; nothing before that
+  // Nodes that were present when the run ended and may not know of it; nothing before that.
+  std::optional<std::set<std::string>> unaware_;
   FederationStatus logged_;
   LogLimit limit_;
-  Assignment asked_for_;         // the task under way, where it is measured
-  std::set<std::string> asked_;  // who has got it
+  Assignment asked_for_;         // the task in progress, where it is measured
+  std::set<std::string> asked_;  // nodes that have been given it
   Measurement measured_;
   std::uint64_t heard_ = 0;  // the news that everybody was told
 };

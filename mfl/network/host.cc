@@ -230,8 +230,10 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
 
 }  // namespace
 
-Result<HostOutcome> host_run(const Config& config, const HostOptions& options) {
-  set_transport_log(options.server.log);
+Result<HostOutcome> host_run(const Config& config, const HostOptions& given) {
+  HostOptions options = given;
+  options.server.log = serialised(given.server.log);
+  const TransportLog transport_log(options.server.log);
   return config.run.precision == Precision::kF32 ? host_as<float>(config, options)
                                                  : host_as<double>(config, options);
 }

@@ -90,6 +90,9 @@ Result<std::unique_ptr<Listener>> Listener::open(const std::string& address) {
     return cannot(::gai_strerror(error));
   auto listener = std::unique_ptr<Listener>(new Listener);
   listener->wakeup_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (listener->wakeup_ < 0)
+    return fail(ErrorCode::kNetwork, fmt::format("cannot make an eventfd: {}", std::strerror(errno)),
+                "raise the limit on open files (ulimit -n)");
   std::uint16_t real_port = 0;
   int error = 0;
   for (const addrinfo* at = found.first; at != nullptr; at = at->ai_next) {

@@ -284,7 +284,7 @@ class NodeRun {
 }  // namespace
 
 Result<NodeOutcome> run_node(const NodeOptions& options) {
-  set_transport_log({});  // what goes wrong is in the calls' errors
+  quiet_transport();  // the calls' own errors say what went wrong
   return NodeRun(options).run();
 }
 

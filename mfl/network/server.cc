@@ -43,7 +43,8 @@ int most_files(std::uint64_t max_connections) {
 class GrpcServer final : public FederationServer {
  public:
   GrpcServer(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOptions& options)
-      : desk_(std::move(coordinator), std::move(plan), options), service_(make_service(desk_)) {}
+      : desk_(std::move(coordinator), std::move(plan), options, {wire::pieces, wire::encode_piece}),
+        service_(make_service(desk_)) {}
 
   ~GrpcServer() override { stop(); }
 
@@ -89,7 +90,7 @@ class GrpcServer final : public FederationServer {
     metrics_.reset();
     if (!server_) return;
     constexpr std::chrono::seconds kGrace{2};
-    desk_.end_all();
+    desk_.close();
     server_->Shutdown(std::chrono::system_clock::now() + kGrace);
     server_->Wait();
   }

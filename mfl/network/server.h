@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "mfl/base/result.h"
@@ -14,17 +12,9 @@
 #include "mfl/federation/coordinator.h"
 #include "mfl/network/admission.h"
 #include "mfl/network/certs.h"
+#include "mfl/network/log.h"
 
 namespace mfl {
-
-// Something worth a line in the log. Called from any thread, one at a time.
-struct LogLine {
-  enum class Level { kInfo, kWarning, kError };
-  Level level = Level::kInfo;
-  std::string event;  // "round", "joined", "refused", ...
-  std::vector<std::pair<std::string, std::string>> fields;
-};
-using Log = std::function<void(const LogLine&)>;
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // port 0: any that is free

@@ -40,7 +40,28 @@ Peer identify(Desk& desk, const grpc::CallbackServerContext& context) {
   return peer;
 }
 
-// A node's presence. Goes in OnDone.
+grpc::Status to_status(const CallEnd& end) {
+  switch (end.code) {
+    case CallEnd::Code::kOk: return grpc::Status::OK;
+    case CallEnd::Code::kCancelled: return grpc::Status::CANCELLED;
+    case CallEnd::Code::kDenied: return {grpc::StatusCode::PERMISSION_DENIED, end.text};
+    case CallEnd::Code::kPrecondition: return {grpc::StatusCode::FAILED_PRECONDITION, end.text};
+    case CallEnd::Code::kAborted: return {grpc::StatusCode::ABORTED, end.text};
+    case CallEnd::Code::kUnavailable: break;
+  }
+  return {grpc::StatusCode::UNAVAILABLE, end.text};
+}
+
+// Shares the bytes: gRPC drops its reference when the last copy of the buffer has been sent.
+grpc::ByteBuffer to_buffer(MessageBytes message) {
+  auto* kept = new MessageBytes(std::move(message));
+  const grpc::Slice slice(
+      const_cast<char*>((*kept)->data()), (*kept)->size(),
+      [](void* owner) { delete static_cast<MessageBytes*>(owner); }, kept);
+  return {&slice, 1};
+}
+
+// A node's presence. Deletes itself in OnDone.
 class AttendReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, public Attendee {
  public:
   AttendReactor(Desk& desk, Peer peer, grpc::CallbackServerContext* context)
@@ -54,15 +75,20 @@ class AttendReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, p
   }
 
  private:
-  void start_write(const grpc::ByteBuffer& message) override { StartWrite(&message); }
-  void finish(const grpc::Status& status) override { Finish(status); }
+  void start_write(MessageBytes message) override {
+    buffer_ = to_buffer(std::move(message));
+    StartWrite(&buffer_);
+  }
+  void finish(const CallEnd& end) override { Finish(to_status(end)); }
   void cancel() override { context_->TryCancel(); }
 
   Desk& desk_;
+  grpc::ByteBuffer buffer_;  // of the write in progress
   grpc::CallbackServerContext* context_;
 };
 
-// An update that comes in parts. Holds no more than one State: the header is judged before the rest is taken. Goes in OnDone.
+// An update that comes in parts. Holds no more than one State: the header is judged before the rest is taken. Deletes
+// itself in OnDone.
 class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, public Upload {
  public:
   SubmitReactor(Desk& desk, Peer peer, grpc::CallbackServerContext* context, v1::Verdict* response)
@@ -73,7 +99,7 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
       desk_.log_refusal(peer(), "submit", "admission", peer().refusal);
       return close({grpc::StatusCode::PERMISSION_DENIED, peer().refusal});
     }
-    desk_.begin(*this);
+    if (!desk_.begin(*this)) return close({grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
     begun_ = Clock::now();
     StartRead(&part_);
   }
@@ -117,7 +143,7 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
     Finish(grpc::Status::OK);
   }
 
-  void finish(const grpc::Status& status) override { Finish(status); }
+  void finish(const CallEnd& end) override { Finish(to_status(end)); }
   void close(const grpc::Status& status) {
     if (desk_.claim(*this)) Finish(status);
   }

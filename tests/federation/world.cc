@@ -11,9 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "mfl/aggregate/exact_mean.h"
 #include "mfl/base/rng.h"
-#include "mfl/data/dataset.h"
 #include "mfl/federation/participant.h"
 #include "mfl/federation/payload.h"
 #include "mfl/network/wire.h"
@@ -21,105 +19,9 @@
 namespace mfl::testing {
 namespace {
 
-constexpr std::size_t kColumns = 4;
 constexpr Time kRoundDeadline{5'000};
 constexpr Time kFaultsEnd{60'000};
 constexpr Time kPatienceOfTheTest{400'000};
-constexpr const char* kRun = "0badcafe";
-constexpr const char* kConfig = "c0ffee";
-
-Federation<float> shard_of(std::size_t node) {
-  Stream stream(7, Purpose::kSynthetic, node);
-  Dataset data;
-  data.rows = 3 + 2 * node;
-  data.columns = kColumns;
-  DenseRows<float> rows;
-  std::vector<double> targets;
-  for (std::size_t r = 0; r < data.rows; ++r) {
-    for (std::size_t c = 0; c < kColumns; ++c) rows.values.push_back(static_cast<float>(stream.normal()));
-    targets.push_back(stream.next() % 2 == 0 ? 1 : -1);
-  }
-  data.features = std::move(rows);
-  data.labels = targets;
-  const std::size_t count = data.rows;
-  return {Loss::kSquaredHinge, Samples<float>(std::move(data), targets), {{0, count}}, std::nullopt};
-}
-
-}  // namespace
-
-struct Reference::Parts {
-  Algorithm algorithm;
-  std::uint64_t steps;
-  std::deque<Federation<float>> shards;
-  std::vector<std::unique_ptr<Trainer>> trainers;
-  std::map<std::pair<std::string, std::vector<std::string>>, std::string> known;
-  std::string final_digest;
-
-  State<float> step_on(const State<float>& before, const std::vector<std::size_t>& nodes) {
-    const Assignment task{kRun,
-                          {},
-                          next_round_steps(algorithm, before.step, steps),
-                          {},
-                          std::make_shared<const std::string>(to_payload(before.vectors))};
-    std::vector<ExactMean> sums(before.vectors.size(), ExactMean(kColumns));
-    for (const std::size_t node : nodes) {
-      const Trained trained = trainers[node]->train(task).value();
-      const auto vectors = from_payload<float>(trained.payload, sums.size(), kColumns);
-      for (std::size_t v = 0; v < sums.size(); ++v)
-        sums[v].add(std::span<const float>(vectors[v]), trainers[node]->weight());
-    }
-    Aggregate<float> aggregate;
-    for (ExactMean& sum : sums) {
-      aggregate.vectors.emplace_back(kColumns);
-      sum.mean(std::span<float>(aggregate.vectors.back()));
-    }
-    State<float> next = before;
-    apply(next, aggregate, task.steps);
-    return next;
-  }
-};
-
-Reference::Reference(const Algorithm& algorithm, std::size_t nodes, std::uint64_t steps)
-    : parts_(std::make_unique<Parts>()) {
-  parts_->algorithm = algorithm;
-  parts_->steps = steps;
-  for (std::size_t i = 0; i < nodes; ++i) {
-    parts_->shards.push_back(shard_of(i));
-    parts_->trainers.push_back(make_trainer<float>(parts_->shards.back(), algorithm,
-                                                   Setting{algorithm.rule, 0.1}, serial_workers()));
-  }
-}
-Reference::~Reference() = default;
-
-std::size_t Reference::nodes() const { return parts_->trainers.size(); }
-std::uint64_t Reference::steps() const { return parts_->steps; }
-const Algorithm& Reference::algorithm() const { return parts_->algorithm; }
-std::string Reference::name(std::size_t node) const { return fmt::format("node-{}", node); }
-Trainer& Reference::trainer(std::size_t node) { return *parts_->trainers[node]; }
-
-std::string Reference::after(const State<float>& before, const std::vector<std::string>& nodes) {
-  std::string& known = parts_->known[{state_digest(before), nodes}];
-  if (known.empty()) {
-    std::vector<std::size_t> numbers;
-    for (std::size_t i = 0; i < this->nodes(); ++i)
-      if (std::ranges::count(nodes, name(i)) > 0) numbers.push_back(i);
-    known = state_digest(parts_->step_on(before, numbers));
-  }
-  return known;
-}
-
-const std::string& Reference::final_digest() {
-  if (parts_->final_digest.empty()) {
-    std::vector<std::size_t> all;
-    for (std::size_t i = 0; i < nodes(); ++i) all.push_back(i);
-    State<float> state = initial_state<float>(parts_->algorithm, kColumns);
-    while (state.step < parts_->steps) state = parts_->step_on(state, all);
-    parts_->final_digest = weights_digest(state);
-  }
-  return parts_->final_digest;
-}
-
-namespace {
 
 struct Crash {};
 struct Violation {

@@ -3,37 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "mfl/algorithm/algorithm.h"
 #include "mfl/federation/coordinator.h"
-#include "mfl/federation/trainer.h"
+#include "reference.h"
 
 namespace mfl::testing {
-
-// The nodes' data and the reference that needs no network. Shared by all worlds of a process.
-class Reference {
- public:
-  Reference(const Algorithm& algorithm, std::size_t nodes, std::uint64_t steps);
-  ~Reference();
-
-  std::size_t nodes() const;
-  std::uint64_t steps() const;
-  const Algorithm& algorithm() const;
-  std::string name(std::size_t node) const;
-  Trainer& trainer(std::size_t node);
-
-  // The digest of the state after a round from `before` in which exactly these nodes took part.
-  std::string after(const State<float>& before, const std::vector<std::string>& nodes);
-  // The digest of the final weights when all take part in every round.
-  const std::string& final_digest();
-
- private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
-};
 
 struct Faults {
   double drop = 0, duplicate = 0;     // of a message

@@ -98,7 +98,7 @@ void check_update(std::string_view stream) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace mfl;
-  static const bool quiet = (set_transport_log({}), true);
+  static const bool quiet = (quiet_transport(), true);
   static_cast<void>(quiet);
   const auto [choice, rest] = fuzz::choice_and_rest(fuzz::view(data, size));
   switch (choice % 7) {

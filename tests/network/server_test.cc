@@ -100,7 +100,7 @@ class ServerTest : public ::testing::Test {
             to_payload(std::vector<Vector<double>>{Vector<double>(kColumns, value)})};
   }
 
-  void SetUp() override { set_transport_log({}); }
+  void SetUp() override { quiet_transport(); }
 
   std::uint64_t columns = 0;
   Pki pki;

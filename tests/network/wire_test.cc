@@ -200,7 +200,7 @@ TEST(Wire, WhatDoesNotFitTogetherIsRefused) {
 
 // Bytes that are nearly right, or nothing of the kind: an answer or an error, never more.
 TEST(Wire, AnyBytesAreSafe) {
-  set_transport_log({});
+  quiet_transport();
   Stream dice(3, Purpose::kSynthetic);
   const auto known = messages();
   for (int i = 0; i < 20'000; ++i) {

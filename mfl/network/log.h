@@ -1,0 +1,26 @@
+// What a server or a node reports while it runs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mfl {
+
+// One event. Fields are in the order in which a reader wants them; a field with an empty value says nothing.
+struct LogLine {
+  enum class Level { kDebug, kInfo, kWarning, kError };
+  Level level = Level::kInfo;
+  std::string event;  // "round", "joined", "refused", ...
+  std::vector<std::pair<std::string, std::string>> fields;
+};
+
+// Called from any thread, one call at a time, until the function that it was given to has returned or the object has been
+// destroyed. It must not call back into the server or the node that it logs for.
+using Log = std::function<void(const LogLine&)>;
+
+// `log` behind a mutex, so that callers on different threads keep that contract. Empty for an empty log.
+Log serialised(Log log);
+
+}  // namespace mfl

@@ -1,0 +1,41 @@
+// What a federation must come to: the nodes' data and the result without a network.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mfl/algorithm/algorithm.h"
+#include "mfl/federation/trainer.h"
+
+namespace mfl::testing {
+
+inline constexpr std::size_t kColumns = 4;
+inline constexpr const char* kRun = "0badcafe";
+inline constexpr const char* kConfig = "c0ffee";
+
+// Trainers of different nodes may be used on different threads; the rest is not thread-safe.
+class Reference {
+ public:
+  Reference(const Algorithm& algorithm, std::size_t nodes, std::uint64_t steps);
+  ~Reference();
+
+  std::size_t nodes() const;
+  std::uint64_t steps() const;
+  const Algorithm& algorithm() const;
+  std::string name(std::size_t node) const;
+  Trainer& trainer(std::size_t node);
+
+  // The digest of the state after a round from `before` in which exactly these nodes took part.
+  std::string after(const State<float>& before, const std::vector<std::string>& nodes);
+  // The digest of the final weights when all take part in every round.
+  const std::string& final_digest();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace mfl::testing
