@@ -11,8 +11,7 @@
 namespace mfl {
 namespace {
 
-constexpr std::size_t kSliceColumns = 4096;               // whose digits fit a second-level cache
-constexpr std::size_t kMostRoom = std::size_t{1} << 30U;  // bytes
+constexpr std::size_t kSliceColumns = 4096;  // whose digits fit a second-level cache
 
 // The numbers at a place that need not be aligned for them.
 template <class T>
@@ -30,8 +29,14 @@ class Numbers {
 }  // namespace
 
 template <class T>
-RoundSum<T>::RoundSum(std::size_t vectors, std::size_t columns, Workers& workers, std::size_t most_held)
-    : vectors_(vectors), columns_(columns), most_held_(most_held), workers_(workers) {
+RoundSum<T>::RoundSum(std::size_t vectors, std::size_t columns, Workers& workers, std::size_t most_held,
+                      std::size_t most_bytes)
+    : vectors_(vectors),
+      columns_(columns),
+      most_held_(std::clamp<std::size_t>(most_bytes / std::max<std::size_t>(1, vectors * columns * sizeof(T)),
+                                         1, most_held)),
+      most_bytes_(most_bytes),
+      workers_(workers) {
   for (std::size_t v = 0; v < vectors; ++v)
     for (std::size_t first = 0; first < columns; first += kSliceColumns)
       slices_.push_back({v, first, ExactMean(std::min(kSliceColumns, columns - first))});
@@ -82,7 +87,7 @@ void RoundSum<T>::add_held() {
 template <class T>
 void RoundSum<T>::drop_held() {
   for (Held& held : held_)
-    if (rooms_.size() < 2 * most_held_ && (rooms_.size() + 1) * held.payload.size() <= kMostRoom)
+    if (rooms_.size() < 2 * most_held_ && (rooms_.size() + 1) * held.payload.size() <= most_bytes_)
       rooms_.push_back(std::move(held.payload));
   held_.clear();
 }

@@ -19,8 +19,13 @@ namespace mfl {
 template <class T>
 class RoundSum {
  public:
-  // The workers outlive it; what comes out depends neither on how many there are nor on how many updates are held.
-  RoundSum(std::size_t vectors, std::size_t columns, Workers& workers, std::size_t most_held = 8);
+  // At most `most_held` updates are held, and one at least, within `most_bytes`; as much memory of updates that have been added is
+  // kept for room(). The workers outlive it; what comes out depends neither on how many there are nor on how many updates
+  // are held.
+  RoundSum(std::size_t vectors, std::size_t columns, Workers& workers, std::size_t most_held = 8,
+           std::size_t most_bytes = std::size_t{1} << 29U);
+
+  std::size_t most_held() const { return most_held_; }
 
   // Adds vectors as of payload.h, or gives the place of the first number that is not finite, in which case nothing was added.
   // payload.size() == vectors * columns * sizeof(T), 0 < weight <= ExactMean::kMaxWeight.
@@ -50,7 +55,7 @@ class RoundSum {
   void add_held();
   void drop_held();
 
-  std::size_t vectors_, columns_, most_held_;
+  std::size_t vectors_, columns_, most_held_, most_bytes_;
   Workers& workers_;
   std::vector<Slice> slices_;
   std::vector<Held> held_;

@@ -92,6 +92,21 @@ TYPED_TEST(RoundSumOf, NamesTheFirstNumberThatIsNotFiniteAndAddsNothing) {
   EXPECT_EQ(mean, good);
 }
 
+TYPED_TEST(RoundSumOf, FewerLargeUpdatesAreHeld) {
+  using T = TypeParam;
+  const auto workers = serial_workers();
+  constexpr std::size_t kBytes = kVectors * kColumns * sizeof(T);
+  const auto held = [&](std::size_t most_bytes) {
+    return RoundSum<T>(kVectors, kColumns, *workers, 8, most_bytes).most_held();
+  };
+  EXPECT_EQ(held(100 * kBytes), 8U);
+  EXPECT_EQ(held(3 * kBytes), 3U);
+  EXPECT_EQ(held(kBytes / 2), 1U);
+  RoundSum<T> sum(kVectors, kColumns, *workers, 8, kBytes / 2);
+  ASSERT_FALSE(sum.add(to_payload(numbers<T>(1)), 3));
+  EXPECT_EQ(sum.room().capacity(), std::string().capacity()) << "an update beyond the limit is not kept";
+}
+
 TYPED_TEST(RoundSumOf, MemoryOfAddedUpdatesIsUsedAgain) {
   using T = TypeParam;
   const auto workers = serial_workers();
