@@ -112,10 +112,10 @@ Result<Json> run_federation(const Config& config, const fs::path& folder, const 
   say(fmt::format("{} node processes train", count));
   MFL_CHECK(wait_for_all(server, nodes, folder, stop));
   MFL_TRY(const std::string answer, read_file(folder / "server.out"));
-  const Json reply = Json::parse(answer, nullptr, false);
-  if (!reply.is_object() || !reply.contains("data"))
-    return fail(ErrorCode::kInternal, "the server's answer cannot be read");
-  return reply["data"];
+  const Json reply = Json::parse(answer).value_or(nullptr);
+  const Json* data = reply.find("data");
+  if (data == nullptr) return fail(ErrorCode::kInternal, "cannot read the server's reply");
+  return *data;
 }
 
 Result<Reply> federation_command(const Arguments& args) {
@@ -127,11 +127,11 @@ Result<Reply> federation_command(const Arguments& args) {
   MFL_CHECK(validate(config));
   MFL_TRY(const TempFolder folder, TempFolder::make());
   const std::atomic<bool>& stop = watch_interrupts();
-  MFL_TRY(const Json served, run_federation(config, folder.path(), stop));
+  MFL_TRY(Json served, run_federation(config, folder.path(), stop));
   say("the same in one process");
   MFL_TRY(const RunOutcome simulated,
           run_experiment(config, {folder.path() / "runs.db", {}, false, {}}, {{}, &stop}));
-  const std::string digest = served.value("digest", "");
+  const std::string digest = std::string(served["digest"].text());
   const bool equal = digest == simulated.digest && !digest.empty();
   Reply reply;
   reply.data = {{"nodes", config.federation.nodes},

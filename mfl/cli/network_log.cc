@@ -25,9 +25,7 @@ std::string as_text(const LogLine& line) {
   for (const auto& [key, value] : line.fields) {
     if (value.empty()) continue;
     const bool quoted = value.find_first_of(" \"=\n") != std::string::npos;
-    out += quoted
-               ? fmt::format(" {}={}", key, Json(value).dump(-1, ' ', false, Json::error_handler_t::replace))
-               : fmt::format(" {}={}", key, value);
+    out += quoted ? fmt::format(" {}={}", key, Json(value).dump()) : fmt::format(" {}={}", key, value);
   }
   return out;
 }
@@ -35,7 +33,7 @@ std::string as_text(const LogLine& line) {
 std::string as_json(const LogLine& line) {
   Json object = {{"event", line.event}};
   for (const auto& [key, value] : line.fields) object[key] = value;
-  const std::string text = object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = object.dump();
   return text.substr(1, text.size() - 2);
 }
 

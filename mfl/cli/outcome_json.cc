@@ -9,7 +9,7 @@ Json config_json(const Config& config) {
   for (const Key& key : config_keys()) {
     const std::string text = key.get(config);
     // A TOML number is a JSON number, a TOML basic string a JSON string.
-    out[std::string(key.table)][std::string(key.key)] = Json::parse(text);
+    out[std::string(key.table)][std::string(key.key)] = Json::parse(text).value_or(text);
   }
   return out;
 }

@@ -15,9 +15,7 @@ std::string number_text(double number) {
   return text;
 }
 
-std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string quoted(const std::string& text) { return Json(text).dump(); }
 
 // Input may reach a message; it must not reach the terminal's control sequences nor break the line.
 std::string one_line(std::string text) {
@@ -49,16 +47,15 @@ int print_out(const std::string& text, int code) {
 std::string dump(const Json& json) {
   std::string out;
   if (json.is_object()) {
-    for (const auto& [key, value] : json.items())
+    for (const auto& [key, value] : json.members())
       out += fmt::format("{}{}:{}", out.empty() ? "" : ",", quoted(key), dump(value));
     return '{' + out + '}';
   }
   if (json.is_array()) {
-    for (const auto& value : json) out += (out.empty() ? "" : ",") + dump(value);
+    for (const Json& value : json.elements()) out += (out.empty() ? "" : ",") + dump(value);
     return '[' + out + ']';
   }
-  if (json.is_number_float()) return number_text(json.get<double>());
-  return json.is_string() ? quoted(json.get<std::string>()) : json.dump();
+  return json.is_double() ? number_text(json.number()) : json.dump();
 }
 
 int print_text(const std::string& text) { return print_out(text, 0); }

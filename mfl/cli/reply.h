@@ -2,16 +2,14 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "mfl/base/json.h"
 #include "mfl/base/result.h"
 
 namespace mfl::cli {
-
-using Json = nlohmann::ordered_json;
 
 struct Reply {
   Json data = Json::object();    // for programs

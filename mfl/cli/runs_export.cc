@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "mfl/base/files.h"
 #include "mfl/cli/commands.h"
@@ -34,7 +33,7 @@ Result<Reply> export_command(const Arguments& args, bool json) {
     reply.data = {{"file", args.out}, {"format", args.format}, {"bytes", text.size()}};
   } else if (json) {
     reply.data["runs"] = Json::array();
-    for (const RunExport& run : runs) reply.data["runs"].push_back(Json(export_json(run)));
+    for (const RunExport& run : runs) reply.data["runs"].push_back(export_json(run).sorted());
   } else {
     reply.text = text;
   }

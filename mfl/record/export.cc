@@ -3,12 +3,9 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace mfl {
 namespace {
-
-using nlohmann::json;
 
 std::string field(double value) { return fmt::format("{:.17g}", value); }
 std::string field(const std::optional<double>& value) { return value ? field(*value) : std::string(); }
@@ -20,12 +17,12 @@ std::string time_fields(const std::optional<RoundTime>& time) {
                      time->abandoned);
 }
 
-json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
-json number(std::uint64_t value) { return value; }
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json number(std::uint64_t value) { return value; }
 
 template <class T>
-json maybe(const std::optional<T>& value) {
-  return value ? number(*value) : json(nullptr);
+Json maybe(const std::optional<T>& value) {
+  return value ? number(*value) : Json(nullptr);
 }
 
 }  // namespace
@@ -65,8 +62,8 @@ std::string rounds_csv(std::span<const RunExport> runs) {
   return csv;
 }
 
-json run_json(const RunRow& run) {
-  json out = {{"run_id", run.id},
+Json run_json(const RunRow& run) {
+  Json out = {{"run_id", run.id},
               {"created", run.created},
               {"status", run_status_name(run.status)},
               {"message", run.message},
@@ -110,7 +107,7 @@ json run_json(const RunRow& run) {
   return out;
 }
 
-json record_json(const RecordRow& record) {
+Json record_json(const RecordRow& record) {
   return {{"step", record.step},
           {"round", record.round},
           {"train_loss", number(record.train_loss)},
@@ -123,8 +120,8 @@ json record_json(const RecordRow& record) {
           {"virtual_seconds", maybe(record.virtual_seconds)}};
 }
 
-json round_json(const RoundRow& round) {
-  json out = {{"round", round.round},
+Json round_json(const RoundRow& round) {
+  Json out = {{"round", round.round},
               {"step", round.step},
               {"train_loss", number(round.train_loss)},
               {"bytes_up", round.bytes_up},
@@ -143,23 +140,19 @@ json round_json(const RoundRow& round) {
   return out;
 }
 
-json export_json(const RunExport& run) {
-  json out = {{"run", run_json(run.run)}, {"records", json::array()}};
+Json export_json(const RunExport& run) {
+  Json out = {{"run", run_json(run.run)}, {"records", Json::array()}};
   for (const RecordRow& record : run.records) out["records"].push_back(record_json(record));
   if (!run.rounds) return out;
-  out["rounds"] = json::array();
+  out["rounds"] = Json::array();
   for (const RoundRow& round : *run.rounds) out["rounds"].push_back(round_json(round));
   return out;
 }
 
 std::string export_json_text(std::span<const RunExport> runs) {
-  json out = {{"schema_version", 1}, {"runs", json::array()}};
+  Json out = {{"schema_version", 1}, {"runs", Json::array()}};
   for (const RunExport& run : runs) out["runs"].push_back(export_json(run));
-  return json_text(out, 2) + "\n";
-}
-
-std::string json_text(const json& value, int indent) {
-  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+  return out.sorted().dump(2) + "\n";
 }
 
 }  // namespace mfl

@@ -1,13 +1,13 @@
 // Runs as CSV and JSON text.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "mfl/base/json.h"
 #include "mfl/base/result.h"
 #include "mfl/record/run.h"
 #include "mfl/record/store.h"
@@ -31,16 +31,12 @@ std::string rounds_csv(std::span<const RunExport> runs);
 
 // JSON knows no NaN and no infinity: a double that is not finite is null, as is a value that was not
 // measured. Finite doubles are written with as many digits as bring back the same bits, at most 17.
-nlohmann::json run_json(const RunRow& run);
-nlohmann::json record_json(const RecordRow& record);
-nlohmann::json round_json(const RoundRow& round);
+Json run_json(const RunRow& run);
+Json record_json(const RecordRow& record);
+Json round_json(const RoundRow& round);
 // {"run":run_json,"records":[...]}, and "rounds":[...] when they were loaded.
-nlohmann::json export_json(const RunExport& run);
+Json export_json(const RunExport& run);
 // {"schema_version":1,"runs":[...]}, indented.
 std::string export_json_text(std::span<const RunExport> runs);
-
-// The text of a value; bytes that are not UTF-8 are replaced (nlohmann's own dump throws). `indent` < 0: one
-// line.
-std::string json_text(const nlohmann::json& value, int indent = -1);
 
 }  // namespace mfl

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
@@ -16,7 +15,6 @@
 namespace mfl {
 namespace {
 
-using nlohmann::json;
 using Group = std::tuple<std::string, std::string>;
 using Family = std::tuple<std::string, std::string, std::string, std::string>;
 
@@ -78,11 +76,11 @@ Result<std::vector<Parting>> partings_of(const Store& store, const std::vector<C
   return partings;
 }
 
-json number_json(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? json(*value) : json(nullptr);
+Json number_json(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
-json count_json(const std::optional<std::uint64_t>& value) { return value ? json(*value) : json(nullptr); }
+Json count_json(const std::optional<std::uint64_t>& value) { return value ? Json(*value) : Json(nullptr); }
 
 std::string target_text(const Target& target, const std::string& baseline) {
   const std::string where = fmt::format("{} on {}", printable(target.model), printable(target.data));
@@ -165,10 +163,10 @@ std::string compare_text(const Comparison& comparison) {
   return out;
 }
 
-json compare_json(const Comparison& comparison) {
-  json out = {{"runs", json::array()}, {"targets", json::array()}, {"partings", json::array()}};
+Json compare_json(const Comparison& comparison) {
+  Json out = {{"runs", Json::array()}, {"targets", Json::array()}, {"partings", Json::array()}};
   for (const CompareRow& row : comparison.rows) {
-    json one = run_json(row.run);
+    Json one = run_json(row.run);
     one.erase("config");
     one["shown_status"] = shown_status(row.run);
     one["target"] = number_json(row.target);
@@ -181,14 +179,14 @@ json compare_json(const Comparison& comparison) {
     out["targets"].push_back({{"model", target.model},
                               {"data", target.data},
                               {"train_loss", number_json(target.loss)},
-                              {"baseline_run", target.run.empty() ? json(nullptr) : json(target.run)}});
+                              {"baseline_run", target.run.empty() ? Json(nullptr) : Json(target.run)}});
   for (const Parting& parting : comparison.partings)
     out["partings"].push_back({{"first", parting.first},
                                {"second", parting.second},
                                {"common_rounds", parting.common_rounds},
                                {"same_length", parting.same_length},
                                {"parted_at_round", count_json(parting.parted)}});
-  return out;
+  return out.sorted();
 }
 
 }  // namespace mfl

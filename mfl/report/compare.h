@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "mfl/base/json.h"
 #include "mfl/base/result.h"
 #include "mfl/record/run.h"
 #include "mfl/record/store.h"
@@ -60,7 +60,7 @@ Result<Comparison> compare_runs(const Store& store, std::span<const std::string>
 bool has_virtual_time(const Comparison& comparison);
 
 std::string compare_text(const Comparison& comparison);
-nlohmann::json compare_json(const Comparison& comparison);
+Json compare_json(const Comparison& comparison);
 
 // "identical for all 250 rounds", "part at round 17".
 std::string parting_text(const Parting& parting);

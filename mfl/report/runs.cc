@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -12,8 +11,6 @@
 
 namespace mfl {
 namespace {
-
-using nlohmann::json;
 
 std::optional<double> final_loss(const RunRow& run) {
   return run.summary ? std::optional(run.summary->final.train_loss) : std::nullopt;
@@ -148,15 +145,15 @@ std::string runs_text(std::span<const RunRow> runs) {
   return table.text();
 }
 
-json runs_json(std::span<const RunRow> runs) {
-  json out = {{"runs", json::array()}};
+Json runs_json(std::span<const RunRow> runs) {
+  Json out = {{"runs", Json::array()}};
   for (const RunRow& run : runs) {
-    json one = run_json(run);
+    Json one = run_json(run);
     one.erase("config");
     one["shown_status"] = shown_status(run);
     out["runs"].push_back(std::move(one));
   }
-  return out;
+  return out.sorted();
 }
 
 std::string run_text(const RunExport& run, std::size_t last_records) {
@@ -177,11 +174,11 @@ std::string run_text(const RunExport& run, std::size_t last_records) {
   return run.rounds ? out + rounds_time_text(*run.rounds) : out;
 }
 
-json show_json(const RunExport& run) {
-  json out = export_json(run);
+Json show_json(const RunExport& run) {
+  Json out = export_json(run);
   if (!run.run.summary || !run.run.summary->virtual_seconds) out.erase("rounds");
   out["run"]["shown_status"] = shown_status(run.run);
-  return out;
+  return out.sorted();
 }
 
 }  // namespace mfl

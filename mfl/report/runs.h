@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 
+#include "mfl/base/json.h"
 #include "mfl/record/export.h"
 #include "mfl/record/run.h"
 
@@ -17,11 +17,11 @@ std::string shown_status(const RunRow& run);
 // One line a run, in the order given.
 std::string runs_text(std::span<const RunRow> runs);
 // {"runs":[{run_json, "shown_status"}, ...]} without the configuration.
-nlohmann::json runs_json(std::span<const RunRow> runs);
+Json runs_json(std::span<const RunRow> runs);
 
 // Everything of a run: its fields, its configuration, the last `last_records` records and its virtual time.
 std::string run_text(const RunExport& run, std::size_t last_records = 10);
 // export_json with "shown_status" in "run"; all records, and rounds where the run has a virtual time.
-nlohmann::json show_json(const RunExport& run);
+Json show_json(const RunExport& run);
 
 }  // namespace mfl

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "mfl/report/table.h"
 
@@ -147,8 +146,6 @@ std::string acceleration_text(const Diagnosis& diagnosis) {
   return out + fmt::format("measured        {}\n", speed_text(report, diagnosis));
 }
 
-using Json = nlohmann::ordered_json;
-
 template <class T>
 Json optional_json(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
@@ -258,7 +255,7 @@ std::string theory_text(const Diagnosis& diagnosis, bool with_conditions) {
          drift_text(diagnosis) + convergence_text(diagnosis) + acceleration_text(diagnosis);
 }
 
-nlohmann::ordered_json theory_json(const Diagnosis& diagnosis) {
+Json theory_json(const Diagnosis& diagnosis) {
   Json out = {{"nodes", diagnosis.nodes}, {"tau", diagnosis.tau}, {"steps", diagnosis.steps}};
   out["curvature"] = nullptr;
   if (diagnosis.curvature)
@@ -271,7 +268,7 @@ nlohmann::ordered_json theory_json(const Diagnosis& diagnosis) {
                       {"gradient_norm", diagnosis.optimum->gradient_norm},
                       {"newton_steps", diagnosis.optimum->newton_steps},
                       {"converged", diagnosis.optimum->converged},
-                      {"w", diagnosis.optimum->w}};
+                      {"w", Json::list(diagnosis.optimum->w)}};
   out["conditions"] = Json::array();
   for (const Condition& condition : diagnosis.conditions)
     out["conditions"].push_back({{"id", condition.id},

@@ -1,9 +1,9 @@
 // What `mfl theory run` prints: a diagnosis for people and for programs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "mfl/base/json.h"
 #include "mfl/theory/diagnosis.h"
 
 namespace mfl {
@@ -12,6 +12,6 @@ namespace mfl {
 std::string theory_text(const Diagnosis& diagnosis, bool with_conditions = true);
 
 // Everything, every step included. What does not apply is null.
-nlohmann::ordered_json theory_json(const Diagnosis& diagnosis);
+Json theory_json(const Diagnosis& diagnosis);
 
 }  // namespace mfl

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "mfl/base/version.h"
@@ -15,8 +14,6 @@
 
 namespace mfl {
 namespace {
-
-using nlohmann::json;
 
 Tone tone_of(ClaimVerdict verdict) {
   switch (verdict) {
@@ -231,10 +228,10 @@ PageSection runs_section(const Reproduction& reproduction) {
            std::move(table)}};
 }
 
-json finite(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-json cost_json(const std::vector<CostRow>& rows) {
-  json out = json::array();
+Json cost_json(const std::vector<CostRow>& rows) {
+  Json out = Json::array();
   for (const CostRow& row : rows)
     out.push_back({{"model", row.model},
                    {"algorithm", row.algorithm},
@@ -248,13 +245,13 @@ json cost_json(const std::vector<CostRow>& rows) {
                    {"rounds", row.rounds},
                    {"bytes_up", row.bytes_up},
                    {"bytes_down", row.bytes_down},
-                   {"bytes_to_fl", row.bytes_to_fl ? json(*row.bytes_to_fl) : json(nullptr)}});
+                   {"bytes_to_fl", row.bytes_to_fl ? Json(*row.bytes_to_fl) : Json(nullptr)}});
   return out;
 }
 
 std::string claims_json(const Reproduction& reproduction, const PlanOptions& options,
                         const std::vector<CostRow>& rows, const std::vector<CostRow>& by_gamma) {
-  json claims = json::array();
+  Json claims = Json::array();
   for (const Claim& claim : reproduction.claims)
     claims.push_back({{"id", claim.id},
                       {"figure", claim.figure},
@@ -264,17 +261,16 @@ std::string claims_json(const Reproduction& reproduction, const PlanOptions& opt
                       {"verdict", verdict_text(claim.verdict)},
                       {"limit", claim.limit}});
   const auto even = break_even_gamma(by_gamma);
-  return json_text({{"schema_version", 1},
+  const Json all = {{"schema_version", 1},
                     {"mfl_version", version()},
                     {"quick", options.quick},
-                    {"seeds", seeds_of(reproduction.evidence)},
-                    {"figures", options.figures},
+                    {"seeds", Json::list(seeds_of(reproduction.evidence))},
+                    {"figures", Json::list(options.figures)},
                     {"claims", claims},
                     {"cost", cost_json(rows)},
                     {"cost_by_gamma", cost_json(by_gamma)},
-                    {"break_even_gamma", even ? json(*even) : json(nullptr)}},
-                   2) +
-         "\n";
+                    {"break_even_gamma", even ? Json(*even) : Json(nullptr)}};
+  return all.sorted().dump(2) + "\n";
 }
 
 std::string runs_csv(const Evidence& evidence) {

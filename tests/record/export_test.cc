@@ -13,6 +13,8 @@ namespace mfl::test {
 namespace {
 
 using nlohmann::json;
+
+json parsed_json(const Json& value) { return json::parse(value.dump()); }
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -72,7 +74,7 @@ TEST(Export, JsonHasNoBareNanOrInfinity) {
   EXPECT_TRUE(parsed["records"][1]["test_loss"].is_null());
   EXPECT_TRUE(parsed["records"][0]["test_accuracy"].is_null());
   EXPECT_EQ(parsed["records"][1]["test_accuracy"], 0.75);
-  EXPECT_TRUE(export_json(run)["run"]["best"]["train_loss"].is_null());
+  EXPECT_TRUE(parsed_json(export_json(run))["run"]["best"]["train_loss"].is_null());
 }
 
 TEST(Export, JsonBringsBackTheSameDoubles) {
@@ -86,7 +88,7 @@ TEST(Export, JsonBringsBackTheSameDoubles) {
 
 TEST(Export, RunAsJson) {
   RunRow run = example().run;
-  const json going = run_json(run);
+  const json going = parsed_json(run_json(run));
   EXPECT_EQ(going["run_id"], "0123abcd");
   EXPECT_EQ(going["status"], "running");
   EXPECT_EQ(going["gamma"], 0.5);
@@ -95,7 +97,7 @@ TEST(Export, RunAsJson) {
   EXPECT_TRUE(going["digest"].is_null());
   run.summary = summary();
   run.gamma.reset();
-  const json done = run_json(run);
+  const json done = parsed_json(run_json(run));
   EXPECT_TRUE(done["gamma"].is_null());
   EXPECT_EQ(done["final"],
             (json{{"step", 1000}, {"train_loss", 0.25}, {"test_loss", 0.3}, {"test_accuracy", 0.875}}));
@@ -121,7 +123,7 @@ TEST(Export, LoadsFromAStore) {
   EXPECT_EQ(with.records.size(), 4U);
   EXPECT_EQ(with.rounds.value().size(), 7U);
   EXPECT_FALSE(load_run(store, id, false).value().rounds);
-  EXPECT_FALSE(export_json(load_run(store, id, false).value()).contains("rounds"));
+  EXPECT_FALSE(export_json(load_run(store, id, false).value()).find("rounds") != nullptr);
   EXPECT_EQ(load_run(store, "zzz", false).error().code, ErrorCode::kBadConfig);
 }
 

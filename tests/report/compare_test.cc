@@ -62,7 +62,7 @@ TEST(Compare, TheTargetIsWhereTheBaselineEnded) {
   EXPECT_THAT(text,
               HasSubstr("target for svm on mnist: train loss 0.1, where fl (run " + ids[1] + ") ended\n"));
 
-  const auto json = compare_json(found);
+  const auto json = nlohmann::json::parse(compare_json(found).dump());
   EXPECT_EQ(json["runs"][0]["steps_to_target"], 16);
   EXPECT_EQ(json["runs"][0]["bytes_to_target"], 1200);
   EXPECT_EQ(json["runs"][0]["target"], 0.1);
@@ -77,7 +77,7 @@ TEST(Compare, AGivenTargetAndAnotherBaseline) {
   EXPECT_EQ(given.rows[0].steps_to_target, 16U);
   EXPECT_FALSE(given.rows[1].steps_to_target);
   EXPECT_THAT(compare_text(given), HasSubstr("target for svm on mnist: train loss 0.2\n"));
-  EXPECT_TRUE(compare_json(given)["targets"][0]["baseline_run"].is_null());
+  EXPECT_THAT(compare_json(given).dump(), HasSubstr("\"baseline_run\":null"));
   const Comparison other = compare_runs(bench.opened, ids, {.baseline = "mfl"}).value();
   EXPECT_EQ(other.targets.at(0).run, ids[0]);
   EXPECT_FALSE(other.rows[1].steps_to_target);
@@ -123,7 +123,7 @@ TEST(Compare, SaysWhereTwoRunsPart) {
   EXPECT_EQ(parting_text(found.partings[1]), "part at round 17");
   EXPECT_EQ(parting_text(found.partings[2]), "identical for all 30 common rounds");
   EXPECT_THAT(compare_text(found), HasSubstr(first + " and " + other + ": part at round 17\n"));
-  const auto json = compare_json(found);
+  const auto json = nlohmann::json::parse(compare_json(found).dump());
   EXPECT_TRUE(json["partings"][0]["parted_at_round"].is_null());
   EXPECT_EQ(json["partings"][1]["parted_at_round"], 17);
   EXPECT_EQ(json["partings"][2]["same_length"], false);
