@@ -13,6 +13,7 @@ namespace {
 
 spdlog::level::level_enum level_of(LogLine::Level level) {
   switch (level) {
+    case LogLine::Level::kDebug: return spdlog::level::debug;
     case LogLine::Level::kInfo: return spdlog::level::info;
     case LogLine::Level::kWarning: return spdlog::level::warn;
     case LogLine::Level::kError: break;
