@@ -72,4 +72,8 @@ bool owner_lost(const RunRow& run) {
   return run.status == RunStatus::kRunning && run.owner.host == host_name() && !process_alive(run.owner);
 }
 
+bool is_unfinished(const RunRow& run) {
+  return run.status == RunStatus::kInterrupted || run.status == RunStatus::kFailed || owner_lost(run);
+}
+
 }  // namespace mfl

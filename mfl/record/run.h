@@ -83,6 +83,9 @@ bool owner_alive(const RunRow& run);
 // True when the run says "running", was started on this host, and its process is gone.
 bool owner_lost(const RunRow& run);
 
+// True when the run stopped before its end and can be continued: interrupted, failed, or its process on this host is gone.
+bool is_unfinished(const RunRow& run);
+
 // A round under a model of devices and their network.
 struct RoundTime {
   double total_seconds = 0;    // from the start of the run to the end of the round

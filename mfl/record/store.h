@@ -52,6 +52,15 @@ struct Checkpoint {
   std::uint64_t damaged = 0;  // on reading: how many newer generations were damaged and passed over
 };
 
+// The runs of a store that was merged into another, by id.
+struct MergeReport {
+  std::vector<std::string> merged;
+  std::vector<std::string> present;  // the same run was there already
+  std::vector<std::string>
+      conflicting;  // another run of this id was there, or the run with another end; left out
+  std::vector<std::string> running;  // being computed by a process of this host; left out
+};
+
 // One connection. Move-only. Not thread-safe: open one a thread; do not carry it across fork(). Any number of
 // processes may have the same store open; readers never wait for the writer.
 class Store {
@@ -87,13 +96,19 @@ class Store {
   // Forgets the row and the records of one round, but not its checkpoint.
   Result<void> forget_row(std::string_view id, std::uint64_t round);
 
+  // Takes over the runs of another store that this one does not have, with rounds, records and checkpoints, in one
+  // transaction. They come after the runs of this store, in their own order. The other store is left as it is.
+  Result<MergeReport> merge(const std::filesystem::path& other);
+
   // All or none. Unknown ids and runs that are still going are errors.
   Result<void> remove(std::span<const std::string> ids);
 
   // Newest first.
   Result<std::vector<RunRow>> list(const RunFilter& filter = {}) const;
-  // An id, the beginning of just one id, or "latest". The other functions take whole ids only.
-  Result<RunRow> get(std::string_view id) const;
+  // One run, as a user names it: its id, the beginning of exactly one id, its name (the newest run of that name),
+  // "latest", or either of the last two followed by ~N for the Nth before it. A whole id always means that run; a text
+  // that is both a name and the beginning of another run's id is an error. The other functions take whole ids only.
+  Result<RunRow> get(std::string_view run) const;
   Result<std::vector<RoundRow>> rounds(std::string_view id) const;    // by round
   Result<std::vector<RecordRow>> records(std::string_view id) const;  // by step
   // The first round whose training loss is at or below the target. NaN is below nothing.
@@ -104,11 +119,15 @@ class Store {
   // The newest finished run that did exactly this work.
   Result<std::optional<RunRow>> find_done(std::string_view config_digest, std::string_view data_digest,
                                           std::string_view mfl_version) const;
+  // The newest run that did part of exactly this work and stopped (is_unfinished).
+  Result<std::optional<RunRow>> find_unfinished(std::string_view config_digest, std::string_view data_digest,
+                                                std::string_view mfl_version) const;
 
  private:
   explicit Store(std::unique_ptr<Database> database);
   Result<std::int64_t> number_of(std::string_view id) const;
   Result<RunRow> exact(std::string_view id) const;
+  Result<RunRow> latest(std::uint64_t back) const;
   Result<std::vector<std::uint64_t>> checkpoint_rounds(std::int64_t number) const;  // newest first
   Result<void> drop_old_files(std::string_view id, std::int64_t number);
   Result<void> refuse_if_going(std::string_view id, std::string_view doing) const;

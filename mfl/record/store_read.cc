@@ -133,33 +133,6 @@ Result<std::vector<RunRow>> Store::list(const RunFilter& filter) const {
   }
 }
 
-Result<RunRow> Store::get(std::string_view id) const {
-  if (id == "latest") {
-    MFL_TRY(auto newest, list({.limit = 1}));
-    if (newest.empty())
-      return fail(ErrorCode::kBadConfig, fmt::format("there are no runs in store {}", path().string()),
-                  "nothing has been recorded yet; run: mfl run");
-    return std::move(newest.front());
-  }
-  MFL_TRY(Statement find,
-          database_->prepare("SELECT id FROM runs WHERE ?1 <> '' AND substr(id, 1, length(?1)) = ?1 "
-                             "ORDER BY number DESC LIMIT 4"));
-  find.with(id);
-  std::vector<std::string> found;
-  for (;;) {
-    MFL_TRY(const bool more, find.step());
-    if (!more) break;
-    found.push_back(find.bytes());
-  }
-  if (found.empty()) return unknown(id);
-  if (found.size() == 1) return exact(found.front());
-  std::string ids = found[0];
-  for (std::size_t i = 1; i < found.size() && i < 3; ++i) ids += ", " + found[i];
-  if (found.size() > 3) ids += ", ...";
-  return fail(ErrorCode::kBadConfig, fmt::format("\"{}\" begins more than one run: {}", id, ids),
-              "give more digits of the id");
-}
-
 Result<std::vector<RoundRow>> Store::rounds(std::string_view id) const {
   MFL_TRY(const std::int64_t number, number_of(id));
   MFL_TRY(Statement rows, database_->prepare(fmt::format("SELECT {} FROM rounds WHERE run = ? ORDER BY round",

@@ -190,6 +190,44 @@ TEST(Store, FindsByPrefixAndLatest) {
   EXPECT_GE(ambiguous, 2);
 }
 
+TEST(Store, FindsByNameAndGeneration) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  const auto create = [&](const std::string& name) {
+    RunSpec named = spec();
+    named.name = name;
+    return store.create_run(named).value();
+  };
+  const std::string first = create("try"), second = create("try"), third = create("try~0"), last = create("");
+  EXPECT_EQ(store.get("try").value().id, second);
+  EXPECT_EQ(store.get("try~1").value().id, first);
+  EXPECT_EQ(store.get("try~0").value().id, third) << "a whole name before a generation";
+  EXPECT_EQ(store.get("latest~0").value().id, last);
+  EXPECT_EQ(store.get("latest~3").value().id, first);
+  EXPECT_THAT(store.get("latest~4").error().message, HasSubstr("has 4 runs"));
+  for (const char* unknown : {"try~2", "try~", "try~-1", "try~x", "~1", "tr", "", "latest~"})
+    EXPECT_EQ(store.get(unknown).error().code, ErrorCode::kBadConfig) << unknown;
+}
+
+TEST(Store, ANameThatBeginsAnotherIdIsAnError) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  const std::string other = store.create_run(spec()).value();
+  RunSpec named = spec();
+  named.name = other.substr(0, 4);
+  const std::string id = store.create_run(named).value();
+  const auto found = store.get(named.name);
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().message, HasSubstr(id));
+  EXPECT_THAT(found.error().message, HasSubstr(other));
+  EXPECT_EQ(store.get(other).value().id, other);
+  EXPECT_EQ(store.get(other.substr(0, 7)).value().id, other);
+
+  named.name = other;
+  (void)store.create_run(named).value();
+  EXPECT_EQ(store.get(other).value().id, other) << "a whole id before a name";
+}
+
 TEST(Store, ListsNewestFirstAndFilters) {
   const Home home;
   Store store = Store::open(home.store).value();
@@ -378,6 +416,67 @@ TEST(Store, RemovesRunsWithAllTheyHave) {
   EXPECT_EQ(direct.integer("SELECT count(*) FROM rounds"), 4);
   EXPECT_EQ(direct.integer("SELECT count(*) FROM records"), 4);
   EXPECT_EQ(direct.integer("SELECT count(*) FROM checkpoints"), 1);
+}
+
+TEST(Store, MergesTheRunsThatItDoesNotHave) {
+  const Home here, there;
+  const std::string large(std::size_t{1} << 21U, 'x');
+  Store source = Store::open(there.store).value();
+  const std::string done = source.create_run(spec("fl")).value();
+  ASSERT_TRUE(source.append(done, rounds(0, 5), records(0, 5), Checkpoint{5, large}));
+  ASSERT_TRUE(source.finish(done, RunStatus::kDone, "", summary(), 12.5));
+  const std::string stopped = source.create_run(spec("mfl")).value();
+  ASSERT_TRUE(source.append(stopped, rounds(0, 3), records(0, 3), Checkpoint{3, "three"}));
+  ASSERT_TRUE(source.finish(stopped, RunStatus::kInterrupted, "stopped", summary(), 1));
+  const std::string going = source.create_run(spec("gd")).value();
+
+  Store store = Store::open(here.store).value();
+  const std::string own = store.create_run(spec("mgd")).value();
+  const std::string before = contents(there.store);
+  const MergeReport report = store.merge(there.store).value();
+  EXPECT_EQ(report.merged, (std::vector{done, stopped}));
+  EXPECT_EQ(report.running, std::vector{going});
+  EXPECT_TRUE(report.present.empty() && report.conflicting.empty());
+  EXPECT_EQ(contents(there.store), before);
+
+  EXPECT_EQ(store.list().value().size(), 3U);
+  EXPECT_EQ(store.get("latest").value().id, stopped);
+  EXPECT_EQ(store.get("latest~2").value().id, own);
+  const RunRow taken = store.get(done).value(), original = source.get(done).value();
+  EXPECT_EQ(taken.created, original.created);
+  EXPECT_EQ(taken.summary->digest, original.summary->digest);
+  EXPECT_EQ(taken.config, original.config);
+  for (const std::string& id : {done, stopped}) {
+    EXPECT_TRUE(same(store.rounds(id).value(), source.rounds(id).value()));
+    EXPECT_TRUE(same(store.records(id).value(), source.records(id).value()));
+    EXPECT_EQ(store.latest_checkpoint(id).value()->blob, source.latest_checkpoint(id).value()->blob);
+  }
+  ASSERT_TRUE(source.remove(std::vector{done}));
+  EXPECT_EQ(store.latest_checkpoint(done).value()->blob, large) << "a file of its own";
+
+  const MergeReport again = store.merge(there.store).value();
+  EXPECT_EQ(again.present, std::vector{stopped});
+  EXPECT_TRUE(again.merged.empty() && again.conflicting.empty());
+
+  ASSERT_TRUE(source.rewind(stopped, 3));
+  ASSERT_TRUE(source.finish(stopped, RunStatus::kDone, "", summary(), 2));
+  const std::string kept = contents(here.store);
+  EXPECT_EQ(store.merge(there.store).value().conflicting, std::vector{stopped});
+  EXPECT_EQ(contents(here.store), kept);
+}
+
+TEST(Store, MergesNothingButStores) {
+  const Home home;
+  Store store = Store::open(home.store).value();
+  (void)store.create_run(spec()).value();
+  const std::string before = contents(home.store);
+  EXPECT_EQ(store.merge(home.store).error().code, ErrorCode::kBadConfig);
+  EXPECT_FALSE(store.merge(home.folder.path() / "nowhere.db"));
+  EXPECT_FALSE(std::filesystem::exists(home.folder.path() / "nowhere.db"));
+  std::ofstream(home.folder.path() / "text.db") << "not a store";
+  EXPECT_FALSE(store.merge(home.folder.path() / "text.db"));
+  EXPECT_EQ(contents(home.store), before);
+  EXPECT_TRUE(store.create_run(spec())) << "nothing is left attached or open";
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "mfl/record/rows.h"
+#include "mfl/record/state_files.h"
+#include "mfl/record/store.h"
+
+namespace mfl {
+namespace {
+
+// Another store as the schema "source" of a connection.
+class Attached {
+ public:
+  static Result<Attached> open(const Database& database, const std::filesystem::path& path) {
+    MFL_TRY(Statement attach, database.prepare("ATTACH ? AS source"));
+    const std::string name = path.string();
+    MFL_CHECK(attach.with(std::string_view(name)).run());
+    return Attached(database);
+  }
+  Attached(Attached&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
+  Attached& operator=(Attached&&) = delete;
+  ~Attached() {
+    if (database_ != nullptr) (void)database_->run("DETACH source");
+  }
+
+ private:
+  explicit Attached(const Database& database) : database_(&database) {}
+  const Database* database_;
+};
+
+// The columns that both stores have, separated by commas: an older store lacks some, which stay NULL. Not those that
+// number runs, which are each store's own.
+Result<std::string> shared_columns(const Database& database, std::string_view table) {
+  MFL_TRY(
+      Statement list,
+      database.prepare("SELECT name FROM pragma_table_info(?1, 'main') WHERE name NOT IN ('number', 'run') "
+                       "AND name IN (SELECT name FROM pragma_table_info(?1, 'source'))"));
+  list.with(table);
+  std::vector<std::string> names;
+  for (;;) {
+    MFL_TRY(const bool more, list.step());
+    if (!more) return fmt::format("{}", fmt::join(names, ", "));
+    names.push_back(list.bytes());
+  }
+}
+
+Result<std::string> copy_rows_sql(const Database& database, std::string_view table) {
+  MFL_TRY(const std::string columns, shared_columns(database, table));
+  return fmt::format(
+      "INSERT INTO main.{0} (run, {1}) SELECT (SELECT number FROM main.runs WHERE id = ?1), {1} FROM "
+      "source.{0} WHERE run = (SELECT number FROM source.runs WHERE id = ?1)",
+      table, columns);
+}
+
+// Rows of the transaction that is open, and before it the files that they refer to.
+Result<void> copy_runs(const Database& database, const StateFiles& from, const StateFiles& to,
+                       std::span<const std::string> ids) {
+  MFL_TRY(const std::string columns, shared_columns(database, "runs"));
+  std::vector<Statement> copies;
+  MFL_TRY(Statement copy_run,
+          database.prepare(
+              fmt::format("INSERT INTO main.runs ({0}) SELECT {0} FROM source.runs WHERE id = ?1", columns)));
+  copies.push_back(std::move(copy_run));
+  for (const std::string_view table : {"rounds", "records", "checkpoints"}) {
+    MFL_TRY(const std::string sql, copy_rows_sql(database, table));
+    MFL_TRY(Statement copy_rows, database.prepare(sql));
+    copies.push_back(std::move(copy_rows));
+  }
+  MFL_TRY(Statement files,
+          database.prepare("SELECT round FROM source.checkpoints WHERE length(blob) = 0 AND run = (SELECT "
+                           "number FROM source.runs WHERE id = ?1)"));
+  for (const std::string& id : ids) {
+    files.with(std::string_view(id));
+    for (;;) {
+      MFL_TRY(const bool more, files.step());
+      if (!more) break;
+      const std::uint64_t round = files.natural();
+      if (const auto bytes = from.read(id, round)) MFL_CHECK(to.write(id, round, *bytes));
+    }
+    for (Statement& copy : copies) MFL_CHECK(copy.with(std::string_view(id)).run());
+  }
+  return {};
+}
+
+bool same_run(const RunRow& a, const RunRow& b) {
+  if (a.created != b.created || a.config_digest != b.config_digest || a.data_digest != b.data_digest ||
+      a.status != b.status || a.summary.has_value() != b.summary.has_value())
+    return false;
+  return !a.summary ||
+         (a.summary->final.step == b.summary->final.step && a.summary->digest == b.summary->digest);
+}
+
+}  // namespace
+
+Result<MergeReport> Store::merge(const std::filesystem::path& other) {
+  MFL_TRY(const Store source, Store::open(other, {.read_only = true}));
+  std::error_code ignored;
+  if (std::filesystem::equivalent(source.path(), path(), ignored))
+    return fail(ErrorCode::kBadConfig, fmt::format("cannot merge store {} into itself", path().string()),
+                "name another store");
+  MFL_TRY(auto runs, source.list());
+  std::ranges::reverse(runs);  // oldest first
+  MFL_TRY(const Attached attached, Attached::open(*database_, source.path()));
+  MFL_TRY(Transaction transaction, Transaction::begin(*database_));
+  MergeReport report;
+  for (const RunRow& run : runs) {
+    const auto here = exact(run.id);
+    if (!here && here.error().code != ErrorCode::kBadConfig) return tl::unexpected<Error>(here.error());
+    const bool going = run.status == RunStatus::kRunning && owner_alive(run);
+    auto& list = here    ? (same_run(*here, run) ? report.present : report.conflicting)
+                 : going ? report.running
+                         : report.merged;
+    list.push_back(run.id);
+  }
+  MFL_CHECK(copy_runs(*database_, StateFiles(source.path()), StateFiles(path()), report.merged));
+  MFL_CHECK(transaction.commit());
+  return report;
+}
+
+}  // namespace mfl
