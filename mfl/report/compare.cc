@@ -147,7 +147,7 @@ std::string compare_text(const Comparison& comparison) {
     if (run.summary)
       cells.insert(cells.end(),
                    {fmt::format("{}", run.summary->final.step), number_text(run.summary->final.train_loss),
-                    number_text(run.summary->final.test_accuracy)});
+                    percent_text(run.summary->final.test_accuracy)});
     else
       cells.insert(cells.end(), {shown_status(run), "-", "-"});
     cells.insert(cells.end(), {count_text(row.steps_to_target), bytes_text(row.bytes_to_target)});

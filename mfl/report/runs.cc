@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -17,6 +18,31 @@ std::optional<double> final_loss(const RunRow& run) {
 }
 std::optional<double> final_accuracy(const RunRow& run) {
   return run.summary ? run.summary->final.test_accuracy : std::nullopt;
+}
+
+constexpr std::size_t kListWidth = 100;
+
+// Numbers of at most eight characters.
+std::string narrow_text(double value) { return fmt::format("{:.3g}", value); }
+std::string narrow_count(const std::optional<std::uint64_t>& value) {
+  constexpr std::uint64_t kWide = 10'000'000;
+  return value && *value >= kWide ? fmt::format("{:.2e}", static_cast<double>(*value)) : count_text(value);
+}
+
+// "01-31 09:30" of "2025-01-31T09:30:00Z".
+std::string minute_text(const std::string& created) {
+  return created.size() < 16 ? created : created.substr(5, 5) + " " + created.substr(11, 5);
+}
+
+// Of the canonical configuration, in which only [run] has a seed.
+std::optional<std::uint64_t> run_seed(const RunRow& run) {
+  constexpr std::string_view kKey = "\nseed = ";
+  const std::size_t at = run.config.find(kKey);
+  if (at == std::string::npos) return std::nullopt;
+  std::uint64_t seed = 0;
+  const char* const begin = run.config.data() + at + kKey.size();
+  const auto [end, error] = std::from_chars(begin, run.config.data() + run.config.size(), seed);
+  return error == std::errc() ? std::optional(seed) : std::nullopt;
 }
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -48,13 +74,13 @@ Fields summary_fields(const RunSummary& summary) {
   Fields fields = {{"final step", fmt::format("{}", summary.final.step)},
                    {"final train loss", fmt::format("{:.17g}", summary.final.train_loss)},
                    {"final test loss", number_text(summary.final.test_loss)},
-                   {"final test accuracy", number_text(summary.final.test_accuracy)},
+                   {"final test accuracy", percent_text(summary.final.test_accuracy)},
                    {"best step", fmt::format("{}", summary.best.step)},
                    {"best train loss", fmt::format("{:.17g}", summary.best.train_loss)},
                    {"rounds", fmt::format("{}", summary.rounds)},
                    {"bytes up", bytes_text(summary.bytes_up)},
                    {"bytes down", bytes_text(summary.bytes_down)},
-                   {"digest", summary.digest}};
+                   {"digest of w", summary.digest}};
   if (summary.virtual_seconds)
     fields.insert(fields.end() - 1, {"virtual time", seconds_text(summary.virtual_seconds)});
   return fields;
@@ -72,7 +98,7 @@ std::string records_text(std::span<const RecordRow> records) {
   std::vector<Column> columns = {
       {"step", Align::kRight},      {"round", Align::kRight},    {"train loss", Align::kRight},
       {"test loss", Align::kRight}, {"accuracy", Align::kRight}, {"up", Align::kRight},
-      {"down", Align::kRight},      {"seconds", Align::kRight},  {"digest"}};
+      {"down", Align::kRight},      {"seconds", Align::kRight},  {"state digest"}};
   const bool timed =
       std::ranges::any_of(records, [](const RecordRow& row) { return row.virtual_seconds.has_value(); });
   if (timed) columns.insert(columns.end() - 1, {"virtual time", Align::kRight});
@@ -80,7 +106,7 @@ std::string records_text(std::span<const RecordRow> records) {
   for (const RecordRow& row : records) {
     std::vector<std::string> cells = {
         fmt::format("{}", row.step), fmt::format("{}", row.round),           number_text(row.train_loss),
-        number_text(row.test_loss),  number_text(row.test_accuracy),         bytes_text(row.bytes_up),
+        number_text(row.test_loss),  percent_text(row.test_accuracy),        bytes_text(row.bytes_up),
         bytes_text(row.bytes_down),  fmt::format("{:.2f}", row.wall_seconds)};
     if (timed) cells.push_back(seconds_text(row.virtual_seconds));
     cells.push_back(digest_text(row.digest));
@@ -120,29 +146,30 @@ std::string shown_status(const RunRow& run) {
 }
 
 std::string runs_text(std::span<const RunRow> runs) {
+  const bool named = std::ranges::any_of(runs, [](const RunRow& run) { return !run.name.empty(); });
   Table table({{"run"},
-               {"created"},
+               {"created", Align::kLeft, 7},
                {"status"},
-               {"name"},
-               {"data"},
+               {"name", Align::kLeft, named ? 5 : 10},
+               {"data", Align::kLeft, 8},
                {"model"},
                {"algorithm"},
                {"eta", Align::kRight},
-               {"gamma", Align::kRight},
-               {"tau", Align::kRight},
-               {"nodes", Align::kRight},
-               {"steps", Align::kRight},
+               {"gamma", Align::kRight, 1},
+               {"tau", Align::kRight, 2},
+               {"nodes", Align::kRight, 9},
+               {"seed", Align::kRight},
+               {"steps", Align::kRight, 6},
                {"loss", Align::kRight},
-               {"accuracy", Align::kRight},
-               {"digest"}});
+               {"accuracy", Align::kRight, 4}});
   for (const RunRow& run : runs)
-    table.add({run.id, run.created, shown_status(run), run.name, run.data, run.model, run.algorithm,
-               number_text(run.eta), number_text(run.gamma), count_text(run.tau),
-               fmt::format("{}", run.nodes),
-               fmt::format("{}", run.summary ? run.summary->final.step : run.planned_steps),
-               number_text(final_loss(run)), number_text(final_accuracy(run)),
-               digest_text(run.summary ? run.summary->digest : "")});
-  return table.text();
+    table.add({run.id, minute_text(run.created), shown_status(run), short_text(run.name, 12),
+               short_text(run.data, 14), run.model, run.algorithm, narrow_text(run.eta),
+               run.gamma ? narrow_text(*run.gamma) : "-", narrow_count(run.tau), narrow_count(run.nodes),
+               narrow_count(run_seed(run)),
+               narrow_count(run.summary ? run.summary->final.step : run.planned_steps),
+               number_text(final_loss(run)), percent_text(final_accuracy(run))});
+  return table.text(kListWidth);
 }
 
 Json runs_json(std::span<const RunRow> runs) {
@@ -151,6 +178,7 @@ Json runs_json(std::span<const RunRow> runs) {
     Json one = run_json(run);
     one.erase("config");
     one["shown_status"] = shown_status(run);
+    if (const auto seed = run_seed(run)) one["seed"] = *seed;
     out["runs"].push_back(std::move(one));
   }
   return out.sorted();

@@ -14,9 +14,9 @@ namespace mfl {
 // As run_status_name, but "killed" for a run that says running although its process on this host is gone.
 std::string shown_status(const RunRow& run);
 
-// One line a run, in the order given.
+// One line per run, in the order given, at most 100 columns wide: what does not fit is left out, nodes and data first.
 std::string runs_text(std::span<const RunRow> runs);
-// {"runs":[{run_json, "shown_status"}, ...]} without the configuration.
+// {"runs":[{run_json, "shown_status", "seed"}, ...]} without the configuration.
 Json runs_json(std::span<const RunRow> runs);
 
 // Everything of a run: its fields, its configuration, the last `last_records` records and its virtual time.

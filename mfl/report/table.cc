@@ -27,26 +27,37 @@ void Table::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::text() const {
-  std::vector<std::vector<std::string>> lines(2);
+std::string Table::text(std::size_t limit) const {
+  std::vector<std::size_t> widths, shown;
+  std::size_t total = 0;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     std::size_t widest = width(columns_[c].title);
     for (const auto& row : rows_) widest = std::max(widest, width(row[c]));
-    lines[0].push_back(columns_[c].title);
-    lines[1].emplace_back(widest, '-');
+    widths.push_back(widest);
+    shown.push_back(c);
+    total += widest + (c > 0 ? kGap.size() : 0);
   }
-  lines.insert(lines.end(), rows_.begin(), rows_.end());
-  std::string out;
-  for (const auto& line : lines) {
+  while (limit > 0 && total > limit) {
+    const auto least =
+        std::ranges::max_element(shown, {}, [&](std::size_t c) { return columns_[c].optional; });
+    if (least == shown.end() || columns_[*least].optional == 0) break;
+    total -= widths[*least] + kGap.size();
+    shown.erase(least);
+  }
+  const auto line = [&](auto cell) {
     std::string written;
-    for (std::size_t c = 0; c < line.size(); ++c) {
-      const std::string padding(width(lines[1][c]) - width(line[c]), ' ');
-      if (c > 0) written += kGap;
-      written += columns_[c].align == Align::kRight ? padding + line[c] : line[c] + padding;
+    for (const std::size_t c : shown) {
+      const std::string text = cell(c);
+      const std::string padding(widths[c] - width(text), ' ');
+      if (!written.empty()) written += kGap;
+      written += columns_[c].align == Align::kRight ? padding + text : text + padding;
     }
     written.erase(written.find_last_not_of(' ') + 1);
-    out += written + "\n";
-  }
+    return written + "\n";
+  };
+  std::string out = line([&](std::size_t c) { return columns_[c].title; });
+  out += line([&](std::size_t c) { return std::string(widths[c], '-'); });
+  for (const auto& row : rows_) out += line([&](std::size_t c) { return row[c]; });
   return out;
 }
 
@@ -61,6 +72,17 @@ std::string number_text(double value) { return fmt::format("{:.6g}", value); }
 std::string number_text(const std::optional<double>& value) { return value ? number_text(*value) : "-"; }
 std::string count_text(const std::optional<std::uint64_t>& value) {
   return value ? fmt::format("{}", *value) : "-";
+}
+
+std::string short_text(std::string_view text, std::size_t width) {
+  if (text.size() <= width) return std::string(text);
+  std::size_t kept = width - 2;
+  while (kept > 0 && (static_cast<unsigned char>(text[kept]) & 0xC0U) == 0x80U) --kept;
+  return std::string(text.substr(0, kept)) + "..";
+}
+
+std::string percent_text(const std::optional<double>& share) {
+  return share ? fmt::format("{:.2f} %", 100 * *share) : "-";
 }
 
 std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
