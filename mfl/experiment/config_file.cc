@@ -100,7 +100,11 @@ class Reader {
   Result<Sweep> read(const toml::table& root) {
     for (const auto& [name, node] : root) read_table(name, node);
     if (error_) return tl::unexpected<Error>(*error_);
-    return Sweep{std::move(config_), std::move(axes_)};
+    // toml++ keeps keys in alphabetical order.
+    std::ranges::sort(axes_, {}, &Axis::position);
+    Sweep sweep{std::move(config_), {}};
+    for (Axis& axis : axes_) sweep.axes.push_back(std::move(axis.axis));
+    return sweep;
   }
 
  private:
@@ -140,7 +144,8 @@ class Reader {
       Config ignored;
       if (auto text = set_value(ignored, **key, name, element)) axis.values.push_back(*std::move(text));
     }
-    axes_.push_back(std::move(axis));
+    const toml::source_position& begin = name.source().begin;
+    axes_.push_back({{begin.line, begin.column}, std::move(axis)});
   }
 
   // The value as text, once it is in the config; nothing after an error.
@@ -170,7 +175,11 @@ class Reader {
   std::string_view file_;
   bool arrays_;
   Config config_;
-  std::vector<SweepAxis> axes_;
+  struct Axis {
+    std::pair<std::uint32_t, std::uint32_t> position;  // line and column in the file
+    SweepAxis axis;
+  };
+  std::vector<Axis> axes_;
   std::uint32_t line_ = 0;
   std::optional<Error> error_;
 };

@@ -1,4 +1,4 @@
-// Names become types here and nowhere else. Names have passed validate().
+// Turns names into types; no other file does. Names must have passed validate().
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ Loss make_loss(const ModelConfig& model);
 TargetKind target_kind(const ModelConfig& model);
 Algorithm make_algorithm(const AlgorithmConfig& algorithm);
 Setting setting_of(const Config& config, const Algorithm& algorithm);
-// Threads where nothing is said: one a core, shared by the processes of a run on this machine.
+// With threads = 0: one thread per core, divided among the processes of the run on this machine.
 std::unique_ptr<Workers> make_workers(const RunConfig& run, const Ranks& ranks = alone());
 template <class T>
 std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,

@@ -47,8 +47,19 @@ class Taker {
 };
 
 template <class Io>
-void pass(Io& io, DoneRun& run) {
+void pass(Io& io, KnownRuns::Done& run) {
   io(run.config_digest), io(run.data_digest), io(run.id);
+}
+
+template <class Io>
+void pass(Io& io, KnownRuns::Stopped& stopped) {
+  io(stopped.config_digest), io(stopped.data_digest);
+  Unfinished& run = stopped.run;
+  bool has_checkpoint = run.checkpoint.has_value();
+  Checkpoint checkpoint = run.checkpoint.value_or(Checkpoint{});
+  io(run.id), io(has_checkpoint), io(checkpoint.round), io(checkpoint.blob);
+  if (has_checkpoint) run.checkpoint = std::move(checkpoint);
+  io(run.wall_seconds), io(run.virtual_seconds), io(run.bytes_up), io(run.bytes_down);
 }
 
 template <class Io>
@@ -82,6 +93,7 @@ void pass(Io& io, RunSummary& summary) {
 template <class Io>
 void HeldLedger::pass(Io& io, Run& run) {
   mfl::pass(io, run.spec);
+  io(run.continued), io(run.rewound_to);
   io(run.rounds), io(run.records);
   io(run.checkpoint.round), io(run.checkpoint.blob);
   io(run.status), io(run.message), io(run.finished);
@@ -89,25 +101,47 @@ void HeldLedger::pass(Io& io, Run& run) {
   io(run.wall_seconds);
 }
 
-Result<std::string> done_runs(const Store& store) {
-  MFL_TRY(const auto rows, store.list({.status = RunStatus::kDone}));
-  std::vector<DoneRun> done;
-  for (const RunRow& row : rows)
-    if (row.mfl_version == version()) done.push_back({row.config_digest, row.data_digest, row.id});
+Result<std::string> known_runs(const Store& store, const std::set<std::string>& config_digests) {
+  MFL_TRY(const auto rows, store.list());
+  KnownRuns known;
+  for (const RunRow& row : rows) {
+    if (row.mfl_version != version() || !config_digests.contains(row.config_digest)) continue;
+    if (row.status == RunStatus::kDone) known.done.push_back({row.config_digest, row.data_digest, row.id});
+    if (!is_unfinished(row)) continue;
+    MFL_TRY(Unfinished run, read_unfinished(store, row.id));
+    known.stopped.push_back({row.config_digest, row.data_digest, std::move(run)});
+  }
   Putter out;
-  out(done);
+  out(known.done), out(known.stopped);
   return out.bytes();
 }
 
-HeldLedger::HeldLedger(std::string_view done) {
-  if (!done.empty()) Taker{done}(done_);
+HeldLedger::HeldLedger(std::string_view known) {
+  if (known.empty()) return;
+  Taker in(known);
+  in(known_.done), in(known_.stopped);
 }
 
 Result<std::optional<std::string>> HeldLedger::find_done(const RunSpec& spec) {
-  const auto found = std::ranges::find_if(done_, [&](const DoneRun& run) {
+  const auto found = std::ranges::find_if(known_.done, [&](const KnownRuns::Done& run) {
     return run.config_digest == spec.config_digest && run.data_digest == spec.data_digest;
   });
-  return found == done_.end() ? std::nullopt : std::optional(found->id);
+  return found == known_.done.end() ? std::nullopt : std::optional(found->id);
+}
+
+Result<std::optional<Unfinished>> HeldLedger::find_unfinished(const RunSpec& spec) {
+  const auto found = std::ranges::find_if(known_.stopped, [&](const KnownRuns::Stopped& stopped) {
+    return stopped.config_digest == spec.config_digest && stopped.data_digest == spec.data_digest &&
+           !runs_.contains(stopped.run.id);
+  });
+  return found == known_.stopped.end() ? std::nullopt : std::optional(found->run);
+}
+
+Result<void> HeldLedger::continue_run(const Unfinished& run) {
+  Run& held = runs_[run.id];
+  held.continued = true;
+  held.rewound_to = run.round();
+  return {};
 }
 
 Result<std::string> HeldLedger::create_run(const RunSpec& spec) {
@@ -138,7 +172,8 @@ Result<void> HeldLedger::finish(std::string_view id, RunStatus status, std::stri
 }
 
 void HeldLedger::give_up(std::string_view id, std::string_view message) {
-  runs_.find(id)->second.message = message;
+  Run& run = runs_.find(id)->second;
+  if (!run.finished) run.message = message;
 }
 
 std::string HeldLedger::bytes() const {
@@ -162,7 +197,12 @@ Result<std::map<std::string, std::string>> take_over(Store& store, std::string_v
     HeldLedger::Run run;
     in(id);
     HeldLedger::pass(in, run);
-    MFL_TRY(ids[id], store.create_run(run.spec));
+    if (run.continued) {
+      MFL_CHECK(store.rewind(id, run.rewound_to));
+      ids[id] = id;
+    } else {
+      MFL_TRY(ids[id], store.create_run(run.spec));
+    }
     MFL_CHECK(store.append(ids[id], run.rounds, run.records,
                            run.checkpoint.blob.empty() ? std::nullopt : std::optional(run.checkpoint)));
     MFL_CHECK(store.finish(ids[id], run.status, run.message,

@@ -1,7 +1,9 @@
-// Runs recorded in memory by a process that has no store, and how one that has it takes them over.
+// Runs recorded in memory by a process without the store, and how the process that has it takes them over.
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,21 +12,31 @@
 
 namespace mfl {
 
-// A finished run, as find_done looks for it.
-struct DoneRun {
-  std::string config_digest, data_digest, id;
+// Runs of a store that a process without it may take or continue, newest first.
+struct KnownRuns {
+  struct Done {
+    std::string config_digest, data_digest, id;
+  };
+  struct Stopped {
+    std::string config_digest, data_digest;
+    Unfinished run;
+  };
+  std::vector<Done> done;
+  std::vector<Stopped> stopped;
 };
 
-// The store's finished runs of this version of mfl, newest first.
-Result<std::string> done_runs(const Store& store);
+// Those of this version of mfl whose configuration has one of these digests, as bytes for other processes.
+Result<std::string> known_runs(const Store& store, const std::set<std::string>& config_digests);
 
 class HeldLedger final : public Ledger {
  public:
-  // `done` is what done_runs() gave on the process that has the store; empty: find_done finds nothing.
-  explicit HeldLedger(std::string_view done);
+  // `known` is what known_runs() gave on the process that has the store; empty: nothing is found.
+  explicit HeldLedger(std::string_view known);
 
   bool keeps() const override { return true; }
   Result<std::optional<std::string>> find_done(const RunSpec& spec) override;
+  Result<std::optional<Unfinished>> find_unfinished(const RunSpec& spec) override;
+  Result<void> continue_run(const Unfinished& run) override;
   Result<std::string> create_run(const RunSpec& spec) override;
   Result<void> append(std::string_view id, std::span<const RoundRow> rounds,
                       std::span<const RecordRow> records,
@@ -33,15 +45,17 @@ class HeldLedger final : public Ledger {
                       const RunSummary& summary, double wall_seconds) override;
   void give_up(std::string_view id, std::string_view message) override;
 
-  // Everything, for another process.
+  // All runs, for another process.
   std::string bytes() const;
 
  private:
   struct Run {
     RunSpec spec;
+    bool continued = false;  // the store has it already: it is rewound to `rewound_to` first
+    std::optional<std::uint64_t> rewound_to;
     std::vector<RoundRow> rounds;
     std::vector<RecordRow> records;
-    Checkpoint checkpoint;  // the last; its blob is empty where there is none
+    Checkpoint checkpoint;  // the last one; an empty blob means none
     RunStatus status = RunStatus::kFailed;
     std::string message;
     bool finished = false;
@@ -52,11 +66,11 @@ class HeldLedger final : public Ledger {
   static void pass(Io& io, Run& run);
   friend Result<std::map<std::string, std::string>> take_over(Store& store, std::string_view bytes);
 
-  std::vector<DoneRun> done_;
+  KnownRuns known_;
   std::map<std::string, Run, std::less<>> runs_;
 };
 
-// Writes the bytes() of a held ledger into the store. Gives the ids that its runs have there by those that they had.
+// Writes the bytes() of a held ledger into the store. Returns a map from the ids in the ledger to those in the store.
 Result<std::map<std::string, std::string>> take_over(Store& store, std::string_view bytes);
 
 }  // namespace mfl

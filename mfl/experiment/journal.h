@@ -1,4 +1,4 @@
-// A run's rows on their way into its ledger: gathered, and written in few transactions.
+// Buffers the rows of a run and writes them to its ledger in few transactions.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace mfl {
 
-// Not thread-safe. The ledger outlives it. Rows not flushed are lost with it.
+// Not thread-safe. The ledger must outlive it. Rows that were not flushed are lost on destruction.
 class Journal {
  public:
   Journal(Ledger& ledger, std::string id) : ledger_(ledger), id_(std::move(id)) {}
@@ -22,10 +22,10 @@ class Journal {
   void add(RoundRow row) { rounds_.push_back(std::move(row)); }
   void add(RecordRow row) { records_.push_back(std::move(row)); }
 
-  // Writes what is there, with the checkpoint in the same transaction.
+  // Writes the buffered rows and the checkpoint in one transaction.
   Result<void> flush(const std::optional<Checkpoint>& checkpoint = std::nullopt);
 
-  // Writes when the last writing is a while ago, so that others can follow the run.
+  // Writes if the last write was half a second ago or more, so that other processes can follow the run.
   Result<void> flush_if_due();
 
  private:

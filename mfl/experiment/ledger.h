@@ -1,4 +1,4 @@
-// Where runs are recorded: in the store; nowhere, where another process records the same run; or in memory, until a process
+// Where runs are recorded: in the store; nowhere, when another process records the same run; or in memory, until the process
 // that has the store takes them over.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "mfl/base/result.h"
+#include "mfl/experiment/unfinished.h"
 #include "mfl/record/store.h"
 
 namespace mfl {
@@ -17,20 +18,24 @@ namespace mfl {
 class Ledger {
  public:
   virtual ~Ledger() = default;
-  virtual bool keeps() const = 0;  // false: what it is told is lost, and need not be worked out
-  // The id of the newest finished run that did this work.
+  virtual bool keeps() const = 0;  // false: everything is discarded, so callers need not compute it
+  // The id of the newest finished run of this work.
   virtual Result<std::optional<std::string>> find_done(const RunSpec& spec) = 0;
+  // The newest unfinished run of this work. continue_run() makes this process its owner; it is then no longer found.
+  virtual Result<std::optional<Unfinished>> find_unfinished(const RunSpec& spec) = 0;
+  virtual Result<void> continue_run(const Unfinished& run) = 0;
   virtual Result<std::string> create_run(const RunSpec& spec) = 0;
   virtual Result<void> append(std::string_view id, std::span<const RoundRow> rounds,
                               std::span<const RecordRow> records,
                               const std::optional<Checkpoint>& checkpoint) = 0;
   virtual Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
                               const RunSummary& summary, double wall_seconds) = 0;
-  // For a run that cannot go on. What stands in the way may be the store itself, so nothing comes back.
+  // Marks a run that cannot continue as failed, unless it has ended already. The cause may be the store itself, so errors are
+  // not reported.
   virtual void give_up(std::string_view id, std::string_view message) = 0;
 };
 
-// The store outlives it.
+// The store must outlive it.
 std::unique_ptr<Ledger> ledger_of(Store& store);
 std::unique_ptr<Ledger> no_ledger();
 

@@ -53,7 +53,7 @@ Spread spread_of(const std::vector<double>& values, const Spread& none) {
 Result<MeasuredModel> model_of(const MeasuredFederation& measured) {
   if (measured.answers.empty())
     return fail(ErrorCode::kBadData, "nothing was measured: no node has answered",
-                "let the federation do a few rounds first");
+                "let the federation complete a few rounds first");
   std::map<std::string, NodeSums> nodes;
   for (const MeasuredAnswer& answer : measured.answers) {
     NodeSums& sums = nodes[answer.node];

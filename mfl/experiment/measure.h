@@ -1,4 +1,4 @@
-// From what a real federation measured to the [devices] and [network] of a simulated one.
+// Turns the measurements of a real federation into [devices] and [network] of a simulated one.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct MeasuredAnswer {
 };
 
 struct MeasuredFederation {
-  std::uint64_t asked = 0;  // answers that rounds waited for, those that never came included
+  std::uint64_t asked = 0;  // answers that rounds waited for, including those that never arrived
   std::span<const MeasuredAnswer> answers;
 };
 
@@ -30,9 +30,9 @@ struct MeasuredModel {
   NetworkConfig network;
 };
 
-// A node's numbers are taken over all of its answers. Over the nodes they become lognormal(MEDIAN, SIGMA), with SIGMA the
-// standard deviation of the logarithms, or one number where there is one node or no spread. What took no time is none.
-// Dropout is the share of what was asked and did not come. Numbers have four significant digits. No answers: kBadData.
+// A node's figures are averages over all its answers. Across nodes they become lognormal(MEDIAN, SIGMA), where SIGMA is the
+// standard deviation of the logarithms, or a single number for one node or equal nodes. What took no time becomes "none".
+// Dropout is the share of answers that never arrived. Numbers have four significant digits. No answers: kBadData.
 Result<MeasuredModel> model_of(const MeasuredFederation& measured);
 
 // The two tables as TOML, ready for an experiment file.

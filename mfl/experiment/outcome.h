@@ -1,4 +1,4 @@
-// Between a configuration, its row in the store and what a caller is told.
+// Converts a configuration into a row of the store, and a row into what a caller is told.
 #pragma once
 
 #include <string>

@@ -125,7 +125,7 @@ Result<void> require_all_nodes(const Config& config, std::string_view what) {
                 "use synthetic, which has the same classes");
   if (config.federation.fraction_train < 1)
     return fail(ErrorCode::kBadConfig,
-                fmt::format("{} is about rounds in which all nodes take part, and fraction_train is {}", what,
+                fmt::format("{} requires all nodes in every round, and fraction_train is {}", what,
                             config.federation.fraction_train),
                 "set fraction_train to 1");
   return {};

@@ -16,26 +16,25 @@ template <class T>
 struct Problem {
   Federation<T> federation;
   bool has_accuracy = false;  // the targets are two classes
-  std::string
-      data_digest;  // of training and test data and of who holds what; where ranks share it, on the first
-  std::string train_digest;  // of the training data alone
+  std::string data_digest;    // of training data, test data and partition; with ranks only on the first
+  std::string train_digest;   // of the training data only
   double load_seconds = 0;
 };
 
-// Of the function that a configuration minimises on that training data: equal for runs that can be compared.
+// Digest of the function that a configuration minimises on that training data: equal for runs that can be compared.
 std::string function_digest(const Config& config, const std::string& train_digest);
 
-// The problem outlives it.
+// The problem must outlive the result.
 template <class T>
 Crowd crowd_of(const Config& config, const Problem<T>& problem) {
   return make_crowd(config, problem.federation.node_count(),
                     [&](std::size_t node) { return problem.federation.samples_of(node); });
 }
 
-// kBadConfig unless all nodes hold stored data and take part in every round, as `what` ("mfl theory") needs it.
+// kBadConfig unless all nodes hold stored data and take part in every round, which `what` ("mfl theory") requires.
 Result<void> require_all_nodes(const Config& config, std::string_view what);
 
-// A centralised algorithm gets one node that holds everything, whatever [federation] says.
+// For a centralised algorithm one node holds all data, whatever [federation] says.
 template <class T>
 Result<Problem<T>> load_problem(const Config& config);
 

@@ -1,4 +1,4 @@
-// What whole and shared problems are made of.
+// Helpers shared by load_problem (one process) and load_share (several).
 #pragma once
 
 #include <span>
@@ -19,15 +19,15 @@ constexpr Precision precision_of() {
   return sizeof(T) == sizeof(float) ? Precision::kF32 : Precision::kF64;
 }
 
-// Looks at rows and labels only. A centralised algorithm has one node.
+// Uses the number of rows and the labels only. A centralised algorithm has one node.
 Result<Partition> who_holds_what(const Config& config, const Dataset& train);
 std::vector<Shard> shards_of(const Partition& partition);
 
-// Looks at labels only.
+// Uses the labels only.
 Result<std::vector<double>> targets_of(const Config& config, const Dataset& data);
 bool two_classes(const Config& config, std::span<const double> targets);
 
-// Of training and test data and of who holds what; the test digest is empty where there is no test set.
+// Digest of training data, test data and partition; the test digest is empty when there is no test set.
 std::string data_digest_of(const std::string& train_digest, const std::string& test_digest,
                            const Partition& partition);
 

@@ -23,26 +23,13 @@ namespace {
 
 template <class T>
 Result<Start<T>> resume(Store& store, const RunRow& run, State<T> initial) {
-  MFL_TRY(const auto checkpoint, store.latest_checkpoint(run.id));
-  if (!checkpoint) {
-    MFL_CHECK(store.rewind(run.id, std::nullopt));
-    return Start<T>{run.id, std::move(initial)};
-  }
-  auto state = decode_state<T>(checkpoint->blob);
-  if (!state) return fail_because(state.error(), fmt::format("cannot resume run {}", run.id));
-  MFL_CHECK(store.rewind(run.id, checkpoint->round));
-  MFL_TRY(const auto records, store.records(run.id));
-  MFL_TRY(const auto rounds, store.rounds(run.id));
-  Start<T> start{run.id, *std::move(state), true, records.empty() ? 0 : records.back().wall_seconds};
-  if (!rounds.empty()) {
-    start.bytes_up = rounds.back().bytes_up;
-    start.bytes_down = rounds.back().bytes_down;
-    if (rounds.back().time) start.virtual_seconds = rounds.back().time->total_seconds;
-  }
+  MFL_TRY(const Unfinished unfinished, read_unfinished(store, run.id));
+  MFL_TRY(Start<T> start, resumed_start(unfinished, std::move(initial)));
+  MFL_CHECK(store.rewind(run.id, unfinished.round()));
   return start;
 }
 
-// The start of a run that others begin as well.
+// The start of a run for the other ranks.
 template <class T>
 std::string start_bytes(const Start<T>& start) {
   MessageWriter out;
@@ -73,8 +60,8 @@ Result<Start<T>> read_start(std::string_view bytes) {
   return start;
 }
 
-// Opens the store and the run in it. `start` has the initial state; nothing comes back where a recorded run does as well,
-// which is then `reused`.
+// Opens the run in the store. `start` has the initial state. Returns nothing when a recorded run can be reused, which is then in
+// `reused`.
 template <class T>
 Result<std::optional<Start<T>>> open_run(Store& store, const RunSpec& spec,
                                          const std::optional<RunRow>& resumed, bool reuse, Start<T> start,
@@ -82,8 +69,9 @@ Result<std::optional<Start<T>>> open_run(Store& store, const RunSpec& spec,
   if (resumed) {
     if (resumed->data_digest != spec.data_digest)
       return fail(ErrorCode::kBadData,
-                  fmt::format("cannot resume run {}: the data is not what it was", resumed->id),
-                  "put the data back, or start a new run");
+                  fmt::format("cannot resume run {}: the training data has changed since the run started",
+                              resumed->id),
+                  "restore the data, or start a new run");
     MFL_TRY(start, resume(store, *resumed, std::move(start.state)));
     return start;
   }
@@ -148,13 +136,13 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   return out;
 }
 
-// Better said before the training than after it.
+// Checked before the training, so that no result is lost.
 Result<void> check_weights_out(const std::filesystem::path& path) {
   if (path.empty()) return {};
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   if (::access(folder.c_str(), W_OK | X_OK) == 0 && !std::filesystem::is_directory(path)) return {};
   return fail(ErrorCode::kBadConfig, fmt::format("--weights-out {}: cannot be written", path.string()),
-              fmt::format("name a file in a folder that is there and writable, {} is not", folder.string()));
+              fmt::format("choose a file in an existing, writable folder ({} is not)", folder.string()));
 }
 
 Result<RunOutcome> run_any(const Config& config, const std::optional<RunRow>& resumed,
@@ -163,7 +151,7 @@ Result<RunOutcome> run_any(const Config& config, const std::optional<RunRow>& re
                                                  : run_as<double>(config, resumed, options, hooks);
 }
 
-// The run to go on with, as the first rank's store has it: its id, its configuration and the digest of its data.
+// The run to resume, from the store of the first rank.
 Result<RunRow> find_resumed(const RunOptions& options) {
   MFL_TRY(const Store store, Store::open(options.store.empty() ? default_store_path() : options.store,
                                          StoreOptions{.read_only = true}));

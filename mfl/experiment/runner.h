@@ -16,12 +16,14 @@
 namespace mfl {
 
 struct Progress {
-  std::uint64_t step, steps, round;
-  double train_loss;  // of the last round whose loss is known
+  std::uint64_t step, steps;  // of all settings together
+  std::uint64_t round;        // of the first setting that is still training
+  double train_loss;          // the last one known of that setting; of a finished run its final one
   double wall_seconds;
+  std::uint64_t settings = 1, settings_done = 0;
 };
 
-// What a monitored run shows signs of, at the record of `step`.
+// A sign of trouble in a monitored run, at the record of `step`.
 struct Warning {
   std::string id;  // "eta_beta", "unstable", "drift" or "momentum_angle"
   std::uint64_t step = 0;
@@ -31,17 +33,18 @@ struct Warning {
 struct RunHooks {
   std::function<void(const Progress&)> progress;  // after every round; may be empty
   const std::atomic<bool>* stop = nullptr;        // polled at the end of every round
-  std::function<void(const Warning&)> warn = {};  // as it comes; may be empty
+  std::function<void(const Warning&)> warn = {};  // as warnings arise; may be empty
 };
 
 struct RunOptions {
-  std::filesystem::path store;        // empty: default_store_path()
-  std::string resume_id;              // go on with this run instead of starting one
-  bool reuse = false;                 // show an equal finished run of the store instead of training
-  std::filesystem::path weights_out;  // where the final w goes as NPY; empty: nowhere
-  bool monitor = false;               // look for signs that the setting is a bad one (monitor.h)
-  // The processes that share the work, all of which make the same call; null: this one alone. The first one has the store,
-  // shows progress and knows the outcome; hooks.stop may be set on any.
+  std::filesystem::path store;  // empty: default_store_path()
+  std::string resume_id;        // continue this run (as Store::get names it) instead of starting one
+  // Take an equal finished run of the store instead of training; in a sweep also continue an equal unfinished one.
+  bool reuse = false;
+  std::filesystem::path weights_out;  // file for the final w as NPY; empty: none
+  bool monitor = false;               // watch for signs of a bad setting (monitor.h)
+  // The processes that share the work, all of which make the same call; null: this process only. The first one has the store,
+  // reports progress and knows the outcome; hooks.stop may be set on any of them.
   Ranks* ranks = nullptr;
 };
 
@@ -54,7 +57,7 @@ struct FinalMetrics {
 struct RunOutcome {
   std::string run_id;
   std::string status;   // "done", "interrupted" or "diverged"
-  std::string message;  // why it is not done
+  std::string message;  // why it did not finish
   bool reused = false;
   Config config;
   FinalMetrics final;
@@ -62,13 +65,13 @@ struct RunOutcome {
   double best_train_loss = 0;
   std::uint64_t rounds = 0, bytes_up = 0, bytes_down = 0;
   double load_seconds = 0, wall_seconds = 0;
-  std::optional<double> virtual_seconds;  // where [devices] or [network] give the run a clock
+  std::optional<double> virtual_seconds;  // present when [devices] or [network] define a virtual time
   std::string digest;
   std::vector<Warning> warnings;  // of a monitored run
 };
 
-// Loads, trains, records. A resumed run takes its configuration from the store; of `config` only engine and threads
-// count then. Errors are for what could not run at all; a run that diverged or was stopped is an outcome.
+// Loads, trains and records. A resumed run takes its configuration from the store, except for engine and threads of `config`.
+// A run that diverged or was stopped is an outcome; an error means that nothing could run.
 Result<RunOutcome> run_experiment(const Config& config, const RunOptions& options, const RunHooks& hooks);
 
 }  // namespace mfl

@@ -1,4 +1,4 @@
-// The part of an experiment's data that one of several processes works on.
+// The part of an experiment's data that one of several processes loads.
 #pragma once
 
 #include "mfl/base/result.h"
@@ -8,9 +8,9 @@
 
 namespace mfl {
 
-// As load_problem, shared by the ranks: each gets the rows of its own nodes, which are spread by their samples, and its
-// row blocks of the test set. Labels and who holds what are known to all. The digests are those of load_problem: the
-// first rank reads all rows once for them, few at a time. All ranks fail, or none.
+// As load_problem, divided among the ranks: each gets the rows of its own nodes, assigned by sample count, and its row blocks of
+// the test set. All ranks know the labels and the partition. The digests equal those of load_problem: the first rank reads all
+// rows once to compute them, a few at a time. Either all ranks fail or none.
 template <class T>
 Result<Problem<T>> load_share(const Config& config, Ranks& ranks);
 

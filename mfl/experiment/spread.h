@@ -1,4 +1,4 @@
-// A number that differs from device to device: fixed, or drawn from a distribution.
+// A number that may differ between devices: fixed, or drawn from a distribution.
 #pragma once
 
 #include <string>
@@ -20,14 +20,14 @@ struct Spread {
   bool operator==(const Spread&) const = default;
 };
 
-// "100", "uniform(50, 150)" or "lognormal(100, 0.5)"; every number but sigma is in the range, sigma is in [0, 10]. The
-// error is the reason alone.
+// Parses "100", "uniform(50, 150)" or "lognormal(100, 0.5)". Every number except sigma must be in the range; sigma must be in
+// [0, 10]. The error holds only the reason.
 Result<Spread> parse_spread(std::string_view text, const NumberRange& range);
 
-// Reads back to the same bits.
+// parse_spread() restores the same bits.
 std::string spread_text(const Spread& spread);
 
-// With our own exp and log: the same bits everywhere.
+// Uses our own exp and log, so the result has the same bits on every machine.
 double draw(const Spread& spread, Stream stream);
 
 }  // namespace mfl

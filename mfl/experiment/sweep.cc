@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "mfl/base/files.h"
@@ -21,17 +22,21 @@
 namespace mfl {
 namespace {
 
-constexpr std::size_t kLargestGrid = 1'000'000;
+// Whether not all nodes take part in each round of a setting: settings can then share a pass only while they are in the same
+// round, in which the same nodes take part.
+bool chooses_nodes(const Config& config) {
+  return !make_algorithm(config.algorithm).centralised &&
+         (config.federation.fraction_train < 1 || is_fleet(config.data.source));
+}
 
 // Equal for configurations that load the same data, split in the same way, for the same loss and precision: what
-// differs otherwise (eta, gamma, tau, lambda, steps) needs no other pass over the data. Where not all nodes take part, tau
-// and steps must be equal too: the settings' rounds, and with them the nodes, are then the same. Under a virtual time who
-// answers in time is each setting's own, so it is alone.
+// differs otherwise (eta, gamma, tau, lambda, steps) needs no other pass over the data. Where rounds choose their nodes, tau
+// and steps must be equal too. Under a virtual time who answers in time is each setting's own, so it is alone.
 std::string shared_part(const Config& config) {
   if (make_virtual_time(config)) return to_toml(config);
   Config shared = config;
   const bool centralised = make_algorithm(config.algorithm).centralised;
-  const bool in_step = !centralised && (config.federation.fraction_train < 1 || is_fleet(config.data.source));
+  const bool in_step = chooses_nodes(config);
   shared.algorithm = {};
   shared.algorithm.name = centralised ? "gd" : "fl";
   if (in_step) shared.algorithm.tau = config.algorithm.tau;
@@ -59,54 +64,83 @@ struct Member {
 
 using Groups = std::map<std::string, std::vector<Member>>;
 
-// The progress of one group as part of the whole sweep.
+// The progress of settings that train together as part of the whole sweep.
 class SweepProgress {
  public:
   SweepProgress(const Groups& groups, const RunHooks& hooks) : hooks_(hooks) {
     for (const auto& [key, members] : groups)
-      for (const Member& member : members) all_ += member.config.run.steps;
+      for (const Member& member : members) {
+        all_.steps += member.config.run.steps;
+        ++all_.settings;
+      }
   }
-  RunHooks group_hooks() {
+  RunHooks hooks() {
     if (!hooks_.progress) return {nullptr, hooks_.stop};
     return {[this](Progress progress) {
-              progress.step += before_;
-              progress.steps = all_;
+              progress.step += before_.steps;
+              progress.steps = all_.steps;
+              progress.settings_done += before_.settings;
+              progress.settings = all_.settings;
               hooks_.progress(progress);
             },
             hooks_.stop};
   }
-  void group_done(std::uint64_t steps) { before_ += steps; }
+  void done(const Member& member) {
+    before_.steps += member.config.run.steps;
+    ++before_.settings;
+  }
 
  private:
   const RunHooks& hooks_;
-  std::uint64_t all_ = 0, before_ = 0;
+  struct Count {
+    std::uint64_t steps = 0, settings = 0;
+  };
+  Count all_, before_;
 };
 
 template <class T>
-Result<void> train_members(const Problem<T>& problem, std::vector<Member>& members, Ledger& ledger,
+struct Starting {
+  const Member* member;
+  Start<T> start;
+};
+
+template <class T>
+Result<void> train_members(const Problem<T>& problem, std::vector<Starting<T>> starting, Ledger& ledger,
                            const Ranks& ranks, const RunHooks& hooks) {
   std::vector<Setting> settings;
-  for (const Member& member : members)
-    if (!member.reused) settings.push_back(setting_of(member.config, member.algorithm));
-  if (settings.empty()) return {};
+  for (const auto& [member, start] : starting)
+    settings.push_back(setting_of(member->config, member->algorithm));
   const auto engine =
-      local_engine<T>(problem.federation, settings, make_workers(members.front().config.run, ranks));
+      local_engine<T>(problem.federation, settings, make_workers(starting.front().member->config.run, ranks));
   std::vector<Training<T>> trainings;
   trainings.reserve(settings.size());
-  for (const Member& member : members) {
-    if (member.reused) continue;
-    Start<T> start{member.id, initial_state<T>(member.algorithm, problem.federation.train.columns())};
-    trainings.emplace_back(trainings.size(), member.algorithm, member.config.run.steps, *engine,
-                           crowd_of(member.config, problem), problem.has_accuracy,
-                           make_cadence(member.config.run), ledger, std::move(start));
-  }
+  for (auto& [member, start] : starting)
+    trainings.emplace_back(trainings.size(), member->algorithm, member->config.run.steps, *engine,
+                           crowd_of(member->config, problem), problem.has_accuracy,
+                           make_cadence(member->config.run), ledger, std::move(start));
   return train_together(*engine, std::span(trainings), hooks);
+}
+
+// A run for the member: one that continues or a new one.
+template <class T>
+Result<Start<T>> open_member(const RunSpec& spec, State<T> initial, Ledger& ledger, bool reuse) {
+  if (reuse) {
+    MFL_TRY(const auto unfinished, ledger.find_unfinished(spec));
+    if (unfinished) {
+      MFL_TRY(Start<T> start, resumed_start(*unfinished, std::move(initial)));
+      MFL_CHECK(ledger.continue_run(*unfinished));
+      return start;
+    }
+  }
+  MFL_TRY(std::string id, ledger.create_run(spec));
+  return Start<T>{std::move(id), std::move(initial)};
 }
 
 template <class T>
 Result<void> run_group(std::vector<Member>& members, Ledger& ledger, bool reuse, const Ranks& ranks,
-                       const RunHooks& hooks) {
+                       SweepProgress& progress) {
   MFL_TRY(const Problem<T> problem, load_problem<T>(members.front().config));
+  std::map<std::uint64_t, std::vector<Starting<T>>> by_round;  // those that share passes
   for (Member& member : members) {
     const RunSpec spec = make_spec(member.config, member.algorithm, problem);
     if (reuse) {
@@ -114,16 +148,27 @@ Result<void> run_group(std::vector<Member>& members, Ledger& ledger, bool reuse,
       if (done) {
         member.id = *done;
         member.reused = true;
+        progress.done(member);
         continue;
       }
     }
-    MFL_TRY(member.id, ledger.create_run(spec));
+    State<T> initial = initial_state<T>(member.algorithm, problem.federation.train.columns());
+    MFL_TRY(Start<T> start, open_member(spec, std::move(initial), ledger, reuse));
+    member.id = start.id;
+    by_round[chooses_nodes(member.config) ? start.state.round : 0].push_back({&member, std::move(start)});
   }
-  const auto trained = train_members(problem, members, ledger, ranks, hooks);
-  if (trained) return {};
-  for (const Member& member : members)
-    if (!member.reused) ledger.give_up(member.id, trained.error().text());
-  return trained;
+  for (auto& [round, starting] : by_round) {
+    std::vector<const Member*> trained;
+    for (const Starting<T>& one : starting) trained.push_back(one.member);
+    if (const auto done = train_members(problem, std::move(starting), ledger, ranks, progress.hooks());
+        !done) {
+      for (const Member& member : members)
+        if (!member.reused) ledger.give_up(member.id, done.error().text());
+      return done;
+    }
+    for (const Member* member : trained) progress.done(*member);
+  }
+  return {};
 }
 
 Result<void> run_groups(Groups& groups, Ledger& ledger, bool reuse, const Ranks& ranks,
@@ -131,11 +176,9 @@ Result<void> run_groups(Groups& groups, Ledger& ledger, bool reuse, const Ranks&
   SweepProgress progress(groups, hooks);
   for (auto& [key, members] : groups) {
     if (hooks.stop != nullptr && hooks.stop->load(std::memory_order_relaxed)) break;
-    const RunHooks group_hooks = progress.group_hooks();
     const bool single = members.front().config.run.precision == Precision::kF32;
-    MFL_CHECK(single ? run_group<float>(members, ledger, reuse, ranks, group_hooks)
-                     : run_group<double>(members, ledger, reuse, ranks, group_hooks));
-    for (const Member& member : members) progress.group_done(member.config.run.steps);
+    MFL_CHECK(single ? run_group<float>(members, ledger, reuse, ranks, progress)
+                     : run_group<double>(members, ledger, reuse, ranks, progress));
   }
   return {};
 }
@@ -202,10 +245,10 @@ Result<void> take_report(Store& store, std::string_view bytes, std::vector<Recor
 
 // Each rank trains its share; the first has the store and takes over what the others recorded. Gives the runs there.
 Result<std::vector<Recorded>> run_shares(const Groups& groups, std::optional<Store>& store, bool reuse,
-                                         Ranks& ranks, const RunHooks& hooks, const std::string& done) {
+                                         Ranks& ranks, const RunHooks& hooks, const std::string& known) {
   Groups own = own_share(groups, ranks);
   if (!ranks.first()) {
-    HeldLedger ledger(done);
+    HeldLedger ledger(known);
     MFL_CHECK(run_groups(own, ledger, reuse, ranks, hooks));
     ranks.gather_at_first(report_bytes(recorded_in(own), ledger));
     return std::vector<Recorded>{};
@@ -220,24 +263,6 @@ Result<std::vector<Recorded>> run_shares(const Groups& groups, std::optional<Sto
 
 }  // namespace
 
-Result<std::vector<Config>> expand(const Sweep& sweep) {
-  std::vector<Config> grid = {sweep.base};
-  for (const SweepAxis& axis : sweep.axes) {
-    if (grid.size() > kLargestGrid / axis.values.size())
-      return fail(ErrorCode::kBadConfig, fmt::format("the grid has more than {} settings", kLargestGrid),
-                  "sweep over fewer values");
-    std::vector<Config> next;
-    for (const Config& config : grid)
-      for (const std::string& value : axis.values) {
-        next.push_back(config);
-        MFL_CHECK(axis.key->set(next.back(), value));
-      }
-    grid = std::move(next);
-  }
-  for (const Config& config : grid) MFL_CHECK(validate(config));
-  return grid;
-}
-
 Result<std::vector<RunOutcome>> run_sweep(const std::vector<Config>& configs, const RunOptions& options,
                                           const RunHooks& hooks) {
   Groups groups;
@@ -245,11 +270,14 @@ Result<std::vector<RunOutcome>> run_sweep(const std::vector<Config>& configs, co
     groups[shared_part(configs[i])].push_back({i, configs[i], make_algorithm(configs[i].algorithm), {}});
   Ranks& ranks = options.ranks != nullptr ? *options.ranks : alone();
   std::optional<Store> store;  // of the first rank
-  MFL_TRY(const std::string done, ranks.from_first([&]() -> Result<std::string> {
+  MFL_TRY(const std::string known, ranks.from_first([&]() -> Result<std::string> {
     MFL_TRY(store, Store::open(options.store.empty() ? default_store_path() : options.store));
-    return options.reuse && ranks.size() > 1 ? done_runs(*store) : std::string();
+    if (!options.reuse || ranks.size() == 1) return std::string();
+    std::set<std::string> digests;
+    for (const Config& config : configs) digests.insert(config_digest(config));
+    return known_runs(*store, digests);
   }));
-  MFL_TRY(const auto recorded, run_shares(groups, store, options.reuse, ranks, hooks, done));
+  MFL_TRY(const auto recorded, run_shares(groups, store, options.reuse, ranks, hooks, known));
   std::vector<RunOutcome> outcomes(configs.size());
   for (const Recorded& member : recorded) {
     MFL_TRY(const RunRow run, store->get(member.id));

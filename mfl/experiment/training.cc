@@ -17,6 +17,15 @@ Cadence make_cadence(const RunConfig& run) {
 }
 
 template <class T>
+Result<Start<T>> resumed_start(const Unfinished& run, State<T> initial) {
+  if (!run.checkpoint) return Start<T>{run.id, std::move(initial)};
+  auto state = decode_state<T>(run.checkpoint->blob);
+  if (!state) return fail_because(state.error(), fmt::format("cannot resume run {}", run.id));
+  return Start<T>{run.id,       *std::move(state), true, run.wall_seconds, run.virtual_seconds,
+                  run.bytes_up, run.bytes_down};
+}
+
+template <class T>
 Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
                       Crowd crowd, bool has_accuracy, Cadence cadence, Ledger& ledger, Start<T> start)
     : setting_(setting),
@@ -106,6 +115,7 @@ Result<void> Training<T>::took(std::uint64_t steps, const Stretch<T>& stretch) {
 // The loss of the state's own w is known: its row can be written.
 template <class T>
 Result<void> Training<T>::close_round(double train_loss, bool force_record) {
+  last_loss_ = train_loss;
   if (closed_) return {};
   closed_ = true;
   note_loss(state_, train_loss);
@@ -197,10 +207,13 @@ Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings,
     if (hooks.progress)
       hooks.progress({total([](const auto& t) { return t.step(); }), all_steps, going.front()->state().round,
                       going.front()->last_loss(),
-                      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count()});
+                      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(),
+                      trainings.size(), total([](const auto& t) { return t.over() ? 1U : 0U; })});
   }
 }
 
+template Result<Start<float>> resumed_start(const Unfinished&, State<float>);
+template Result<Start<double>> resumed_start(const Unfinished&, State<double>);
 template class Training<float>;
 template class Training<double>;
 template Result<void> train_together(Engine<float>&, std::span<Training<float>>, const RunHooks&);

@@ -1,4 +1,4 @@
-// Runs under way: what an engine computes becomes State, rows in the store and, at last, a summary.
+// Runs in progress: turns what an engine computes into State, rows in the store and, at the end, a summary.
 #pragma once
 
 #include <chrono>
@@ -17,30 +17,34 @@
 
 namespace mfl {
 
-// How a run is recorded. Nothing here changes a bit of it.
+// How often a run is recorded. Does not affect its numbers.
 struct Cadence {
   std::uint64_t record_every = 1;      // steps between records with test metrics
   std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
 };
 
-// The cadence of a configuration, with about a hundred records where it leaves the choice open.
+// The cadence of a configuration; about a hundred records when record_every is 0.
 Cadence make_cadence(const RunConfig& run);
 
-// Where a run starts: at its beginning, or at a checkpoint of a stopped run.
+// Where a run starts: at the beginning, or at a checkpoint of a stopped run.
 template <class T>
 struct Start {
   std::string id;
   State<T> state;
-  bool recorded = false;                       // the state's own row is in the store
-  double wall_seconds = 0;                     // spent before
-  std::optional<double> virtual_seconds = {};  // that passed before, where there is a virtual time
-  std::uint64_t bytes_up = 0, bytes_down = 0;  // that travelled before
+  bool recorded = false;                       // the row of this state is in the store
+  double wall_seconds = 0;                     // spent earlier
+  std::optional<double> virtual_seconds = {};  // elapsed earlier; absent without virtual time
+  std::uint64_t bytes_up = 0, bytes_down = 0;  // transferred earlier
 };
+
+// Where a stopped run continues: at its checkpoint, or at `initial` when it has none.
+template <class T>
+Result<Start<T>> resumed_start(const Unfinished& run, State<T> initial);
 
 template <class T>
 class Training {
  public:
-  // `setting` is the engine's number for it.
+  // `setting` is its index in the engine.
   Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
            Crowd crowd, bool has_accuracy, Cadence cadence, Ledger& ledger, Start<T> start);
 
@@ -48,28 +52,29 @@ class Training {
   const State<T>& state() const { return state_; }
   std::uint64_t step() const { return state_.step + taken_; }
   std::uint64_t steps() const { return steps_; }
-  double last_loss() const { return aggregate_.loss_before; }
+  // The training loss where the last round started; of a run that is over the final one.
+  double last_loss() const { return last_loss_; }
 
-  // Steps to the end of the round under way.
+  // Steps to the end of the current round.
   std::uint64_t steps_left_in_round() const { return round_steps_ - taken_; }
 
-  // Decides who takes part in the round under way, once. Before each stretch.
+  // Decides who takes part in the current round. Call before each stretch; only the first call per round has an effect.
   Result<void> prepare();
 
-  // The next `steps` steps, and taking note of them once the engine has run them.
+  // The next `steps` steps for the engine to run, and the bookkeeping after it has run them.
   Stretch<T> stretch(std::uint64_t steps);
   Result<void> took(std::uint64_t steps, const Stretch<T>& stretch);
 
-  // From now on `monitor` looks at every round and every record; it outlives the training.
+  // From now on `monitor` sees every round and every record. It must outlive the training.
   void watch(Monitor* monitor) { monitor_ = monitor; }
 
-  // Ends the run where its last round ended, to be resumed.
+  // Ends the run at the end of its last round, with a checkpoint to resume from.
   Result<void> stop();
 
  private:
   double seconds() const;
   void start_round();
-  Result<double> train_loss();  // of the state's w, over the nodes of the round that starts there
+  Result<double> train_loss();  // of the state's w, over the nodes of the round that starts from it
   Result<void> close_round(double train_loss, bool force_record = false);
   Result<void> checkpoint();
   std::optional<Checkpoint> state_as_checkpoint() const;
@@ -84,22 +89,23 @@ class Training {
   Cadence cadence_;
   Journal journal_;
   State<T> state_;
-  bool closed_;                  // the state's own row is written
-  std::uint64_t previous_step_;  // of the round before
+  bool closed_;                  // the row of the state is written
+  std::uint64_t previous_step_;  // of the previous round
   double wall_before_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Aggregate<T> aggregate_;
+  double last_loss_ = 0;
   std::uint64_t bytes_up_, bytes_down_;    // so far
   std::optional<double> virtual_seconds_;  // so far
-  std::optional<RoundPlan> plan_;          // of the round under way
+  std::optional<RoundPlan> plan_;          // of the current round
   std::optional<RoundTime> last_time_;     // of the round that led to the state
-  std::uint64_t round_steps_ = 0;          // of the round under way
-  std::uint64_t taken_ = 0;                // of those
+  std::uint64_t round_steps_ = 0;          // of the current round
+  std::uint64_t taken_ = 0;                // of round_steps_
   bool over_ = false;
   Monitor* monitor_ = nullptr;
 };
 
-// Runs all trainings to their ends, each stretch of steps for all of them at once. hooks.stop stops them all.
+// Runs all trainings to completion, each stretch of steps for all of them at once. hooks.stop stops all of them.
 template <class T>
 Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings, const RunHooks& hooks);
 

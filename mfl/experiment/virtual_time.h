@@ -1,11 +1,11 @@
-// The clock of a simulated federation: how long devices and their network would take, worked out from a model of them.
-// Pure functions; nothing here looks at a real clock.
+// The clock of a simulated federation: how long its devices and network would take, computed from a model of them. Pure
+// functions; none of them reads a real clock.
 //
-// A node that is chosen gets the State, computes and sends its update:
+// A chosen node receives the State, computes, and sends its update after
 //   latency + bytes / down + steps x samples / speed + latency + bytes / up
-// A round ends when all chosen have answered, or at its deadline with at least the quorum of them; with fewer it is
-// abandoned at the deadline with the State unchanged, and tried again after a pause with nodes drawn anew. Who drops
-// out does not say so: it is missed at the deadline.
+// A round ends when all chosen nodes have answered, or at its deadline if at least the quorum has. With fewer answers the round
+// is abandoned at the deadline, the State stays as it was, and after a pause the round is tried again with newly drawn
+// nodes. A node that drops out sends no message; it is missed at the deadline.
 #pragma once
 
 #include <cstddef>
@@ -29,36 +29,36 @@ struct VirtualTime {
   DevicesConfig devices;
   NetworkConfig network;
   double deadline = 0;     // seconds, from the start of a round
-  std::size_t quorum = 0;  // 0: all that were chosen
+  std::size_t quorum = 0;  // 0: all chosen nodes
 };
 
-// Nothing where [devices] and [network] are at their defaults, and for a centralised algorithm, which has no devices.
+// Absent when [devices] and [network] have their defaults, and for a centralised algorithm, which has no devices.
 std::optional<VirtualTime> make_virtual_time(const Config& config);
 
-// What a node is asked for in a round.
+// What a node has to do in a round.
 struct RoundWork {
   std::uint64_t steps = 0;
-  std::uint64_t bytes = 0;  // that go down to a node, and up again
+  std::uint64_t bytes = 0;  // sent to a node, and the same number back
 };
 
-// From the start of a round until the node's update is there. A device's speed, bandwidths and latency are drawn once
+// From the start of a round until the node's update has arrived. A device's speed, bandwidths and latency are drawn once
 // from (seed, node): the same in every round.
 double answer_seconds(const VirtualTime& time, std::uint64_t node, std::size_t samples,
                       const RoundWork& work);
 
-// Drawn from (seed, round, attempt, node), with the chance of the node's device.
+// Drawn from (seed, round, attempt, node), with the probability of the node's device.
 bool drops_out(const VirtualTime& time, std::uint64_t node, std::uint64_t round, std::uint64_t attempt);
 
 // How one attempt at a round ends.
 struct Attempt {
   bool committed = false;
   double seconds = 0;
-  std::vector<std::size_t> counted;  // places in `answers` of those in time, also where it was abandoned
+  std::vector<std::size_t> counted;  // indices in `answers` of those in time, also of an abandoned attempt
   double slowest_seconds = 0;        // of those
-  double idle_share = 0;             // of their time from the start to the end, how much they waited
+  double idle_share = 0;             // of their time in the attempt: the share spent waiting
 };
 
-// `answers` are the seconds after which each chosen node answers; infinite for who drops out.
+// `answers` are the seconds after which each chosen node answers; infinite for a node that drops out.
 Attempt judge_attempt(std::span<const double> answers, double deadline, std::size_t quorum);
 
 // The nodes of a run, how a round chooses among them, and how long it takes.
@@ -66,20 +66,20 @@ struct Crowd {
   std::size_t nodes = 1;
   Participation participation;
   std::optional<VirtualTime> time;
-  std::function<std::size_t(std::size_t node)> samples_of;  // asked only where there is a time
+  std::function<std::size_t(std::size_t node)> samples_of;  // called only when there is a time model
 };
 
-// A centralised algorithm has nodes that always take part.
+// With a centralised algorithm all nodes take part in every round.
 Crowd make_crowd(const Config& config, std::size_t nodes, std::function<std::size_t(std::size_t)> samples_of);
 
-// What a round will be, attempts that are abandoned included.
+// How a round will go, including abandoned attempts.
 struct RoundPlan {
   std::vector<std::uint32_t> counted;    // ascending; empty: all nodes
-  std::uint64_t sent = 0, received = 0;  // States that go down, updates that come up in time
+  std::uint64_t sent = 0, received = 0;  // States sent down; updates received in time
   std::optional<RoundTime> time;         // total_seconds is of this round alone
 };
 
-// Round `round` >= 1. A round that is abandoned a thousand times is kRunFailed.
+// Round `round` >= 1. A round abandoned a thousand times is kRunFailed.
 Result<RoundPlan> plan_round(const Crowd& crowd, std::uint64_t round, const RoundWork& work);
 
 }  // namespace mfl

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "mfl/base/files.h"
@@ -136,6 +137,141 @@ TEST_F(Sweeps, AStoppedSweepIsFinishedByReuseAndResume) {
   const auto again = run_sweep(configs, reuse, {});
   for (const RunOutcome& run : *again) EXPECT_TRUE(run.reused);
   EXPECT_EQ(Store::open(folder_->path() / "sweep.db")->list()->size(), configs.size());
+}
+
+// All that the store has of a run, but for ids, times and where records were taken.
+void expect_same_rounds(const Store& a, const RunOutcome& one, const Store& b, const RunOutcome& other) {
+  EXPECT_EQ(one.status, other.status);
+  EXPECT_EQ(one.digest, other.digest);
+  EXPECT_EQ(one.best_step, other.best_step);
+  EXPECT_EQ(one.bytes_up, other.bytes_up);
+  EXPECT_EQ(one.bytes_down, other.bytes_down);
+  EXPECT_EQ(one.virtual_seconds, other.virtual_seconds);
+  const auto first = *a.rounds(one.run_id), second = *b.rounds(other.run_id);
+  ASSERT_EQ(first.size(), second.size());
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    ASSERT_EQ(first[k].digest, second[k].digest) << "round " << k;
+    ASSERT_EQ(first[k].train_loss, second[k].train_loss) << "round " << k;
+    ASSERT_EQ(first[k].bytes_up, second[k].bytes_up) << "round " << k;
+    ASSERT_EQ(first[k].time, second[k].time) << "round " << k;
+  }
+}
+
+TEST_F(Sweeps, StoppedThreeTimesItEndsAsOneThatWasNot) {
+  const std::string settings[] = {
+      // Rounds of different lengths, runs of different lengths, and two equal settings.
+      "[model]\nlambda = [0, 0.3]\n[algorithm]\neta = 0.05\ngamma = [0.5, 0.9, 0.9]\ntau = [3, 4]\n"
+      "[run]\nsteps = [40, 61]\n",
+      // Several groups, one of them centralised.
+      "[algorithm]\nname = [\"gd\", \"mfl\"]\neta = 0.05\n[run]\nsteps = 60\nseed = [1, 2]\nprecision = "
+      "\"f64\"\n",
+      // Rounds that choose their nodes.
+      "[federation]\nnodes = 10\nfraction_train = 0.3\n[algorithm]\neta = 0.05\ngamma = [0.1, 0.5, 0.9]\n"
+      "[run]\nsteps = 60\n",
+      // A virtual time.
+      "[devices]\nspeed = \"lognormal(500, 0.8)\"\n[algorithm]\neta = 0.05\ngamma = [0.1, 0.9]\n[run]\nsteps "
+      "= 40\n",
+  };
+  int number = 0;
+  for (const std::string& text : settings) {
+    SCOPED_TRACE(text);
+    const auto configs = grid(kData + text);
+    const std::string whole_db = "whole" + std::to_string(number) + ".db";
+    const std::string stopped_db = "stopped" + std::to_string(number++) + ".db";
+    const auto whole = run_sweep(configs, options(whole_db), {});
+    ASSERT_TRUE(whole) << whole.error().text();
+
+    std::uint64_t all = 0;
+    for (const Config& config : configs) all += config.run.steps;
+    RunOptions resume = options(stopped_db);
+    resume.reuse = true;
+    for (const double share : {0.2, 0.4, 0.69}) {  // none of them where a group ends
+      std::atomic<bool> stop = false;
+      std::uint64_t first = all;
+      const RunHooks hooks{[&](const Progress& progress) {
+                             first = std::min(first, progress.step);
+                             stop = static_cast<double>(progress.step) >= share * static_cast<double>(all);
+                           },
+                           &stop};
+      const auto stopped = run_sweep(configs, resume, hooks);
+      ASSERT_TRUE(stopped) << stopped.error().text();
+      EXPECT_GE(static_cast<double>(first), (share - 0.3) * static_cast<double>(all)) << "it started again";
+      EXPECT_TRUE(std::ranges::any_of(*stopped, [](const auto& run) { return run.status == "interrupted"; }));
+    }
+    const auto ended = run_sweep(configs, resume, {});
+    ASSERT_TRUE(ended) << ended.error().text();
+    ASSERT_EQ(ended->size(), configs.size());
+    const Store a = *Store::open(folder_->path() / stopped_db), b = *Store::open(folder_->path() / whole_db);
+    EXPECT_EQ(a.list()->size(), configs.size());
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      SCOPED_TRACE(i);
+      expect_same_rounds(a, (*ended)[i], b, (*whole)[i]);
+    }
+  }
+}
+
+TEST_F(Sweeps, SettingsThatStoppedInDifferentRoundsContinueTogether) {
+  for (const char* part : {"", "[federation]\nnodes = 10\nfraction_train = 0.3\n"}) {
+    SCOPED_TRACE(part);
+    const std::string name = std::string(part).empty() ? "all" : "some";
+    const auto configs = grid(std::string(kData) + part +
+                              "[algorithm]\neta = 0.05\ngamma = [0.1, 0.5, 0.9]\n[run]\nsteps = 60");
+    const auto whole = run_sweep(configs, options(name + "-whole.db"), {});
+    ASSERT_TRUE(whole) << whole.error().text();
+    RunOptions resume = options(name + "-stopped.db");
+    resume.reuse = true;
+    for (const std::size_t i : {0U, 2U}) {
+      std::atomic<bool> stop = false;
+      const RunHooks hooks{[&](const Progress& progress) { stop = progress.step >= 12 + 8 * i; }, &stop};
+      ASSERT_TRUE(run_sweep({configs[i]}, resume, hooks));
+    }
+    const auto ended = run_sweep(configs, resume, {});
+    ASSERT_TRUE(ended) << ended.error().text();
+    const Store a = *Store::open(resume.store), b = *Store::open(folder_->path() / (name + "-whole.db"));
+    EXPECT_EQ(a.list()->size(), configs.size());
+    for (std::size_t i = 0; i < configs.size(); ++i) expect_same_rounds(a, (*ended)[i], b, (*whole)[i]);
+  }
+}
+
+TEST_F(Sweeps, AxesAreInTheOrderOfTheFile) {
+  const auto sweep = parse_sweep(
+      "[run]\nseed = [1, 2]\n[model]\nname = [\"svm\", \"linear\"]\n[algorithm]\n"
+      "tau = [1, 2]\nname = [\"fl\", \"mfl\"]",
+      "f");
+  ASSERT_TRUE(sweep) << sweep.error().text();
+  std::vector<std::string> titles;
+  for (const SweepAxis& axis : sweep->axes) titles.push_back(axis_title(*sweep, axis));
+  EXPECT_EQ(titles, (std::vector<std::string>{"seed", "model.name", "tau", "algorithm.name"}));
+  const auto configs = *expand(*sweep);
+  EXPECT_EQ(configs[1].algorithm.name, "mfl");
+  EXPECT_EQ(configs[2].algorithm.tau, 2U);
+  EXPECT_EQ(configs[4].model.name, "linear");
+  EXPECT_EQ(configs[8].run.seed, 2U);
+  EXPECT_EQ(axis_value(sweep->axes[3], configs[1]), "mfl") << "without quotes";
+}
+
+TEST_F(Sweeps, KeysSetOnTheCommandLineMakeAxes) {
+  Sweep sweep = *parse_sweep("[algorithm]\ngamma = [0, 0.5]", "f");
+  ASSERT_TRUE(set_sweep_key(sweep, "algorithm.eta", "[0.1, 0.2]", "--set"));
+  ASSERT_TRUE(set_sweep_key(sweep, "algorithm.gamma", "[0.25]", "--set"));
+  ASSERT_TRUE(set_sweep_key(sweep, "model.name", "['svm',\"linear\", logistic ]", "--set"));
+  ASSERT_TRUE(set_sweep_key(sweep, "devices.speed", "[lognormal(500, 0.8), uniform(1, 2), 7]", "--set"));
+  ASSERT_TRUE(set_sweep_key(sweep, "run.steps", "7", "--set"));
+  ASSERT_EQ(sweep.axes.size(), 4U);
+  EXPECT_EQ(sweep.axes[0].values, (std::vector<std::string>{"0.25"}));
+  EXPECT_EQ(sweep.axes[1].values, (std::vector<std::string>{"0.1", "0.2"}));
+  EXPECT_EQ(sweep.axes[2].values, (std::vector<std::string>{"svm", "linear", "logistic"}));
+  EXPECT_EQ(sweep.axes[3].values, (std::vector<std::string>{"lognormal(500, 0.8)", "uniform(1, 2)", "7"}));
+  EXPECT_EQ(sweep.base.run.steps, 7U);
+
+  const auto single = set_sweep_key(sweep, "algorithm.gamma", "0.3", "--gamma 0.3");
+  ASSERT_FALSE(single);
+  EXPECT_NE(single.error().message.find("--gamma 0.3: algorithm.gamma is an array"), std::string::npos);
+  for (const char* bad : {"[]", "[ ]", "[0.1,]", "[0.1, x]", "[2]"})
+    EXPECT_FALSE(set_sweep_key(sweep, "algorithm.gamma", bad, "--set")) << bad;
+  for (const char* key : {"gamma", "algorithm.gama", "algorithm", ""})
+    EXPECT_FALSE(set_sweep_key(sweep, key, "[0.1]", "--set")) << key;
+  EXPECT_EQ(sweep.axes[0].values, (std::vector<std::string>{"0.25"})) << "as it was";
 }
 
 }  // namespace
