@@ -92,12 +92,13 @@ void setup_all(Command& mfl, Commands& commands) {
   setup_data_info(*data, commands);
   setup_data_split(*data, commands);
 
-  Command* runs = mfl.add_subcommand("runs", "Recorded runs: list, show, compare, export, delete");
+  Command* runs = mfl.add_subcommand("runs", "Recorded runs: list, show, compare, export, merge, delete");
   runs->footer("Example:\n  mfl runs list\n  mfl runs show latest");
   setup_runs_list(*runs, commands);
   setup_runs_show(*runs, commands);
   setup_runs_compare(*runs, commands);
   setup_runs_export(*runs, commands);
+  setup_runs_merge(*runs, commands);
   setup_runs_delete(*runs, commands);
 }
 

@@ -42,6 +42,11 @@ struct Commands {
 // The store that is there already, for reading. One that is not there is an error that says how to make it.
 Result<Store> open_store(const std::string& path, bool read_only = true);
 
+// How a run may be named on the command line (Store::get).
+inline constexpr const char* kRunHelp = "A run: its id, the first digits of it, its name, latest or latest~N";
+inline constexpr const char* kRunsHelp =
+    "Runs: their ids, the first digits of them, names, latest or latest~N";
+
 // --store on a subcommand that uses the run store; the default is in `path` already.
 void add_store_flag(Command& command, std::string& path);
 
@@ -63,6 +68,7 @@ void setup_runs_list(Command& runs, Commands& commands);
 void setup_runs_show(Command& runs, Commands& commands);
 void setup_runs_compare(Command& runs, Commands& commands);
 void setup_runs_export(Command& runs, Commands& commands);
+void setup_runs_merge(Command& runs, Commands& commands);
 void setup_runs_delete(Command& runs, Commands& commands);
 
 // MFL_KERNEL, if set, names kernels that this machine has.

@@ -5,7 +5,7 @@
 namespace mfl::cli {
 
 void CompareFlags::add(Command& command) {
-  command.add_option("ID", ids, "Runs, beginnings of their ids, or latest")->required();
+  command.add_option("RUN", ids, kRunsHelp)->required();
   command.add_option("--baseline", options.baseline, "The algorithm whose final loss is the target")
       ->type_name("NAME")
       ->capture_default_str();

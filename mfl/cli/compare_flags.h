@@ -1,4 +1,4 @@
-// What commands that set runs side by side ask for: which runs, and the loss to reach.
+// Arguments of the commands that compare runs: which runs, and the loss to reach.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ struct CompareFlags {
   std::vector<std::string> ids;
   CompareOptions options;
 
-  // ID, --baseline, --target and --store.
+  // RUN, --baseline, --target and --store.
   void add(Command& command);
-  // The store that is meant, once the options are seen to be in order.
+  // Checks the options and opens the store.
   Result<Store> open() const;
 };
 

@@ -20,20 +20,36 @@ void ConfigFlags::add_set(Command& command) {
 }
 
 Result<void> ConfigFlags::apply(Config& config) const {
+  return for_each_given(
+      [&](const std::string& key, const std::string& text, const std::string& where) -> Result<void> {
+        auto set = set_key(config, key, text, where);
+        if (!set && set.error().hint.empty() && text.starts_with('['))
+          return fail(set.error().code, set.error().message, "arrays are for mfl sweep");
+        return set;
+      });
+}
+
+Result<void> ConfigFlags::apply(Sweep& sweep) const {
+  return for_each_given([&](const std::string& key, const std::string& text, const std::string& where) {
+    return set_sweep_key(sweep, key, text, where);
+  });
+}
+
+Result<void> ConfigFlags::for_each_given(const Setter& set) const {
   if (set_ != nullptr) {
     for (const std::string& text : set_->results()) {
       const std::size_t equals = text.find('=');
       const std::string where = "--set " + text;
       if (equals == std::string::npos)
         return fail(ErrorCode::kBadConfig, where + ": has no =", "write --set algorithm.gamma=0.9");
-      MFL_CHECK(set_key(config, text.substr(0, equals), text.substr(equals + 1), where));
+      MFL_CHECK(set(text.substr(0, equals), text.substr(equals + 1), where));
     }
   }
   for (const Flag& flag : flags_) {
     if (flag.option->count() == 0) continue;
     const std::string text = flag.option->results().front();
-    MFL_CHECK(set_key(config, fmt::format("{}.{}", flag.key->table, flag.key->key), text,
-                      fmt::format("{} {}", flag.key->flag, text)));
+    MFL_CHECK(set(fmt::format("{}.{}", flag.key->table, flag.key->key), text,
+                  fmt::format("{} {}", flag.key->flag, text)));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // The keys of Config as flags, and --set.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "mfl/cli/command.h"
 #include "mfl/experiment/config.h"
 #include "mfl/experiment/config_keys.h"
+#include "mfl/experiment/sweep.h"
 
 namespace mfl::cli {
 
@@ -26,11 +28,18 @@ class ConfigFlags {
 
   // After parsing: --set first, then the flags, over what `config` holds.
   Result<void> apply(Config& config) const;
+  // The same over a sweep, where "[a, b]" makes a key an axis (set_sweep_key).
+  Result<void> apply(Sweep& sweep) const;
 
   // Those that were given: "--gamma", "--set".
   std::vector<std::string> given() const;
 
  private:
+  // What was given, in order of precedence: a "table.key", its text, and how the user wrote it.
+  using Setter =
+      std::function<Result<void>(const std::string& key, const std::string& text, const std::string& where)>;
+  Result<void> for_each_given(const Setter& set) const;
+
   struct Flag {
     const Key* key;
     Option* option;

@@ -1,12 +1,22 @@
-// Ctrl-C and SIGTERM as a flag that the runner polls.
+// Ctrl-C, SIGTERM and SIGHUP as a flag that the runner polls.
 #pragma once
 
 #include <atomic>
 
 namespace mfl::cli {
 
-// True from the first SIGINT or SIGTERM after the call, or, in a process that mpirun started, SIGUSR1, which mpirun hands
-// on; a later one ends the process at once. Both at the same moment, as timeout(1) sends them, are one. Call once.
-const std::atomic<bool>& watch_interrupts();
+// True from the first SIGINT, SIGTERM or SIGHUP (a closed terminal) after the call; in a process that mpirun started also
+// from SIGUSR1, which mpirun forwards. A later signal ends the process at once. Two at the same moment, as timeout(1)
+// sends them, count as one. A SIGHUP that is ignored, as under nohup, stays ignored. SIGPIPE is ignored from now on: a
+// run whose terminal is gone is recorded to its end.
+//
+// The first Ctrl-C writes "mfl: " and `notice` on stderr at once; null: nothing. Call once.
+const std::atomic<bool>& watch_interrupts(const char* notice = nullptr);
+
+// For a command that stops at the end of a round.
+inline constexpr const char* kStopsAfterRound = "stopping after this round; Ctrl-C again to stop now";
+
+// Whether the last line on stderr is a progress bar, which a notice must wipe before it is written.
+extern std::atomic<bool> progress_bar_shown;
 
 }  // namespace mfl::cli

@@ -1,4 +1,4 @@
-// A run's outcome for programs.
+// The outcome of a run as JSON.
 #pragma once
 
 #include "mfl/cli/reply.h"

@@ -1,19 +1,30 @@
 #include "mfl/cli/progress.h"
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdio>
-#include <string>
+#include <cstdlib>
 #include <utility>
+
+#include "mfl/cli/interrupt.h"
 
 namespace mfl::cli {
 namespace {
 
 constexpr auto kRedraw = std::chrono::milliseconds(100);
-constexpr std::size_t kBarWidth = 24;
+constexpr std::size_t kWidestBar = 24, kNarrowestBar = 8;
+constexpr std::size_t kUsualWidth = 80;
+
+std::size_t terminal_width() {
+  winsize size = {};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const long given = columns != nullptr ? std::strtol(columns, nullptr, 10) : 0;
+  return given > 0 ? static_cast<std::size_t>(given) : kUsualWidth;
+}
 
 std::string duration_text(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::clamp(seconds, 0.0, 1e9));
@@ -21,11 +32,61 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
+double share_of(const Progress& progress) {
+  return std::clamp(
+      static_cast<double>(progress.step) / static_cast<double>(std::max<std::uint64_t>(progress.steps, 1)),
+      0.0, 1.0);
+}
+
+// The parts of a line from left to right.
+struct Parts {
+  std::string percent, step, result, rate, left;
+
+  std::string text() const {
+    std::string line = percent;
+    for (const std::string* part : {&step, &result, &rate, &left})
+      if (!part->empty()) line += "  " + *part;
+    return line;
+  }
+};
+
+Parts parts_of(const Progress& progress, double rate) {
+  Parts parts;
+  parts.percent = fmt::format("{:3.0f} %", 100 * share_of(progress));
+  parts.step = fmt::format("step {}/{}", progress.step, progress.steps);
+  parts.result = progress.settings > 1
+                     ? fmt::format("{} of {} settings done", progress.settings_done, progress.settings)
+                     : fmt::format("loss {:.6g}", progress.train_loss);
+  if (rate > 0) {
+    parts.rate = fmt::format("{:.0f} steps/s", rate);
+    parts.left =
+        fmt::format("{} left", duration_text(static_cast<double>(progress.steps - progress.step) / rate));
+  }
+  return parts;
+}
+
+std::string bar_text(double share, std::size_t width) {
+  const auto filled = static_cast<std::size_t>(share * static_cast<double>(width));
+  return fmt::format("[{}{}] ", std::string(filled, '#'), std::string(width - filled, '.'));
+}
+
+// At most `room` columns.
+std::string fitted(Parts parts, double share, std::size_t room) {
+  constexpr std::size_t kBarFrame = 3;
+  const auto fits = [&](std::size_t beside) { return parts.text().size() + beside <= room; };
+  if (!fits(kBarFrame + kNarrowestBar)) parts.rate.clear();
+  if (fits(kBarFrame + kNarrowestBar)) {
+    const std::size_t width = std::min(kWidestBar, room - parts.text().size() - kBarFrame);
+    return bar_text(share, width) + parts.text();
+  }
+  for (std::string* part : {&parts.left, &parts.result, &parts.step})
+    if (!fits(0)) part->clear();
+  return parts.text().substr(0, room);
+}
+
 }  // namespace
 
-ProgressMeter::~ProgressMeter() {
-  if (style_ == Style::kBar && started_) std::fputs("\r\x1b[K", stderr);
-}
+ProgressMeter::~ProgressMeter() { wipe(terminal_width()); }
 
 ProgressMeter::Style ProgressMeter::natural_style() {
   return ::isatty(STDERR_FILENO) == 1 ? Style::kBar : Style::kLines;
@@ -33,9 +94,7 @@ ProgressMeter::Style ProgressMeter::natural_style() {
 
 bool ProgressMeter::due(const Progress& progress) {
   if (style_ == Style::kLines) {
-    const std::uint64_t tenth =
-        static_cast<std::uint64_t>(static_cast<double>(progress.step) /
-                                   static_cast<double>(std::max<std::uint64_t>(progress.steps, 1)) * 10);
+    const auto tenth = static_cast<std::uint64_t>(share_of(progress) * 10);
     return std::exchange(tenth_, tenth) != tenth;
   }
   const Clock::time_point now = Clock::now();
@@ -44,9 +103,29 @@ bool ProgressMeter::due(const Progress& progress) {
   return true;
 }
 
-void ProgressMeter::say(const std::string& line) const {
-  const bool bar = style_ == Style::kBar && started_;
-  std::fputs(fmt::format("{}mfl: {}\n", bar ? "\r\x1b[K" : "", line).c_str(), stderr);
+// A terminal that became narrower than the bar has broken it into several lines.
+void ProgressMeter::wipe(std::size_t terminal_width) {
+  if (drawn_width_ == 0) return;
+  const std::size_t lines_above = (drawn_width_ - 1) / terminal_width;
+  std::string wiped = "\r";
+  if (lines_above > 0) wiped += fmt::format("\x1b[{}A\x1b[J", lines_above);
+  std::fputs((wiped + "\x1b[K").c_str(), stderr);
+  std::fflush(stderr);
+  drawn_width_ = 0;
+  progress_bar_shown = false;
+}
+
+void ProgressMeter::draw(const std::string& line, std::size_t terminal_width) {
+  if (drawn_width_ > terminal_width) wipe(terminal_width);
+  drawn_width_ = line.size();
+  progress_bar_shown = true;
+  std::fputs(("\r" + line + "\x1b[K").c_str(), stderr);
+  std::fflush(stderr);
+}
+
+void ProgressMeter::say(const std::string& line) {
+  wipe(terminal_width());
+  std::fputs(fmt::format("mfl: {}\n", line).c_str(), stderr);
 }
 
 void ProgressMeter::show(const Progress& progress) {
@@ -58,23 +137,14 @@ void ProgressMeter::show(const Progress& progress) {
   if (!due(progress)) return;
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   const auto done = static_cast<double>(progress.step - std::min(first_step_, progress.step));
-  const double rate = seconds > 0 ? done / seconds : 0;
-  const double share =
-      static_cast<double>(progress.step) / static_cast<double>(std::max<std::uint64_t>(progress.steps, 1));
-  std::string line = fmt::format("{:3.0f} %  step {}/{}  loss {:.6g}", 100 * share, progress.step,
-                                 progress.steps, progress.train_loss);
-  if (rate > 0)
-    line += fmt::format("  {:.0f} steps/s  {} left", rate,
-                        duration_text(static_cast<double>(progress.steps - progress.step) / rate));
+  const Parts parts = parts_of(progress, seconds > 0 ? done / seconds : 0);
   if (style_ == Style::kBar) {
-    const auto filled = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * kBarWidth);
-    line = fmt::format("\r[{}{}] {}\x1b[K", std::string(filled, '#'), std::string(kBarWidth - filled, '.'),
-                       line);
+    const std::size_t width = terminal_width();
+    draw(fitted(parts, share_of(progress), std::max<std::size_t>(width, 2) - 1), width);
   } else {
-    line += '\n';
+    std::fputs((parts.text() + "\n").c_str(), stderr);
+    std::fflush(stderr);
   }
-  std::fputs(line.c_str(), stderr);
-  std::fflush(stderr);
 }
 
 }  // namespace mfl::cli

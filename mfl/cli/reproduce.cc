@@ -65,7 +65,7 @@ std::string claims_text(const std::vector<Claim>& claims) {
 Result<Reproduction> run_all(const Arguments& args, const PlanOptions& options, bool json) {
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
-  const std::atomic<bool>& stop = watch_interrupts();
+  const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
   ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
   return reproduce(options, args.store, {[&](const Progress& progress) { meter.show(progress); }, &stop});
 }

@@ -50,7 +50,7 @@ Reply outcome_reply(const RunOutcome& run) {
   if (run.status == "interrupted")
     reply.failure = Error{ErrorCode::kRunFailed,
                           fmt::format("run {} was interrupted at step {}", run.run_id, run.final.step),
-                          fmt::format("go on with: mfl run --resume {}", run.run_id), nullptr};
+                          fmt::format("continue with: mfl run --resume {}", run.run_id), nullptr};
   else if (run.status != "done")
     reply.failure = Error{ErrorCode::kRunFailed,
                           fmt::format("run {} {}{}", run.run_id, run.status,
@@ -59,28 +59,28 @@ Reply outcome_reply(const RunOutcome& run) {
   return reply;
 }
 
-// A resumed run has a configuration; only where it is computed may change.
+// A resumed run has its own configuration; only engine and threads may change.
 Result<void> check_resume(const Arguments& args) {
   std::vector<std::string> extra;
   if (args.reuse) extra.emplace_back("--reuse");
   for (const std::string& word : args.experiment.given())
     if (word != "--engine" && word != "--threads") extra.push_back(word);
   if (extra.empty()) return {};
-  return fail(ErrorCode::kBadConfig, "--resume goes on with the run's own configuration",
-              fmt::format("leave out {}", extra.front()));
+  return fail(ErrorCode::kBadConfig, "--resume continues with the run's own configuration",
+              fmt::format("remove {}", extra.front()));
 }
 
 std::string warning_text(const Warning& warning) {
   return fmt::format("warning at step {}: {}", warning.step, warning.message);
 }
 
-// A configuration that all ranks have read alike. Under mpirun the engine is mpi whatever the file says.
+// The configuration, which all ranks must have read alike. Under mpirun the engine is mpi whatever the file says.
 Result<Config> assemble(const Arguments& args, Ranks& ranks) {
   Result<Config> config = args.experiment.assemble();
   if (config && ranks.size() > 1 && config->run.engine != "mpi" &&
       std::ranges::count(args.experiment.given(), "--engine") > 0)
     config = fail(ErrorCode::kBadConfig, fmt::format("--engine {} under mpirun", config->run.engine),
-                  "leave it out: the engine is mpi there, with --threads threads a process");
+                  "remove it: under mpirun the engine is mpi, with --threads threads per process");
   MFL_CHECK(ranks.agree(config ? Result<void>{} : tl::unexpected<Error>(config.error())));
   return config;
 }
@@ -95,7 +95,7 @@ Result<Reply> run_command(const Arguments& args, Commands& commands) {
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || !ranks->first() || (json && natural == ProgressMeter::Style::kLines);
   const RunOptions options{args.store, args.resume, args.reuse, args.weights_out, args.monitor, ranks};
-  const std::atomic<bool>& stop = watch_interrupts();
+  const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
   Result<RunOutcome> outcome = fail(ErrorCode::kInternal, "");
   {
     ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
@@ -120,20 +120,22 @@ void setup_run(Command& mfl, Commands& commands) {
       "  mfl run experiments/fleet.toml --nodes 1000000\n"
       "  mfl run --nodes 20 --device-speed 'lognormal(2000, 0.5)' --network-up 1e6 --round-deadline 5 "
       "--quorum 15\n"
-      "Later words win: defaults, then FILE, then --set, then the other flags.\n"
-      "Ctrl-C stops at the end of a round; mfl run --resume ID goes on.",
+      "Precedence, lowest first: defaults, FILE, --set, the other flags.\n"
+      "Ctrl-C stops at the end of a round; mfl run --resume latest continues it.",
       [args, &commands] { return run_command(*args, commands); });
   commands.under_mpi[&command] = UnderMpi::kShared;
   args->experiment.add(command);
   command
-      .add_option("--resume", args->resume, "Go on with a stopped run (--engine and --threads may change)")
-      ->type_name("ID");
+      .add_option("--resume", args->resume,
+                  "Continue a stopped run: id, name or latest (--engine and --threads may change)")
+      ->type_name("RUN");
   command.add_flag("--reuse", args->reuse,
-                   "Show the recorded run of this very setting, data and mfl, if there is one");
+                   "Show the finished run of the same setting, data and mfl version, if there is one, "
+                   "instead of training");
   add_store_flag(command, args->store);
   command.add_option("--weights-out", args->weights_out, "Write the final weights")->type_name("FILE.npy");
   command.add_flag("--monitor", args->monitor,
-                   "Warn where eta, drift or momentum leave the region in which averaging helps");
+                   "Warn when eta, drift or momentum leave the region in which averaging helps");
   command.add_flag("--quiet", args->quiet, "No progress on stderr");
 }
 

@@ -19,9 +19,9 @@ Result<Reply> compare_command(const CompareFlags& flags) {
 void setup_runs_compare(Command& runs, Commands& commands) {
   const auto flags = std::make_shared<CompareFlags>();
   Command& command = commands.add(
-      runs, "compare", "Runs side by side: loss, accuracy, steps and bytes to a target loss",
-      "  mfl runs compare 3f2a 91bc --baseline fl\n"
-      "The target is the baseline's final loss, per model and problem, unless --target says otherwise.",
+      runs, "compare", "Compare runs: loss, accuracy, steps and bytes to a target loss",
+      "  mfl runs compare latest~1 latest --baseline fl\n"
+      "The target is the final loss of the baseline, per model and problem, unless --target gives another.",
       [flags] { return compare_command(*flags); });
   flags->add(command);
 }

@@ -31,9 +31,9 @@ Result<Reply> delete_command(const Arguments& args) {
 
 void setup_runs_delete(Command& runs, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  Command& command = commands.add(runs, "delete", "Forget runs: all of those named, or none",
+  Command& command = commands.add(runs, "delete", "Delete runs: all of those named, or none",
                                   "  mfl runs delete 3f2a 91bc", [args] { return delete_command(*args); });
-  command.add_option("ID", args->ids, "Runs, beginnings of their ids, or latest")->required();
+  command.add_option("RUN", args->ids, kRunsHelp)->required();
   add_store_flag(command, args->store);
 }
 

@@ -44,12 +44,12 @@ Result<Reply> export_command(const Arguments& args, bool json) {
 
 void setup_runs_export(Command& runs, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  Command& command = commands.add(runs, "export", "What was recorded, as CSV or JSON",
+  Command& command = commands.add(runs, "export", "Write the records of runs as CSV or JSON",
                                   "  mfl runs export latest --format csv --out curve.csv",
                                   [args, &commands] { return export_command(*args, commands.json); });
-  command.add_option("ID", args->ids, "Runs, beginnings of their ids, or latest")->required();
+  command.add_option("RUN", args->ids, kRunsHelp)->required();
   command.add_option("--format", args->format, "csv or json")->type_name("FORMAT")->capture_default_str();
-  command.add_flag("--rounds", args->rounds, "Every round instead of the records (JSON: as well as)");
+  command.add_flag("--rounds", args->rounds, "Every round instead of the records (in JSON: both)");
   command.add_option("--out", args->out, "Write to a file instead of stdout")->type_name("FILE");
   add_store_flag(command, args->store);
 }

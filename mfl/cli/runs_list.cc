@@ -1,7 +1,10 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <optional>
 
 #include "mfl/base/nearest.h"
 #include "mfl/cli/commands.h"
@@ -10,33 +13,47 @@
 namespace mfl::cli {
 namespace {
 
+constexpr std::string_view kStatuses[] = {"running", "done", "diverged", "interrupted", "failed", "killed"};
+constexpr std::size_t kUsualLimit = 20;
+
 struct Arguments {
   std::string store, status;
   RunFilter filter;
+  std::optional<std::size_t> limit;
 };
 
-Result<RunFilter> make_filter(const Arguments& args) {
-  RunFilter filter = args.filter;
-  if (args.status.empty()) return filter;
-  filter.status = parse_run_status(args.status);
-  if (filter.status) return filter;
-  constexpr std::string_view kNames[] = {"running", "done", "diverged", "interrupted", "failed"};
-  const std::string near = nearest(args.status, kNames);
+Result<void> check_status(const std::string& status) {
+  if (status.empty() || std::ranges::find(kStatuses, status) != std::end(kStatuses)) return {};
+  const std::string near = nearest(status, kStatuses);
   return fail(ErrorCode::kBadConfig,
-              fmt::format("--status {}: must be running, done, diverged, interrupted or failed{}",
-                          args.status, near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+              fmt::format("--status {}: must be running, done, diverged, interrupted, failed or killed{}",
+                          status, near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
 }
 
-Result<Reply> list_command(const Arguments& args) {
-  MFL_TRY(const RunFilter filter, make_filter(args));
-  std::vector<RunRow> runs;
+Result<std::vector<RunRow>> find_runs(const Arguments& args) {
   std::error_code ignored;
-  if (std::filesystem::exists(args.store, ignored)) {
-    MFL_TRY(const Store store, open_store(args.store));
-    MFL_TRY(runs, store.list(filter));
-  }
-  return Reply{
-      runs_json(runs), runs.empty() ? fmt::format("no runs in {}\n", args.store) : runs_text(runs), {}};
+  if (!std::filesystem::exists(args.store, ignored)) return std::vector<RunRow>{};
+  MFL_TRY(const Store store, open_store(args.store));
+  RunFilter filter = args.filter;
+  if (!args.status.empty())
+    filter.status = parse_run_status(args.status == "killed" ? "running" : args.status);
+  MFL_TRY(std::vector<RunRow> runs, store.list(filter));
+  if (!args.status.empty())
+    std::erase_if(runs, [&](const RunRow& run) { return shown_status(run) != args.status; });
+  return runs;
+}
+
+Result<Reply> list_command(const Arguments& args, bool json) {
+  MFL_CHECK(check_status(args.status));
+  MFL_TRY(std::vector<RunRow> runs, find_runs(args));
+  const std::size_t found = runs.size();
+  const std::size_t limit = args.limit.value_or(json ? 0 : kUsualLimit);
+  if (limit > 0 && found > limit) runs.resize(limit);
+  if (json) return Reply{runs_json(runs), {}, {}};
+  std::string text = runs.empty() ? fmt::format("no runs in {}\n", args.store) : runs_text(runs);
+  if (!args.limit && runs.size() < found)
+    text += fmt::format("\nthe newest {} of {} runs; --limit 0 shows all\n", runs.size(), found);
+  return Reply{{}, text, {}};
 }
 
 }  // namespace
@@ -44,16 +61,17 @@ Result<Reply> list_command(const Arguments& args) {
 void setup_runs_list(Command& runs, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
   Command& command =
-      commands.add(runs, "list", "One line a run, newest first", "  mfl runs list --status done --limit 10",
-                   [args] { return list_command(*args); });
-  command.add_option("--status", args->status, "Only running, done, diverged, interrupted or failed ones")
+      commands.add(runs, "list", "One line per run, newest first", "  mfl runs list --status done --limit 10",
+                   [args, &commands] { return list_command(*args, commands.json); });
+  command
+      .add_option("--status", args->status,
+                  "Only running, done, diverged, interrupted, failed or killed runs")
       ->type_name("STATUS");
   command.add_option("--name", args->filter.name, "Only runs with this name")->type_name("TEXT");
   command.add_option("--model", args->filter.model, "Only runs of this model")->type_name("NAME");
   command.add_option("--algorithm", args->filter.algorithm, "Only runs of this algorithm")->type_name("NAME");
-  command.add_option("--limit", args->filter.limit, "At most so many; 0 for all")
-      ->type_name("N")
-      ->capture_default_str();
+  command.add_option("--limit", args->limit, "At most this many; 0 for all (default: 20, with --json all)")
+      ->type_name("N");
   add_store_flag(command, args->store);
 }
 

@@ -23,7 +23,7 @@ void setup_runs_show(Command& runs, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
   Command& command = commands.add(runs, "show", "Everything about one run", "  mfl runs show latest",
                                   [args] { return show_command(*args); });
-  command.add_option("ID", args->id, "A run, the beginning of its id, or latest")->required();
+  command.add_option("RUN", args->id, kRunHelp)->required();
   add_store_flag(command, args->store);
 }
 

@@ -19,20 +19,20 @@ namespace {
 
 struct Arguments {
   std::string file, store;
-  bool reuse = false, quiet = false;
+  bool reuse = false, resume = false, quiet = false;
   ConfigFlags flags;
 };
 
-// A line a setting, with the keys that the sweep varies.
-std::string outcomes_text(const std::vector<SweepAxis>& axes, const std::vector<RunOutcome>& runs) {
+// One line per setting, with the keys that the sweep varies.
+std::string outcomes_text(const Sweep& sweep, const std::vector<RunOutcome>& runs) {
   std::vector<Column> columns = {{"run", Align::kLeft}};
-  for (const SweepAxis& axis : axes) columns.push_back({std::string(axis.key->key), Align::kRight});
+  for (const SweepAxis& axis : sweep.axes) columns.push_back({axis_title(sweep, axis), Align::kRight});
   for (const char* title : {"status", "train loss", "test accuracy", "best at", "digest"})
     columns.push_back({title, Align::kRight});
   Table table(columns);
   for (const RunOutcome& run : runs) {
     std::vector<std::string> cells = {run.run_id};
-    for (const SweepAxis& axis : axes) cells.push_back(axis.key->get(run.config));
+    for (const SweepAxis& axis : sweep.axes) cells.push_back(axis_value(axis, run.config));
     const std::string digest = run.digest.substr(0, 12);
     for (const std::string& cell :
          {run.status, loss_text(run.final.train_loss), percent_text(run.final.test_accuracy),
@@ -49,19 +49,22 @@ std::optional<Error> failure_of(const std::vector<RunOutcome>& runs, std::size_t
   if (done == settings) return std::nullopt;
   return Error{ErrorCode::kRunFailed,
                fmt::format("{} of {} settings are not done", settings - done, settings),
-               "mfl runs list shows why; the same command with --reuse does only what is missing", nullptr};
+               "mfl runs list shows why; the same command with --resume continues where it stopped", nullptr};
 }
 
 struct Grid {
-  std::vector<SweepAxis> axes;
+  Sweep sweep;
   std::vector<Config> configs;
 };
 
 Result<Grid> read_grid(const Arguments& args) {
-  MFL_TRY(Sweep sweep, read_sweep(args.file));
-  MFL_CHECK(args.flags.apply(sweep.base));
+  Sweep sweep;
+  if (!args.file.empty()) {
+    MFL_TRY(sweep, read_sweep(args.file));
+  }
+  MFL_CHECK(args.flags.apply(sweep));
   MFL_TRY(std::vector<Config> configs, expand(sweep));
-  return Grid{std::move(sweep.axes), std::move(configs)};
+  return Grid{std::move(sweep), std::move(configs)};
 }
 
 Result<Reply> sweep_command(const Arguments& args, Commands& commands) {
@@ -69,15 +72,15 @@ Result<Reply> sweep_command(const Arguments& args, Commands& commands) {
   MFL_TRY(Ranks * ranks, commands.join(false));
   const Result<Grid> grid = read_grid(args);
   MFL_CHECK(ranks->agree(grid ? Result<void>{} : tl::unexpected<Error>(grid.error())));
-  const auto& [axes, configs] = *grid;
+  const auto& [sweep, configs] = *grid;
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || !ranks->first() || (json && natural == ProgressMeter::Style::kLines);
-  const std::atomic<bool>& stop = watch_interrupts();
+  const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
   const auto start = std::chrono::steady_clock::now();
   Result<std::vector<RunOutcome>> runs = fail(ErrorCode::kInternal, "");
   {
     ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
-    RunOptions options{args.store, {}, args.reuse, {}};
+    RunOptions options{args.store, {}, args.reuse || args.resume, {}};
     options.ranks = ranks;
     runs = run_sweep(configs, options, {[&](const Progress& progress) { meter.show(progress); }, &stop});
   }
@@ -88,7 +91,7 @@ Result<Reply> sweep_command(const Arguments& args, Commands& commands) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   reply.data["runs"] = Json::array();
   for (const RunOutcome& run : *runs) reply.data["runs"].push_back(outcome_json(run));
-  reply.text = outcomes_text(axes, *runs);
+  reply.text = outcomes_text(sweep, *runs);
   reply.failure = failure_of(*runs, configs.size());
   return reply;
 }
@@ -98,19 +101,22 @@ Result<Reply> sweep_command(const Arguments& args, Commands& commands) {
 void setup_sweep(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
   Command& command = commands.add(
-      mfl, "sweep",
-      "Train every combination of the arrays in an experiment file, sharing each pass over the data",
+      mfl, "sweep", "Train every combination of the arrays in an experiment, sharing each pass over the data",
       "  mfl sweep experiments/sweep.toml\n"
       "where the file has arrays, such as: gamma = [0, 0.5, 0.9]\n"
-      "Each setting is a run in the store, with the digest that mfl run gives it. A flag replaces a single "
-      "value.",
+      "  mfl sweep --data synthetic --set 'algorithm.eta=[0.001, 0.002]' --set 'algorithm.name=[fl, mfl]'\n"
+      "Each setting is a run in the store, with the digest that mfl run gives it. The last array varies "
+      "fastest.\n"
+      "A flag sets a single value for all settings, or replaces an array with another.\n"
+      "Ctrl-C stops at the end of a round; the same command with --resume continues every setting.",
       [args, &commands] { return sweep_command(*args, commands); });
   commands.under_mpi[&command] = UnderMpi::kShared;
-  command.add_option("FILE", args->file, "Experiment file (TOML) in which any key may be an array")
-      ->required();
+  command.add_option("FILE", args->file, "Experiment file (TOML) in which any key may be an array");
   args->flags.add(command, [](const Key&) { return true; });
   args->flags.add_set(command);
-  command.add_flag("--reuse", args->reuse, "Take settings that are recorded already from the store");
+  command.add_flag("--resume", args->resume,
+                   "Continue a stopped sweep: take finished settings from the store, continue the others");
+  command.add_flag("--reuse", args->reuse, "The same as --resume");
   add_store_flag(command, args->store);
   command.add_flag("--quiet", args->quiet, "No progress on stderr");
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "mfl/report/table.h"
+
 namespace mfl::cli {
 
 std::string facts_text(const Facts& facts) {
@@ -16,9 +18,7 @@ std::string facts_text(const Facts& facts) {
   return out;
 }
 
-std::string percent_text(const std::optional<double>& share) {
-  return share ? fmt::format("{:.2f} %", 100 * *share) : "";
-}
+std::string percent_text(const std::optional<double>& share) { return share ? mfl::percent_text(share) : ""; }
 
 std::string loss_text(const std::optional<double>& loss) { return loss ? fmt::format("{:.10g}", *loss) : ""; }
 

@@ -248,7 +248,7 @@ std::vector<Row> configuration_rows() {
        {},
        {"run", "--resume", "latest", "--gamma", "0.1"},
        2,
-       {"leave out --gamma"}},
+       {"remove --gamma"}},
       {"resume a finished run", {}, {"run", "--resume", "latest"}, 2, {"nothing to resume"}},
   };
 }
@@ -256,7 +256,7 @@ std::vector<Row> configuration_rows() {
 std::vector<Row> command_rows() {
   return {
       {"show unknown run", {}, {"runs", "show", "ffffffff"}, 2, {"ffffffff"}},
-      {"show nothing", {}, {"runs", "show"}, 2, {"ID"}},
+      {"show nothing", {}, {"runs", "show"}, 2, {"RUN"}},
       {"compare unknown run", {}, {"runs", "compare", "latest", "ffffffff"}, 2, {"ffffffff"}},
       {"delete unknown run", {}, {"runs", "delete", "latest", "ffffffff"}, 2, {"ffffffff"}},
       {"export format",

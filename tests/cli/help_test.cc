@@ -40,6 +40,7 @@ const std::vector<std::vector<std::string>> kCommands = {
     {"runs", "show"},
     {"runs", "compare"},
     {"runs", "export"},
+    {"runs", "merge"},
     {"runs", "delete"},
 };
 

@@ -129,7 +129,8 @@ TEST(Run, InterruptedAndResumedEndsWithTheSameDigest) {
   EXPECT_THAT(stopped.out, HasSubstr("interrupted"));
   std::smatch match;
   const std::regex line(
-      "mfl: run ([0-9a-f]+) was interrupted at step [0-9]+ \\(go on with: mfl run --resume ([0-9a-f]+)\\)");
+      "mfl: run ([0-9a-f]+) was interrupted at step [0-9]+ \\(continue with: mfl run --resume "
+      "([0-9a-f]+)\\)");
   ASSERT_TRUE(std::regex_search(stopped.err, match, line)) << stopped.err;
   EXPECT_EQ(match[1], match[2]);
   const auto resumed = ok_data(box.run({"run", "--resume", match[2], "--threads", "1", "--json"}));

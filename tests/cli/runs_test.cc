@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "process.h"
 
@@ -57,6 +59,55 @@ TEST_F(Runs, ShowTakesAnIdItsBeginningOrLatest) {
   const Outcome people = box_.run({"runs", "show", "latest"});
   EXPECT_EQ(people.code, 0);
   EXPECT_THAT(people.out, HasSubstr("gamma = 0.5"));
+}
+
+TEST_F(Runs, ARunIsNamedByItsNameOrItsPlaceEverywhere) {
+  const std::string other = ok_data(box_.run(
+      {"run", "--data", "synthetic:120x16", "--steps", "12", "--name", "other", "--json"}))["run_id"];
+  EXPECT_EQ(ok_data(box_.run({"runs", "show", "mine", "--json"}))["run"]["run_id"], mfl_);
+  EXPECT_EQ(ok_data(box_.run({"runs", "show", "mine~1", "--json"}))["run"]["run_id"], fl_);
+  EXPECT_EQ(ok_data(box_.run({"runs", "show", "latest~2", "--json"}))["run"]["run_id"], fl_);
+  const auto rows = ok_data(box_.run({"runs", "compare", "other", "latest~1", "--json"}))["runs"];
+  EXPECT_EQ(rows[0]["run_id"], other);
+  EXPECT_EQ(rows[1]["run_id"], mfl_);
+  EXPECT_THAT(box_.run({"runs", "export", "other"}).out, HasSubstr(other));
+  expect_error(box_.run({"run", "--resume", "other"}), 2, {other, "done"});
+  expect_error(box_.run({"runs", "show", "latest~3"}), 2, {"latest~3", "3 runs"});
+  EXPECT_EQ(ok_data(box_.run({"runs", "delete", "mine", "mine~1", "--json"}))["deleted"],
+            (nlohmann::json{mfl_, fl_}));
+}
+
+TEST_F(Runs, ListSaysWhatWasKilled) {
+  Limits killed;
+  killed.interrupt_after = "step ";
+  killed.launcher = {"/bin/sh", "-c", "echo $$ > pid; exec \"$0\" \"$@\""};
+  killed.instead = [this] { ::kill(std::stoi(box_.read("pid")), SIGKILL); };
+  (void)box_.run({"run", "--data", "synthetic:1500x784", "--test", "0", "--steps", "100000"}, killed);
+  const auto only = [this](const char* status) {
+    return ok_data(box_.run({"runs", "list", "--status", status, "--json"}))["runs"].size();
+  };
+  EXPECT_EQ(only("killed"), 1U);
+  EXPECT_EQ(only("running"), 0U);
+  EXPECT_EQ(only("done"), 2U);
+  expect_error(box_.run({"runs", "list", "--status", "kiled"}), 2, {"did you mean \"killed\"?"});
+}
+
+TEST_F(Runs, MergeGathersStores) {
+  const auto run_in = [this](const std::string& store, const std::string& name) {
+    return ok_data(box_.run({"run", "--data", "synthetic:60x8", "--steps", "4", "--name", name, "--store",
+                             store, "--json"}))["run_id"];
+  };
+  const std::string one = run_in("one.db", "one"), two = run_in("two.db", "two");
+  const auto merged = ok_data(box_.run({"runs", "merge", "one.db", "two.db", "--into", "all.db", "--json"}));
+  EXPECT_EQ(merged["stores"][0]["merged"], nlohmann::json{one});
+  EXPECT_EQ(merged["stores"][1]["merged"], nlohmann::json{two});
+  EXPECT_EQ(
+      ok_data(box_.run({"runs", "compare", "one", "two", "--store", "all.db", "--json"}))["runs"].size(), 2U);
+  const Outcome again = box_.run({"runs", "merge", "one.db", "--into", "all.db"});
+  EXPECT_EQ(again.code, 0);
+  EXPECT_EQ(again.out, "one.db: 0 runs merged, 1 already there\n");
+  expect_error(box_.run({"runs", "merge", "one.db", "none.db", "--into", "new.db"}), 2, {"none.db"});
+  EXPECT_FALSE(std::filesystem::exists(box_.path("new.db"))) << "all stores are looked at first";
 }
 
 TEST_F(Runs, CompareMeasuresAgainstTheBaseline) {

@@ -194,6 +194,28 @@ TEST(Mpirun, ASweepIsSpreadOverRanksAndRecordedInOneStore) {
   }
 }
 
+TEST(Mpirun, AStoppedSweepContinuesOnOtherRanks) {
+  const Sandbox alone, box;
+  const Words sweep = {"sweep",  "--data", "synthetic:600x200",
+                       "--test", "0",      "--steps",
+                       "4000",   "--set",  "algorithm.gamma=[0, 0.3, 0.6, 0.9]"};
+  Limits limits = ranks(2);
+  limits.interrupt_after = "step ";
+  const Outcome stopped = box.run(sweep, limits);
+  EXPECT_EQ(stopped.code, 1) << stopped.err;
+  EXPECT_THAT(stopped.out, HasSubstr("interrupted"));
+  const auto ended = ok_data(box.run(sweep + Words{"--resume", "--json"}, ranks(3)));
+  const auto expected = ok_data(alone.run(sweep + Words{"--json"}));
+  EXPECT_EQ(ok_data(box.run({"runs", "list", "--json"}))["runs"].size(), 4U)
+      << "continued, not started again";
+  ASSERT_EQ(ended["runs"].size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(ended["runs"][i]["digest"], expected["runs"][i]["digest"]);
+    EXPECT_EQ(shown(box, ended["runs"][i]["run_id"])["runs"][0]["rounds"],
+              shown(alone, expected["runs"][i]["run_id"])["runs"][0]["rounds"]);
+  }
+}
+
 TEST(Mpirun, OtherCommandsAreDoneOnceOrRefused) {
   const Sandbox box;
   ok_data(box.run({"run", "--data", "synthetic:50x5", "--steps", "4", "--engine", "mpi", "--json"}));
