@@ -69,7 +69,7 @@ class Peers:
         steps = self.rounds * race.TAU
         options = [word for name, value in SVM.items() for word in (f"--{name}", value)]
         server = self.start("server", "server", "--listen", "127.0.0.1:0", "--state", state, "--json", "--log", "json",
-                            "--nodes", NODES, "--steps", steps, "--record-every", steps, *options, *self.security("server"))
+                            "--task", "even-odd", "--nodes", NODES, "--steps", steps, "--record-every", steps, *options, *self.security("server"))
         address = self.wait_for_address(state / "address", server)
         for node in range(NODES):
             self.start(f"node-{node}", "node", "--server", address, "--data", f"npy:{self.shards}/node-{node:04}", "--threads",

@@ -7,6 +7,8 @@
 #include "mfl/cli/text.h"
 #include "mfl/data/describe.h"
 #include "mfl/data/source.h"
+#include "mfl/experiment/factory.h"
+#include "mfl/experiment/problem.h"
 
 namespace mfl::cli {
 namespace {
@@ -16,10 +18,14 @@ struct Arguments {
   ConfigFlags flags;
 };
 
+bool has_text_labels(const Dataset& data) { return data.origin && !data.origin->classes.empty(); }
+
 Json describe_json(const Dataset& data) {
   const Description about = describe(data);
   Json classes = Json::array();
-  for (const auto& [label, count] : about.classes) classes.push_back({{"label", label}, {"count", count}});
+  for (const auto& [label, count] : about.classes)
+    classes.push_back(
+        {{"label", has_text_labels(data) ? Json(label_text(data, label)) : Json(label)}, {"count", count}});
   return {{"rows", about.rows},
           {"columns", about.columns},
           {"storage", about.storage},
@@ -39,7 +45,7 @@ std::string describe_text(const std::string& title, const Dataset& data) {
   const Description about = describe(data);
   std::string classes;
   for (const auto& [label, count] : about.classes)
-    classes += fmt::format("{}{}: {}", classes.empty() ? "" : ", ", label, count);
+    classes += fmt::format("{}{}: {}", classes.empty() ? "" : ", ", label_text(data, label), count);
   return title + "\n" +
          facts_text({
              {"  shape",
@@ -47,11 +53,37 @@ std::string describe_text(const std::string& title, const Dataset& data) {
              {"  range", fmt::format("{:g} to {:g} (scale {:g})", about.min, about.max, about.scale)},
              {"  sparsity", fmt::format("{} nonzero; {} columns are zero throughout",
                                         percent_text(about.nonzero_share), about.zero_columns)},
-             {"  labels",
-              fmt::format("{:g} to {:g}, mean {:.6g}", about.label_min, about.label_max, about.label_mean)},
+             {"  labels", has_text_labels(data) ? "text"
+                                                : fmt::format("{:g} to {:g}, mean {:.6g}", about.label_min,
+                                                              about.label_max, about.label_mean)},
              {"  classes", classes},
              {"  digest", data_digest(data)},
          });
+}
+
+// Which column is the label, and what a classifier would make of it.
+std::string meaning_text(const Config& config, const TrainTest& data, Json& json) {
+  const auto& origin = data.train.origin;
+  std::string label;
+  json["label_column"] = nullptr;
+  json["header_guessed"] = origin && origin->header_guessed;
+  if (origin && origin->label_column != 0) {
+    json["label_column"] = origin->label_column;
+    label = fmt::format("column {} of {}", origin->label_column, data.train.columns + 1);
+    if (!origin->label.empty()) label += fmt::format(", \"{}\"", origin->label);
+    if (config.data.label == "last") label += " (the last one; --label names another)";
+  }
+  const std::string header = origin && origin->header_guessed
+                                 ? "the first line has column names (--header no if it is a sample)"
+                                 : "";
+  const auto seen = observed_schema(config, data.train);
+  auto schema = seen ? settle(stated_schema(config), *seen) : seen;
+  json["schema"] = schema ? Json::parse(schema_json(*schema)).value_or(nullptr) : Json(nullptr);
+  const std::string task = schema && schema->classes.size() == 2
+                               ? fmt::format("classes {}, {}; positive {}", schema->classes[0],
+                                             schema->classes[1], schema->positive)
+                               : "";
+  return facts_text({{"label", label}, {"header", header}, {"classifier", task}});
 }
 
 Result<Reply> info_command(const Arguments& args) {
@@ -60,12 +92,13 @@ Result<Reply> info_command(const Arguments& args) {
   MFL_CHECK(args.flags.apply(config));
   MFL_TRY(const TrainTest data, load(data_options(config)));
   Reply reply;
-  reply.text = describe_text("train", data.train);
   reply.data = {{"spec", args.spec}, {"train", describe_json(data.train)}, {"test", nullptr}};
+  reply.text = describe_text("train", data.train);
   if (data.test) {
     reply.text += describe_text("test", *data.test);
     reply.data["test"] = describe_json(*data.test);
   }
+  reply.text += meaning_text(config, data, reply.data);
   return reply;
 }
 
@@ -80,7 +113,7 @@ void setup_data_info(Command& data, Commands& commands) {
   command.add_option("SPEC", args->spec, "mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR")
       ->required();
   args->flags.add(command, [](const Key& key) {
-    return (key.table == "data" && key.key != "source" && key.key != "task") || key.key == "seed";
+    return (key.table == "data" && key.key != "source") || key.key == "seed";
   });
 }
 

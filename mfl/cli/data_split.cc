@@ -26,7 +26,13 @@ Result<Reply> split_command(const Arguments& args) {
   MFL_CHECK(split_to_folders(data.train, partition, args.out));
   Reply reply;
   reply.text = fmt::format("wrote {} nodes to {}\n", partition.nodes(), args.out);
-  reply.data = {{"folder", args.out}, {"nodes", Json::array()}};
+  reply.data = {{"folder", args.out}, {"nodes", Json::array()}, {"classes", Json::array()}};
+  // NPY labels are numbers.
+  if (data.train.origin)
+    for (const std::string& name : data.train.origin->classes) {
+      reply.text += fmt::format("label {} is {}\n", reply.data["classes"].elements().size(), name);
+      reply.data["classes"].push_back(name);
+    }
   for (std::size_t i = 0; i < partition.nodes(); ++i)
     reply.data["nodes"].push_back(
         {{"folder", fmt::format("node-{:04}", i)}, {"samples", partition.node(i).size()}});
@@ -47,8 +53,8 @@ void setup_data_split(Command& data, Commands& commands) {
       ->type_name("DIR")
       ->required();
   args->flags.add(command, [](const Key& key) {
-    return (key.table == "data" && key.key != "source" && key.key != "task") || key.key == "nodes" ||
-           key.key == "partition" || key.key == "seed";
+    return (key.table == "data" && key.key != "source" && key.key != "task" && key.key != "positive") ||
+           key.key == "nodes" || key.key == "partition" || key.key == "seed";
   });
 }
 

@@ -125,6 +125,8 @@ Result<Reply> federation_command(const Arguments& args) {
   config.run.steps = 100;
   MFL_CHECK(args.flags.apply(config));
   MFL_CHECK(validate(config));
+  config.data.task =
+      effective_task(config.data);  // the nodes hold parts that do not tell where they are from
   MFL_TRY(const TempFolder folder, TempFolder::make());
   const std::atomic<bool>& stop = watch_interrupts();
   MFL_TRY(Json served, run_federation(config, folder.path(), stop));

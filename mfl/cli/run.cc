@@ -24,12 +24,21 @@ struct Arguments {
   ExperimentFlags experiment;
 };
 
+std::string outcome_labels(const RunOutcome& run) {
+  if (run.schema.task == LabelTask::kUnknown) return {};
+  std::string text = labels_text(run.schema);
+  if (run.schema.label.empty() && run.label_column != 0)
+    text = fmt::format("column {}: {}", run.label_column, text);
+  return run.header_guessed ? text + "; the first line has column names" : text;
+}
+
 std::string outcome_text(const RunOutcome& run) {
   std::string warnings;
   for (const Warning& warning : run.warnings) warnings += (warnings.empty() ? "" : "; ") + warning.message;
   return facts_text({
       {"run", fmt::format("{} ({}{})", run.run_id, run.status, run.reused ? ", recorded before" : "")},
       {"setting", setting_text(run.config)},
+      {"labels", outcome_labels(run)},
       {"step", fmt::format("{} of {}, {} rounds", run.final.step, run.config.run.steps, run.rounds)},
       {"train loss", loss_text(run.final.train_loss)},
       {"test loss", loss_text(run.final.test_loss)},
@@ -133,7 +142,10 @@ void setup_run(Command& mfl, Commands& commands) {
                    "Show the finished run of the same setting, data and mfl version, if there is one, "
                    "instead of training");
   add_store_flag(command, args->store);
-  command.add_option("--weights-out", args->weights_out, "Write the final weights")->type_name("FILE.npy");
+  command
+      .add_option("--weights-out", args->weights_out,
+                  "Write the final weights, and their schema to FILE.schema.json")
+      ->type_name("FILE.npy");
   command.add_flag("--monitor", args->monitor,
                    "Warn when eta, drift or momentum leave the region in which averaging helps");
   command.add_flag("--quiet", args->quiet, "No progress on stderr");

@@ -77,6 +77,7 @@ Result<Reply> server_command(const Arguments& args) {
   reply.text = facts_text({
       {"run", fmt::format("{} ({})", outcome.run_id, outcome.status)},
       {"step", fmt::format("{} of {}, {} rounds", outcome.final.step, config.run.steps, outcome.rounds)},
+      {"schema", outcome.schema == Schema{} ? "" : schema_text(outcome.schema)},
       {"train loss", outcome.digest.empty() ? "" : loss_text(outcome.final.train_loss)},
       {"test loss", loss_text(outcome.final.test_loss)},
       {"digest", outcome.digest},
@@ -113,21 +114,14 @@ Result<Reply> status_command(const StatusArguments& args) {
     refused[name] = count;
     refused_text += fmt::format("{}{} {}", refused_text.empty() ? "" : ", ", count, name);
   }
-  reply.data = {{"run_id", status.run_id},
-                {"phase", status.phase},
-                {"round", status.round},
-                {"step", status.step},
-                {"steps", status.steps},
-                {"nodes", status.nodes},
-                {"chosen", status.chosen},
-                {"counted", status.counted},
-                {"abandoned", status.abandoned},
-                {"bytes_up", status.bytes_up},
-                {"bytes_down", status.bytes_down},
-                {"refused", refused},
-                {"digest", status.digest},
-                {"trouble", status.trouble},
-                {"last_round_ms", status.last_round.count()}};
+  reply.data = {{"run_id", status.run_id},         {"phase", status.phase},
+                {"round", status.round},           {"step", status.step},
+                {"steps", status.steps},           {"nodes", status.nodes},
+                {"chosen", status.chosen},         {"counted", status.counted},
+                {"abandoned", status.abandoned},   {"bytes_up", status.bytes_up},
+                {"bytes_down", status.bytes_down}, {"refused", refused},
+                {"digest", status.digest},         {"trouble", status.trouble},
+                {"schema", status.schema},         {"last_round_ms", status.last_round.count()}};
   reply.data["train_loss"] = status.train_loss ? Json(*status.train_loss) : Json(nullptr);
   reply.text = facts_text({
       {"run", fmt::format("{} ({})", status.run_id, status.phase)},
@@ -139,6 +133,7 @@ Result<Reply> status_command(const StatusArguments& args) {
       {"abandoned", status.abandoned == 0 ? "" : fmt::to_string(status.abandoned)},
       {"refused", refused_text},
       {"trouble", status.trouble},
+      {"schema", status.schema},
       {"digest", status.digest},
   });
   return reply;
@@ -166,8 +161,8 @@ void setup_server(Command& mfl, Commands& commands) {
       [args] { return server_command(*args); });
   command.add_option("FILE", args->file, "Experiment file (TOML): model, algorithm, steps, how many nodes");
   args->flags.add(command, [](const Key& key) {
-    return key.table == "model" || key.table == "algorithm" || key.key == "task" ||
-           (key.table == "federation" && key.key != "partition") ||
+    return key.table == "model" || key.table == "algorithm" || key.table == "schema" || key.key == "task" ||
+           key.key == "positive" || (key.table == "federation" && key.key != "partition") ||
            (key.table == "run" && key.key != "engine" && key.key != "threads" &&
             key.key != "checkpoint_every");
   });

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <string_view>
 
 #include "mfl/base/nearest.h"
+#include "mfl/data/schema.h"
 
 namespace mfl {
 namespace {
@@ -79,9 +82,20 @@ class Records {
   std::deque<std::string> unquoted_;
 };
 
-bool looks_like_header(const Fields& first) {
-  return std::any_of(first.begin(), first.end(),
-                     [](std::string_view f) { return !f.empty() && !parse_number(f); });
+bool is_text(std::string_view field) { return !field.empty() && !parse_number(field); }
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+// The same name but for upper and lower case is nearer than any other.
+std::string nearest_name(const std::string& label, const Fields& names) {
+  for (const std::string_view name : names)
+    if (lower(name) == lower(label)) return std::string(name);
+  return nearest(label, names);
 }
 
 // `names` is empty when the file has no header.
@@ -106,35 +120,109 @@ Result<std::size_t> label_column(const std::string& label, const Fields& names, 
     return fail(ErrorCode::kBadConfig,
                 fmt::format("{}: more than one column is named {}", path.string(), excerpt(label)),
                 "give its number, counted from 0");
-  const std::string near = nearest(label, names);
+  const std::string near = nearest_name(label, names);
   return fail(ErrorCode::kBadConfig, fmt::format("{}: no column named {}", path.string(), excerpt(label)),
               near.empty() ? "give its number, counted from 0, or \"last\""
                            : fmt::format("did you mean {}?", excerpt(near)));
 }
 
-Result<double> parse_field(std::string_view field, std::size_t column, std::size_t line,
-                           const fs::path& path) {
-  const auto value = parse_number(field);
-  if (value && std::isfinite(*value)) return *value;
-  const std::string_view what = field.empty() ? "is empty" : value ? "is not finite" : "is not a number";
-  return bad_line(path, line,
-                  fmt::format("column {} {}{}{}", column + 1, what, field.empty() ? "" : ": ",
-                              field.empty() ? "" : excerpt(field)),
-                  "every field must be a finite number; mend or remove the line");
+tl::unexpected<Error> bad_field(std::string_view field, std::size_t column, std::size_t line,
+                                const fs::path& path) {
+  const std::string_view what = field.empty()         ? "is empty"
+                                : parse_number(field) ? "is not finite"
+                                                      : "is not a number";
+  return bad_line(
+      path, line,
+      fmt::format("column {} {}{}{}", column + 1, what, field.empty() ? "" : ": ",
+                  field.empty() ? "" : excerpt(field)),
+      "every feature must be a finite number and no label may be missing; fix or remove the line");
 }
 
-Result<void> append_record(const Fields& fields, std::size_t label, std::size_t line, const fs::path& path,
-                           std::vector<double>& features, Dataset& data) {
-  if (fields.size() != data.columns + 1)
-    return bad_line(
-        path, line,
-        fmt::format("ragged row: {} columns, the first line has {}", fields.size(), data.columns + 1),
-        "give every line the same number of commas");
-  for (std::size_t column = 0; column < fields.size(); ++column) {
-    MFL_TRY(const double value, parse_field(fields[column], column, line, path));
-    (column == label ? data.labels : features).push_back(value);
+// The label column: numbers, or classes as soon as one field is no number.
+class Labels {
+ public:
+  Labels(std::size_t column, const fs::path& path) : column_(column), path_(path) {}
+
+  Result<void> add(std::string_view field, std::size_t line) {
+    const auto number = parse_number(field);
+    if (field.empty() || (number && !std::isfinite(*number))) return bad_field(field, column_, line, path_);
+    lines_.push_back(static_cast<std::uint32_t>(line));
+    if (number && !is_text_) {
+      values_.push_back(*number);
+      return {};
+    }
+    if (!is_text_) become_text();
+    values_.push_back(number_of(number ? number_label(*number) : as_utf8(field)));
+    if (numbers_.size() > kMostClasses)
+      return bad_line(path_, line,
+                      fmt::format("column {} has more than {} different texts, so it is no label column",
+                                  column_ + 1, kMostClasses),
+                      "name the label column with --label");
+    return {};
   }
-  ++data.rows;
+
+  bool has_class(std::string_view field) const { return is_text_ && numbers_.contains(as_utf8(field)); }
+
+  // One more label, before all others.
+  void prepend(std::string_view field, std::size_t line) {
+    values_.insert(values_.begin(), number_of(as_utf8(field)));
+    lines_.insert(lines_.begin(), static_cast<std::uint32_t>(line));
+  }
+
+  std::size_t size() const { return values_.size(); }
+
+  // Gives the labels; classes in order, their lines and their place go to `origin`.
+  std::vector<double> finish(Origin& origin) {
+    if (is_text_) {
+      for (const auto& [name, number] : numbers_) origin.classes.push_back(name);
+      std::ranges::sort(origin.classes, class_before);
+      std::vector<double> place(numbers_.size());
+      for (std::size_t i = 0; i < origin.classes.size(); ++i)
+        place[static_cast<std::size_t>(numbers_.at(origin.classes[i]))] = static_cast<double>(i);
+      for (double& value : values_) value = place[static_cast<std::size_t>(value)];
+    }
+    origin.path = path_;
+    origin.label_column = column_ + 1;
+    origin.lines = std::move(lines_);
+    origin.labels = values_;
+    return std::move(values_);
+  }
+
+ private:
+  static constexpr std::size_t kMostClasses = 1000;
+
+  double number_of(const std::string& name) {
+    return numbers_.try_emplace(name, static_cast<double>(numbers_.size())).first->second;
+  }
+
+  void become_text() {
+    is_text_ = true;
+    for (double& value : values_) value = number_of(number_label(value));
+  }
+
+  std::size_t column_;
+  const fs::path& path_;
+  bool is_text_ = false;
+  std::map<std::string, double> numbers_;  // of the classes, in the order in which they came
+  std::vector<double> values_;
+  std::vector<std::uint32_t> lines_;
+};
+
+Result<void> append_record(const Fields& fields, std::size_t label, std::size_t line, const fs::path& path,
+                           std::vector<double>& features, Labels& labels, std::size_t columns) {
+  if (fields.size() != columns + 1)
+    return bad_line(path, line,
+                    fmt::format("ragged row: {} columns, the first line has {}", fields.size(), columns + 1),
+                    "give every line the same number of commas");
+  for (std::size_t column = 0; column < fields.size(); ++column) {
+    if (column == label) {
+      MFL_CHECK(labels.add(fields[column], line));
+      continue;
+    }
+    const auto value = parse_number(fields[column]);
+    if (!value || !std::isfinite(*value)) return bad_field(fields[column], column, line, path);
+    features.push_back(*value);
+  }
   return {};
 }
 
@@ -154,28 +242,54 @@ Result<Dataset> read_csv(const fs::path& path, const CsvOptions& options) {
 Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
   const fs::path& path = file.path;
   const std::string_view text = body(file.bytes);
-  if (text.empty()) return bad_file(path, "the file is empty", "give a CSV file with a line for each sample");
+  if (text.empty()) return bad_file(path, "the file is empty", "give a CSV file with one line per sample");
   Records records(text, path);
-  Fields fields;
-  MFL_CHECK(records.next(fields));
-  if (fields.size() < 2)
+  Fields first;
+  MFL_CHECK(records.next(first));
+  if (first.size() < 2)
     return bad_line(path, 1, "only one column, so there are no features beside the label",
                     "separate fields with commas");
-  const bool header =
-      options.header == CsvHeader::kYes || (options.header == CsvHeader::kAuto && looks_like_header(fields));
+  const bool guessed = options.header == CsvHeader::kAuto && std::ranges::any_of(first, is_text);
+  const bool header = options.header == CsvHeader::kYes || guessed;
   MFL_TRY(const std::size_t label,
-          label_column(options.label, header ? fields : Fields{}, fields.size(), path));
-  Dataset data;
-  data.columns = fields.size() - 1;
+          label_column(options.label, header ? first : Fields{}, first.size(), path));
+  const std::size_t columns = first.size() - 1;
   std::vector<double> features;
-  if (!header) MFL_CHECK(append_record(fields, label, records.line(), path, features, data));
+  Labels labels(label, path);
+  const auto append = [&](const Fields& fields, std::size_t line) {
+    return append_record(fields, label, line, path, features, labels, columns);
+  };
+  if (!header) MFL_CHECK(append(first, records.line()));
+  Fields fields;
   while (!records.at_end()) {
     MFL_CHECK(records.next(fields));
-    MFL_CHECK(append_record(fields, label, records.line(), path, features, data));
+    MFL_CHECK(append(fields, records.line()));
   }
-  if (data.rows == 0)
-    return bad_line(path, records.line(), "no samples after the header", "give a line for each sample");
+  Origin origin;
+  // Numbers and a text that is a class further down are a sample, not names.
+  if (guessed && options.label != first[label] && labels.has_class(first[label]) &&
+      std::ranges::count_if(first, is_text) == 1 && std::ranges::count(first, "") == 0) {
+    std::vector<double> sample;
+    for (std::size_t column = 0; column <= columns; ++column)
+      if (column != label) sample.push_back(*parse_number(first[column]));
+    if (const auto bad = std::ranges::find_if_not(sample, [](double x) { return std::isfinite(x); });
+        bad != sample.end())
+      return bad_line(path, 1, "a number is not finite", "every feature must be a finite number");
+    features.insert(features.begin(), sample.begin(), sample.end());
+    labels.prepend(first[label], 1);
+  } else if (header) {
+    for (std::size_t column = 0; column <= columns; ++column)
+      (column == label ? origin.label : origin.features.emplace_back()) = as_utf8(first[column]);
+    origin.header_guessed = guessed;
+  }
+  if (labels.size() == 0)
+    return bad_line(path, records.line(), "no samples after the header", "give one line per sample");
+  Dataset data;
+  data.rows = labels.size();
+  data.columns = columns;
   data.features = DenseRows<double>{std::move(features)};
+  data.labels = labels.finish(origin);
+  data.origin = std::make_shared<const Origin>(std::move(origin));
   return data;
 }
 

@@ -1,4 +1,4 @@
-// Comma-separated numbers, one sample a line, one column of which is the label.
+// Comma-separated values, one sample per line, one column of which is the label.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,9 @@
 namespace mfl {
 
 enum class CsvHeader {
-  kAuto,  // the first line is a header if a field of it is not a number (an empty field says nothing)
+  // The first line is a header if a field of it is not a number (an empty field says nothing). Where that field is the label
+  // alone and its text is a label further down too, the line is a sample.
+  kAuto,
   kYes,
   kNo,
 };
@@ -22,10 +24,11 @@ struct CsvOptions {
   CsvHeader header = CsvHeader::kAuto;
 };
 
-// Features become dense f64 with scale 1. Fields may stand in double quotes ("" is a quote), be surrounded by
-// blanks, and lines may end in CRLF; blank lines are allowed at the end only. A ragged row, an empty field, a
-// non-number, NaN, an infinity or a file without samples is kBadData; a label column that is not there is
-// kBadConfig. Messages count lines and columns from 1.
+// Features become dense f64 with scale 1. Labels are numbers, or, if one of them is not a number, classes in the order of
+// class_before(); the origin has their names, those of the columns, and the lines. Fields may be in double quotes ("" is a
+// quote) and surrounded by blanks, and lines may end in CRLF; blank lines are allowed at the end only. Text that is not
+// UTF-8 is read as Latin-1. A ragged row, an empty field, a feature that is not a number, NaN, an infinity or a file without
+// samples is kBadData; a label column that does not exist is kBadConfig. Messages count lines and columns from 1.
 Result<Dataset> read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 // The same from memory.
 Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options = {});

@@ -121,10 +121,38 @@ void add(Sha256& hash, const SparseRows<X>& sparse) {
 
 }  // namespace
 
+std::shared_ptr<const Origin> origin_at(const std::filesystem::path& path) {
+  Origin origin;
+  origin.path = path;
+  return std::make_shared<const Origin>(std::move(origin));
+}
+
+std::string number_label(double number) { return fmt::format("{}", number == 0 ? 0.0 : number); }
+
+std::string label_text(const Dataset& data, double label) {
+  const bool text = data.origin && !data.origin->classes.empty();
+  return text ? data.origin->classes[static_cast<std::size_t>(label)] : number_label(label);
+}
+
+std::string label_place(const Dataset& data, double label) {
+  if (!data.origin) return "the data";
+  const Origin& origin = *data.origin;
+  std::string place = origin.path.string();
+  const auto found = std::ranges::find(origin.labels, label);
+  if (found != origin.labels.end())
+    place += fmt::format(", line {}", origin.lines[static_cast<std::size_t>(found - origin.labels.begin())]);
+  if (origin.label_column != 0) place += fmt::format(", column {}", origin.label_column);
+  return place;
+}
+
 Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows) {
   assert(std::all_of(rows.begin(), rows.end(), [&](std::uint32_t row) { return row < data.rows; }));
-  Dataset taken{
-      .rows = rows.size(), .columns = data.columns, .scale = data.scale, .features = {}, .labels = {}};
+  Dataset taken{.rows = rows.size(),
+                .columns = data.columns,
+                .scale = data.scale,
+                .features = {},
+                .labels = {},
+                .origin = data.origin};
   taken.features =
       std::visit([&](const auto& from) -> Features { return pick(from, data.columns, rows); }, data.features);
   taken.labels.reserve(rows.size());
@@ -163,8 +191,10 @@ void DatasetDigest::add(const Features& features) {
   std::visit([&](const auto& rows) { mfl::add(hash_, rows); }, features);
 }
 
-std::string DatasetDigest::finish(std::span<const double> labels) {
+std::string DatasetDigest::finish(std::span<const double> labels, const Origin* origin) {
   hash_.update(std::as_bytes(labels));
+  if (origin != nullptr)
+    for (const std::string& name : origin->classes) hash_.update(std::uint64_t{name.size()}).update(name);
   return hash_.finish_hex();
 }
 
@@ -172,7 +202,7 @@ std::string data_digest(const Dataset& data) {
   DatasetDigest digest;
   digest.begin(data.rows, data);
   digest.add(data.features);
-  return digest.finish(data.labels);
+  return digest.finish(data.labels, data.origin.get());
 }
 
 }  // namespace mfl

@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -31,15 +34,42 @@ struct SparseRows {
 using Features = std::variant<DenseRows<std::uint8_t>, DenseRows<float>, DenseRows<double>, SparseRows<float>,
                               SparseRows<double>>;
 
+// What a source says about its columns and labels beside their numbers.
+struct Origin {
+  std::vector<std::string> features;  // names in column order; empty: the columns have none
+  std::string label;                  // name of the label column; empty: it has none
+  std::vector<std::string>
+      classes;  // labels that are text: label k means classes[k]; empty: labels are numbers
+
+  std::filesystem::path path;    // of the labels
+  std::size_t label_column = 0;  // counted from 1; 0: the labels are not a column of a table
+  bool header_guessed = false;   // header = auto took the first line for column names
+  std::vector<double> labels;    // of the whole file, in its order, and their lines; empty: lines are unknown
+  std::vector<std::uint32_t> lines;
+};
+
 // The value of a feature is scale * stored number. `labels` are the classes or targets of the source,
-// before any task turns them into what a model trains on. Read-only once made, so safe to share.
+// before a schema turns them into what a model trains on. Read-only once made, so safe to share.
 struct Dataset {
   std::size_t rows = 0;
   std::size_t columns = 0;
   double scale = 1;
   Features features;
   std::vector<double> labels;
+  std::shared_ptr<const Origin> origin = nullptr;  // null: nothing is known
 };
+
+// Of labels without names and lines.
+std::shared_ptr<const Origin> origin_at(const std::filesystem::path& path);
+
+// The text of a label as an error or a table shows it: its class, or the number in its shortest form.
+std::string label_text(const Dataset& data, double label);
+
+// Where in its file a label first occurs, as errors begin: "points.csv, line 3, column 2", or as much of it as is known.
+std::string label_place(const Dataset& data, double label);
+
+// A number in the shortest form that reads back to the same bits: "1", "-1", "0.5". Zero has no sign.
+std::string number_label(double number);
 
 // The rows named, in the order named.
 Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows);
@@ -51,7 +81,8 @@ Dataset reordered(Dataset data, std::span<const std::uint32_t> order);
 // A number too large for it is kBadData.
 Result<Dataset> with_precision(Dataset data, Precision precision);
 
-// SHA-256 (hex) of shape, scale, features and labels: two equal digests are the same data.
+// SHA-256 (hex) of shape, scale, features, labels and, where labels are text, the classes: two equal digests are the same
+// data.
 std::string data_digest(const Dataset& data);
 
 // The same of a set that is read in parts: begin with all its rows counted, add the features of its parts in order, and
@@ -61,7 +92,8 @@ class DatasetDigest {
   // `like` has the columns, the scale and the kind of features.
   void begin(std::size_t rows, const Dataset& like);
   void add(const Features& features);
-  std::string finish(std::span<const double> labels);
+  // `origin` of the set; may be null.
+  std::string finish(std::span<const double> labels, const Origin* origin);
 
  private:
   Sha256 hash_;

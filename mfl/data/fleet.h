@@ -26,7 +26,7 @@ struct FleetShape {
 // Whether a data spec is one of a fleet: "fleet" or "fleet:...".
 bool is_fleet(std::string_view spec);
 
-// "fleet", "fleet:SAMPLESxCOLUMNS" or "fleet:LEAST-MOSTxCOLUMNS". Else kBadConfig. At most 2^16 samples a node and
+// "fleet", "fleet:SAMPLESxCOLUMNS" or "fleet:LEAST-MOSTxCOLUMNS". Else kBadConfig. At most 2^16 samples per node and
 // 2^26 numbers.
 Result<FleetShape> parse_fleet(const std::string& spec);
 

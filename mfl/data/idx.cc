@@ -113,7 +113,7 @@ Result<std::vector<std::uint8_t>> unpack_body(const Header& header, const std::s
   return std::vector<std::uint8_t>(first, file.end());
 }
 
-// Straight into place: the data stands in memory once.
+// Straight into place: one copy of the data is in memory.
 Result<std::vector<std::uint8_t>> read_body(const Header& header, const File& file) {
   std::vector<std::uint8_t> body(header.rows * header.columns);
   MFL_TRY(const std::size_t found, file.read(header.length, body));
@@ -130,7 +130,7 @@ tl::unexpected<Error> truncated(const fs::path& path, std::size_t expected, std:
 
 tl::unexpected<Error> over_long(const fs::path& path, std::size_t expected) {
   return bad_file(path,
-                  fmt::format("over-long: the header promises {} bytes, but data goes on from byte {}",
+                  fmt::format("over-long: the header promises {} bytes, but data continues from byte {}",
                               expected, expected),
                   kGetAgain);
 }
@@ -151,8 +151,9 @@ tl::unexpected<Error> not_as_many(const fs::path& images, std::size_t image_coun
 
 class IdxRows final : public RowSource {
  public:
-  IdxRows(FileReader file, const Header& header, std::vector<double> labels)
-      : RowSource({header.rows, header.columns, 1.0 / 255, false}, std::move(labels)),
+  IdxRows(FileReader file, const Header& header, std::vector<double> labels,
+          std::shared_ptr<const Origin> origin)
+      : RowSource({header.rows, header.columns, 1.0 / 255, false}, std::move(labels), std::move(origin)),
         file_(std::move(file)),
         header_(header) {}
   Result<Features> read(std::span<const std::uint32_t> rows) const override {
@@ -192,6 +193,7 @@ Result<Dataset> read(const File& images, const File& labels) {
       .rows = x.header.rows, .columns = x.header.columns, .scale = 1.0 / 255, .features = {}, .labels = {}};
   data.features = DenseRows<std::uint8_t>{std::move(x.body)};
   data.labels.assign(y.body.begin(), y.body.end());
+  data.origin = origin_at(labels.path);
   return data;
 }
 
@@ -211,8 +213,8 @@ Result<std::unique_ptr<RowSource>> open_idx_rows(const fs::path& images, const f
   MFL_TRY(const Array y, read_array({labels}, false));
   if (header.rows != y.header.rows) return not_as_many(images, header.rows, labels, y.header.rows);
   MFL_TRY(FileReader file, FileReader::open(images));
-  return std::make_unique<IdxRows>(std::move(file), header,
-                                   std::vector<double>(y.body.begin(), y.body.end()));
+  return std::make_unique<IdxRows>(std::move(file), header, std::vector<double>(y.body.begin(), y.body.end()),
+                                   origin_at(labels));
 }
 
 }  // namespace mfl

@@ -43,7 +43,7 @@ Result<std::uint64_t> checked_index(std::string_view pair, std::size_t colon, st
                     "write each line as: label index:value index:value ...");
   if (*index == 0) return bad_line(place.path, place.line, "index 0", "indices count from 1: add 1 to each");
   if (*index == previous)
-    return bad_line(place.path, place.line, fmt::format("index {} stands twice", *index), "keep one of them");
+    return bad_line(place.path, place.line, fmt::format("duplicate index {}", *index), "keep one of them");
   if (*index < previous)
     return bad_line(place.path, place.line, fmt::format("unsorted: index {} after {}", *index, previous),
                     "sort the pairs of each line by index");
@@ -85,6 +85,7 @@ Result<Dataset> parse_libsvm(const FileBytes& file, std::optional<std::size_t> c
   SparseRows<double> rows;
   rows.starts.push_back(0);
   Dataset data;
+  Origin origin;
   std::uint64_t seen = 0;
   std::string_view rest = file.bytes;
   for (std::size_t line = 1; !rest.empty(); ++line) {
@@ -94,6 +95,7 @@ Result<Dataset> parse_libsvm(const FileBytes& file, std::optional<std::size_t> c
     const std::string_view sample = trim(text.substr(0, text.find('#')));
     if (sample.empty()) continue;
     MFL_TRY(const std::uint64_t index, append_line(sample, largest, {path, line}, rows, data.labels));
+    origin.lines.push_back(static_cast<std::uint32_t>(line));
     seen = std::max(seen, index);
   }
   if (data.labels.empty())
@@ -103,6 +105,9 @@ Result<Dataset> parse_libsvm(const FileBytes& file, std::optional<std::size_t> c
   if (data.columns == 0)
     return bad_file(path, "no sample has any feature", "write each line as: label index:value ...");
   data.features = std::move(rows);
+  origin.path = path;
+  origin.labels = data.labels;
+  data.origin = std::make_shared<const Origin>(std::move(origin));
   return data;
 }
 

@@ -1,4 +1,4 @@
-// LIBSVM (svmlight) text: "label index:value index:value ...", one sample a line.
+// LIBSVM (svmlight) text: "label index:value index:value ...", one sample per line.
 #pragma once
 
 #include <cstddef>

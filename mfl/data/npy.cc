@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-static_assert(std::endian::native == std::endian::little, "NPY files are read and written as they stand");
+static_assert(std::endian::native == std::endian::little,
+              "NPY files are read and written without swapping bytes");
 
 constexpr std::size_t kLargestDense = std::size_t{4} << 30;
 
@@ -86,7 +87,7 @@ std::vector<T> numbers(std::string_view body) {
   return values;
 }
 
-// `row_of` gives the number in the file of the row that stands at i.
+// `row_of` gives the number in the file of the row at i.
 template <class T, class RowOf>
 Result<Features> finite_rows(std::vector<T> values, std::size_t columns, const fs::path& path,
                              const RowOf& row_of) {
@@ -95,7 +96,7 @@ Result<Features> finite_rows(std::vector<T> values, std::size_t columns, const f
       return bad_file(path,
                       fmt::format("row {}, column {} (from 0) is not finite: {}", row_of(i / columns),
                                   i % columns, values[i]),
-                      "every number must be finite; mend or remove the row");
+                      "every number must be finite; fix or remove the row");
   return DenseRows<T>{std::move(values)};
 }
 
@@ -107,9 +108,10 @@ Result<Features> floating_rows(const Array& array, const fs::path& path) {
 
 class NpyRows final : public RowSource {
  public:
-  NpyRows(FileReader file, const NpyHeader& header, std::vector<double> labels)
+  NpyRows(FileReader file, const NpyHeader& header, std::vector<double> labels,
+          std::shared_ptr<const Origin> origin)
       : RowSource({header.shape[0], header.shape[1], header.type.substr(1) == "u1" ? 1.0 / 255 : 1.0, false},
-                  std::move(labels)),
+                  std::move(labels), std::move(origin)),
         file_(std::move(file)),
         header_(header) {}
 
@@ -237,6 +239,7 @@ Result<Dataset> parse_npy(const FileBytes& x, const FileBytes& y) {
   MFL_TRY(data.features, read_features(features, x.path));
   MFL_TRY(data.labels, read_labels(labels, y.path));
   if (std::holds_alternative<DenseRows<std::uint8_t>>(data.features)) data.scale = 1.0 / 255;
+  data.origin = origin_at(y.path);
   return data;
 }
 
@@ -257,7 +260,7 @@ Result<std::unique_ptr<RowSource>> open_npy_rows(const fs::path& x, const fs::pa
   if (labels.header.shape[0] != header.shape[0])
     return not_as_many(x, header.shape[0], y, labels.header.shape[0]);
   MFL_TRY(std::vector<double> values, read_labels(labels, y));
-  return std::make_unique<NpyRows>(std::move(file), header, std::move(values));
+  return std::make_unique<NpyRows>(std::move(file), header, std::move(values), origin_at(y));
 }
 
 Result<void> write_npy(const fs::path& path, std::span<const float> vector) {

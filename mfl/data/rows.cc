@@ -14,7 +14,8 @@ namespace {
 class HeldRows final : public RowSource {
  public:
   explicit HeldRows(Dataset data)
-      : RowSource({data.rows, data.columns, data.scale, data.features.index() >= 3}, data.labels),
+      : RowSource({data.rows, data.columns, data.scale, data.features.index() >= 3}, data.labels,
+                  data.origin),
         data_(std::move(data)) {}
   Result<Features> read(std::span<const std::uint32_t> rows) const override {
     return take_rows(data_, rows).features;
@@ -65,10 +66,23 @@ std::vector<double> SomeRows::labels() const {
   return labels;
 }
 
+Dataset SomeRows::without_features() const {
+  return {.rows = rows_.size(),
+          .columns = shape_.columns,
+          .scale = shape_.scale,
+          .features = {},
+          .labels = labels(),
+          .origin = source_->origin()};
+}
+
 Result<Dataset> SomeRows::read(std::span<const std::uint32_t> places) const {
   std::vector<std::uint32_t> rows;
-  Dataset data{
-      .rows = places.size(), .columns = shape_.columns, .scale = shape_.scale, .features = {}, .labels = {}};
+  Dataset data{.rows = places.size(),
+               .columns = shape_.columns,
+               .scale = shape_.scale,
+               .features = {},
+               .labels = {},
+               .origin = source_->origin()};
   for (const std::uint32_t place : places) {
     rows.push_back(rows_[place]);
     data.labels.push_back(source_->labels()[rows_[place]]);
@@ -91,7 +105,7 @@ Result<std::string> SomeRows::digest() const {
     if (first == 0) digest.begin(rows_.size(), part);
     digest.add(part.features);
   }
-  return digest.finish(labels());
+  return digest.finish(labels(), source_->origin().get());
 }
 
 }  // namespace mfl

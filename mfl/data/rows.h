@@ -25,19 +25,22 @@ struct RowShape {
 // Where rows come from. Labels are held, features are not. Read-only, so safe to share.
 class RowSource {
  public:
-  RowSource(const RowShape& shape, std::vector<double> labels) : shape_(shape), labels_(std::move(labels)) {}
+  RowSource(const RowShape& shape, std::vector<double> labels, std::shared_ptr<const Origin> origin)
+      : shape_(shape), labels_(std::move(labels)), origin_(std::move(origin)) {}
   RowSource(const RowSource&) = delete;
   RowSource& operator=(const RowSource&) = delete;
   virtual ~RowSource() = default;
 
   const RowShape& shape() const { return shape_; }
   const std::vector<double>& labels() const { return labels_; }
+  const std::shared_ptr<const Origin>& origin() const { return origin_; }  // may be null
   // The rows named, in the order named. Errors as those of the reader.
   virtual Result<Features> read(std::span<const std::uint32_t> rows) const = 0;
 
  private:
   RowShape shape_;
   std::vector<double> labels_;
+  std::shared_ptr<const Origin> origin_;
 };
 
 // A set that is in memory already.
@@ -56,9 +59,12 @@ class SomeRows {
   std::size_t size() const { return rows_.size(); }
   std::size_t columns() const { return shape_.columns; }
   RowShape& shape() { return shape_; }  // columns and scale may be changed
-  // One a row.
+  const RowShape& shape() const { return shape_; }
+  // One per row.
   std::vector<double> labels() const;
-  // The rows that stand at the places named, in the order named.
+  // All rows and labels, with their origin, and no features: what partitions and schemas look at.
+  Dataset without_features() const;
+  // The rows at the places named, in the order named.
   Result<Dataset> read(std::span<const std::uint32_t> places) const;
   // data_digest() of all the rows, of which few are in memory at a time where the source reads them.
   Result<std::string> digest() const;

@@ -17,6 +17,7 @@
 #include "mfl/data/idx.h"
 #include "mfl/data/libsvm.h"
 #include "mfl/data/npy.h"
+#include "mfl/data/schema.h"
 #include "mfl/data/synthetic.h"
 #include "mfl/data/text.h"
 
@@ -34,7 +35,7 @@ constexpr std::size_t kSyntheticRows = 10000;
 constexpr std::size_t kSyntheticColumns = 784;
 constexpr std::size_t kSyntheticTest = 5000;
 
-// A source as it stands: `pool` is its training part, or all of it where it has no test part.
+// A whole source: `pool` is its training part, or all of it where it has no test part.
 struct Parts {
   Dataset pool;
   std::optional<Dataset> test;
@@ -104,7 +105,7 @@ auto open_mnist(const Open& open) -> decltype(open(fs::path())) {
   const fs::path folder = cache_folder() / "mnist";
   std::error_code ignored;
   if (!fs::exists(folder, ignored))
-    return fail(ErrorCode::kBadData, fmt::format("MNIST is not there: no folder {}", folder.string()),
+    return fail(ErrorCode::kBadData, fmt::format("MNIST not found: {} does not exist", folder.string()),
                 "run: mfl data fetch mnist");
   auto parts = open(folder);
   if (!parts) parts.error().hint = "run: mfl data fetch mnist";
@@ -219,6 +220,26 @@ Result<void> match_columns(Set& train, Set& test, const DataOptions& options) {
               "both must have the same features");
 }
 
+Schema columns_of(const std::shared_ptr<const Origin>& origin, std::size_t columns) {
+  Schema schema;
+  schema.columns = columns;
+  if (origin) {
+    schema.features = origin->features;
+    schema.label = origin->label;
+  }
+  return schema;
+}
+
+// A test source of its own may have other columns; where it has no names there is nothing to compare.
+Result<void> match_names(const Schema& train, const Schema& test, const DataOptions& options) {
+  if (options.test_source.empty() || train.features.empty() || test.features.empty()) return {};
+  const auto found = difference(train, test);
+  if (!found) return {};
+  return fail(ErrorCode::kBadData,
+              fmt::format("the test data {} does not fit the training data: {}", options.test_source, *found),
+              "both must have the same columns in the same order");
+}
+
 Result<void> check_enough(std::size_t asked, std::size_t available, std::string_view what,
                           const std::string& source) {
   if (asked <= available) return {};
@@ -263,8 +284,9 @@ Result<Selection> select_from_two(std::size_t pool_rows, std::size_t test_rows, 
 Result<Selection> select_from_pool(std::size_t rows, const DataOptions& options) {
   MFL_CHECK(check_enough(options.train.value_or(0), rows, "training", options.source));
   MFL_CHECK(check_enough(options.test.value_or(0), rows, "test", options.source));
+  const std::size_t left = options.train ? rows - *options.train : 0;
   const bool plain_synthetic = options.source == "synthetic" && options.test_source.empty();
-  const std::size_t unsaid = plain_synthetic ? std::min(kSyntheticTest, rows - options.train.value_or(0)) : 0;
+  const std::size_t unsaid = plain_synthetic ? std::min(kSyntheticTest, options.train ? left : rows) : left;
   const std::size_t test = options.test.value_or(unsaid);
   const std::size_t train = options.train.value_or(rows - test);
   if (train == 0 || train > rows - test)
@@ -362,6 +384,8 @@ Result<TrainTest> load(const DataOptions& options) {
   TrainTest sets;
   if (parts.test) {
     MFL_CHECK(match_columns(parts.pool, *parts.test, options));
+    MFL_CHECK(match_names(columns_of(parts.pool.origin, parts.pool.columns),
+                          columns_of(parts.test->origin, parts.test->columns), options));
     MFL_TRY(const Selection rows, select_from_two(parts.pool.rows, parts.test->rows, options));
     sets.train = take(std::move(parts.pool), rows.train);
     if (rows.test) sets.test = take(*std::move(parts.test), *rows.test);
@@ -391,6 +415,8 @@ Result<TrainTestRows> open_rows(const DataOptions& options) {
     RowShape test = sets.test ? sets.test->shape() : parts.test->shape();
     MFL_CHECK(match_columns(sets.train.shape(), test, options));
     if (sets.test) sets.test->shape() = test;
+    MFL_CHECK(match_names(columns_of(parts.pool->origin(), test.columns),
+                          columns_of(parts.test->origin(), test.columns), options));
   }
   return sets;
 }

@@ -32,8 +32,8 @@ struct DataOptions {
   // part, or, where there is none, the rows that train leaves.
   std::string test_source;
   // How many samples. Nothing: all for train (less those of test, where one pool is shared); for test all of
-  // a test part of its own, else none. For plain `synthetic` test is then 5000, or what train leaves if that
-  // is less. 0 for test: none.
+  // a test part of its own, else what a number for train leaves. For plain `synthetic` test is then 5000, or what train
+  // leaves if that is less. 0 for test: none.
   std::optional<std::size_t> train;
   std::optional<std::size_t> test;
   Take take = Take::kFirst;

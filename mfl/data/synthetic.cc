@@ -98,7 +98,7 @@ namespace {
 class MadeRows final : public RowSource {
  public:
   MadeRows(std::size_t rows, SyntheticRows source, std::vector<double> labels)
-      : RowSource({rows, source.columns(), 1.0 / 255, false}, std::move(labels)),
+      : RowSource({rows, source.columns(), 1.0 / 255, false}, std::move(labels), nullptr),
         source_(std::move(source)) {}
   Result<Features> read(std::span<const std::uint32_t> rows) const override {
     DenseRows<std::uint8_t> pixels;

@@ -1,4 +1,4 @@
-// A task turns the labels of a source into what a model trains on.
+// Tasks as an experiment file names them.
 #pragma once
 
 #include <string_view>
@@ -6,21 +6,19 @@
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/schema.h"
 
 namespace mfl {
 
 enum class Task {
   kEvenOdd,  // labels are whole numbers >= 0; even is the positive class
-  kRaw,      // labels are the targets: all of {-1, +1}, or all of {0, 1}, or any number for kReal
+  kRaw,      // labels are two classes, or, for kReal, the targets themselves
 };
 
-enum class TargetKind {
-  kSigned,  // +1 / -1
-  kUnit,    // 1 / 0
-  kReal,    // the label itself; even-odd gives +1 / -1
-};
+// What a task means for a model with these targets.
+LabelTask label_task(Task task, TargetKind kind);
 
-// A label outside the task is kBadData and names its row (from 0) and value.
+// The targets of a data set on its own: its own labels say what the classes are.
 Result<std::vector<double>> make_targets(const Dataset& data, Task task, TargetKind kind);
 
 // "even-odd", "raw". An unknown name is kBadConfig.

@@ -27,6 +27,12 @@ std::optional<double> parse_number(std::string_view text);
 // The whole text as a count: decimal digits and nothing else.
 std::optional<std::uint64_t> parse_count(std::string_view text);
 
+// Well-formed UTF-8.
+bool is_utf8(std::string_view text);
+
+// The text as UTF-8: as it is, or taken for Latin-1 where it is not well-formed.
+std::string as_utf8(std::string_view text);
+
 // At most 40 characters in quotes, on one line, for use in a message.
 std::string excerpt(std::string_view text);
 

@@ -2,12 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "mfl/base/digest.h"
 #include "mfl/base/nearest.h"
 #include "mfl/data/fleet.h"
 #include "mfl/experiment/config_keys.h"
+#include "mfl/experiment/factory.h"
 
 namespace mfl {
 namespace {
@@ -55,7 +57,8 @@ Result<void> validate_fleet(const Config& config) {
   MFL_CHECK(parse_fleet(config.data.source));
   constexpr std::uint64_t kMostNodes = 4'000'000'000;
   const auto refuse = [&](std::string_view what, std::string_view advice) {
-    return fail(ErrorCode::kBadConfig, fmt::format("{} cannot be had with data {}", what, config.data.source),
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{} is not supported with data {}", what, config.data.source),
                 std::string(advice));
   };
   if (config.algorithm.name == "gd" || config.algorithm.name == "mgd")
@@ -68,6 +71,33 @@ Result<void> validate_fleet(const Config& config) {
   if (config.federation.nodes > kMostNodes)
     return fail(ErrorCode::kBadConfig, fmt::format("{} nodes are too many", config.federation.nodes),
                 fmt::format("give at most {}", kMostNodes));
+  return {};
+}
+
+// [schema] says nothing against itself, [data] or the model.
+Result<void> validate_schema(const Config& config) {
+  const Schema stated = stated_schema(config);
+  const auto refuse = [](std::string what, std::string_view advice) {
+    return fail(ErrorCode::kBadConfig, std::move(what), std::string(advice));
+  };
+  if (config.data.task && config.schema.task != LabelTask::kUnknown &&
+      label_task(*config.data.task, target_kind(config.model)) != config.schema.task)
+    return refuse(fmt::format("task is {} in [data] and {} in [schema]", task_name(*config.data.task),
+                              label_task_name(config.schema.task)),
+                  "leave one of them out");
+  if (stated.task == LabelTask::kRegression && target_kind(config.model) != TargetKind::kReal)
+    return refuse(fmt::format("model {} is a classifier, and the task is regression", config.model.name),
+                  "use model linear, or the task binary");
+  if (stated.task == LabelTask::kRegression && (!stated.positive.empty() || !stated.classes.empty()))
+    return refuse("a regression has no classes", "leave out classes and positive, or set the task to binary");
+  if (!config.data.positive.empty() && class_name(config.data.positive) != stated.positive)
+    return refuse(fmt::format("positive is \"{}\" in [data] and \"{}\" in [schema]", config.data.positive,
+                              config.schema.positive),
+                  "leave one of them out");
+  if (!stated.positive.empty() && !stated.classes.empty() &&
+      std::ranges::count(stated.classes, stated.positive) == 0)
+    return refuse(fmt::format("positive = \"{}\" is none of the classes", stated.positive),
+                  "name one of classes in [schema]");
   return {};
 }
 
@@ -139,6 +169,7 @@ Result<void> validate(const Config& config) {
         "lower it or raise nodes");
   };
   MFL_CHECK(at_most_nodes("quorum", config.federation.quorum));
+  MFL_CHECK(validate_schema(config));
   if (is_fleet(config.data.source)) MFL_CHECK(validate_fleet(config));
   return at_most_nodes("min_available_nodes", config.federation.min_available_nodes);
 }

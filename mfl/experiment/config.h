@@ -11,6 +11,7 @@
 
 #include "mfl/base/result.h"
 #include "mfl/base/vectors.h"
+#include "mfl/data/schema.h"
 #include "mfl/data/source.h"
 #include "mfl/data/task.h"
 #include "mfl/experiment/spread.h"
@@ -32,6 +33,7 @@ struct DataConfig {
   std::optional<double> scale;          // > 0; empty: the source's own (1/255 for bytes)
   std::string label = "last";           // CSV label column: its name, its zero-based number, or last
   CsvHeader header = CsvHeader::kAuto;  // whether a CSV file starts with column names
+  std::string positive = {};            // the positive class; empty: the last of the two in order
 
   bool operator==(const DataConfig&) const = default;
 };
@@ -41,7 +43,7 @@ struct FederationConfig {
   std::string partition = "iid";  // iid, contiguous, label-sorted, file:PATH
   // Who takes part in a round, and when it ends.
   double fraction_train = 1;              // share of the nodes that a round chooses, in (0, 1]
-  std::uint64_t min_available_nodes = 0;  // that must be there for a round to start; 0: all
+  std::uint64_t min_available_nodes = 0;  // that must be connected for a round to start; 0: all
   std::uint64_t quorum = 0;               // updates that a round needs at its deadline; 0: all that it chose
   double round_deadline = 60;             // seconds
 
@@ -50,14 +52,14 @@ struct FederationConfig {
 
 // What a simulated device is like, for virtual time (virtual_time.h). "none" is infinite: no time at all.
 struct DevicesConfig {
-  Spread speed = kNoLimit;  // samples a second: gradients of one sample, in one local step
+  Spread speed = kNoLimit;  // samples per second: gradients of one sample, in one local step
   Spread dropout;           // chance that a node that is chosen does not answer, in [0, 1)
 
   bool operator==(const DevicesConfig&) const = default;
 };
 
 struct NetworkConfig {
-  Spread up = kNoLimit, down = kNoLimit;  // bytes a second of one node
+  Spread up = kNoLimit, down = kNoLimit;  // bytes per second of one node
   Spread latency;                         // seconds, one way
 
   bool operator==(const NetworkConfig&) const = default;
@@ -85,8 +87,8 @@ struct RunConfig {
   std::uint64_t seed = 1;
   Precision precision = Precision::kF32;
   std::string engine = "threads";      // threads, serial, mpi
-  std::uint64_t threads = 0;           // 0: one a core
-  std::uint64_t record_every = 0;      // steps between recorded metrics; 0: about a hundred records a run
+  std::uint64_t threads = 0;           // 0: one per core
+  std::uint64_t record_every = 0;      // steps between recorded metrics; 0: about a hundred records per run
   std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
 
   bool operator==(const RunConfig&) const = default;
@@ -100,6 +102,7 @@ struct Config {
   ModelConfig model;
   AlgorithmConfig algorithm;
   RunConfig run;
+  Schema schema;  // what the data must be like; open parts are taken from the data
 
   bool operator==(const Config&) const = default;
 };
@@ -134,7 +137,8 @@ Result<void> validate(const Config& config);
 std::string to_toml(const Config& config);
 
 // SHA-256 (hex) of the canonical text of the keys that shape the trajectory: not the name, the engine, the threads,
-// nor how often is recorded. lambda and task count by their effective values.
+// nor how often is recorded. lambda and task count by their effective values. Keys that came later count only where they
+// are not at their defaults.
 std::string config_digest(const Config& config);
 
 }  // namespace mfl

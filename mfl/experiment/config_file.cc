@@ -5,7 +5,7 @@
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
 // toml++ 3.3 is wrong about malformed text in two ways. It asserts what such text breaks ("[" at the end of a line), and
-// with NDEBUG lets the compiler assume it, though it goes on to check the same and to report an error. And it takes
+// with NDEBUG lets the compiler assume it, though it then checks the same and reports an error. And it takes
 // the end of a switch for unreachable that letters such as U+00E9 reach, where the answer is false.
 #define TOML_ASSERT(expr) static_cast<void>(0)
 #pragma push_macro("NDEBUG")
@@ -57,12 +57,34 @@ std::string expected_type(const Key& key) {
     case KeyKind::kNumber: return "a number" + word;
     case KeyKind::kTextOrInteger: return "a string or an integer";
     case KeyKind::kTextOrNumber: return "a string or a number";
+    case KeyKind::kTexts: return "an array of strings";
+    case KeyKind::kTextsOrInteger: return "an array of strings or an integer";
   }
   return {};
 }
 
+// An array as a flag would have it; nothing when it holds something else than strings and numbers.
+std::optional<std::string> list_text(const toml::array& array) {
+  std::vector<std::string> texts;
+  for (const toml::node& one : array) {
+    if (const auto* text = one.as_string())
+      texts.push_back(text->get());
+    else if (const auto* integer = one.as_integer())
+      texts.push_back(fmt::format("{}", integer->get()));
+    else if (const auto* real = one.as_floating_point())
+      texts.push_back(fmt::format("{}", real->get()));
+    else if (const auto* boolean = one.as_boolean())
+      texts.emplace_back(boolean->get() ? "true" : "false");
+    else
+      return std::nullopt;
+  }
+  return toml_texts(texts);
+}
+
 // The value as a flag would have it; nothing when the key does not take this type.
 std::optional<std::string> flag_text(const Key& key, const toml::node& node) {
+  if (is_list(key) && node.is_array()) return list_text(*node.as_array());
+  if (is_list(key) && (node.is_string() || key.kind == KeyKind::kTexts)) return std::nullopt;
   const bool number = key.kind == KeyKind::kInteger || key.kind == KeyKind::kNumber;
   if (const auto* text = node.as_string(); text != nullptr && (!number || text->get() == key.word))
     return number && key.word.empty() ? std::nullopt : std::optional(text->get());
@@ -133,7 +155,7 @@ class Reader {
       note(name.source(), key.error().message);
       return;
     }
-    const toml::array* array = arrays_ ? node.as_array() : nullptr;
+    const toml::array* array = arrays_ && !is_list(**key) ? node.as_array() : nullptr;
     if (array == nullptr) {
       set_value(config_, **key, name, node);
       return;
@@ -156,7 +178,8 @@ class Reader {
     if (!text) {
       const std::string found =
           node.is_string() && !key.word.empty() ? "" : fmt::format(", not {}", type_name(node));
-      const std::string hint = node.is_array() && !arrays_ ? "; arrays are for mfl sweep" : "";
+      const std::string hint =
+          node.is_array() && !arrays_ && !is_list(key) ? "; arrays are for mfl sweep" : "";
       note(name.source(), fmt::format("{}: must be {}{}{}", where, expected_type(key), found, hint));
     } else if (const auto set = key.set(config, *text); !set) {
       note(name.source(), fmt::format("{}: {}", where, set.error().message));

@@ -64,6 +64,38 @@ std::string toml_spread(const Spread& spread) {
   return toml_text(spread == kNoLimit ? std::string(kNone) : spread_text(spread));
 }
 
+constexpr Choice<LabelTask> kLabelTasks[] = {{"auto", LabelTask::kUnknown},
+                                             {"binary", LabelTask::kBinary},
+                                             {"even-odd", LabelTask::kEvenOdd},
+                                             {"regression", LabelTask::kRegression}};
+
+Result<void> set_features(Schema& to, std::string_view text) {
+  if (const auto count = integer_value(text, 0)) {
+    to.columns = *count;
+    to.features.clear();
+    return {};
+  }
+  MFL_TRY(to.features, texts_value(text));
+  to.columns = to.features.size();
+  return {};
+}
+
+Result<void> set_classes(Schema& to, std::string_view text) {
+  MFL_TRY(auto classes, texts_value(text));
+  for (std::string& name : classes) name = class_name(name);
+  std::ranges::sort(classes, class_before);
+  if (!classes.empty() && (classes.size() != 2 || classes[0] == classes[1]))
+    return fail(ErrorCode::kBadConfig, "must be two different classes");
+  to.classes = std::move(classes);
+  return {};
+}
+
+Result<void> set_class(std::string& to, std::string_view text) {
+  MFL_CHECK(set_text(to, text, true));
+  to = class_name(to);
+  return {};
+}
+
 using Text = std::string_view;
 constexpr Digested kResult = Digested::kAlways;
 constexpr Digested kNoResult = Digested::kNever;
@@ -74,8 +106,8 @@ constexpr Key kKeys[] = {
      "data: mnist, synthetic, fleet, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_text(c.data.source, t, false); },
      [](const Config& c) { return toml_text(c.data.source); }},
-    {"data", "test_source", "--test-source", "SPEC", "data for testing, where it stands apart",
-     KeyKind::kText, "", kResult, [](Config& c, Text t) { return set_text(c.data.test_source, t, true); },
+    {"data", "test_source", "--test-source", "SPEC", "separate test data", KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_text(c.data.test_source, t, true); },
      [](const Config& c) { return toml_text(c.data.test_source); }},
     {"data", "train", "--train", "N", "training samples, or all", KeyKind::kInteger, "all", kResult,
      [](Config& c, Text t) { return set_integer(c.data.train, t, 1, "all"); },
@@ -100,6 +132,11 @@ constexpr Key kKeys[] = {
      KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_choice<CsvHeader>(c.data.header, t, kHeaders); },
      [](const Config& c) { return toml_choice<CsvHeader>(c.data.header, kHeaders); }},
+    {"data", "positive", "--positive", "CLASS",
+     "the positive class; if not given, the last of the two: 1 of 0 and 1, malignant of benign and malignant",
+     KeyKind::kTextOrNumber, "", kLaterResult,
+     [](Config& c, Text t) { return set_class(c.data.positive, t); },
+     [](const Config& c) { return toml_text(c.data.positive); }},
 
     {"federation", "nodes", "--nodes", "N", "nodes that hold the training samples", KeyKind::kInteger, "",
      kResult, [](Config& c, Text t) { return set_integer(c.federation.nodes, t, 1); },
@@ -113,7 +150,7 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) { return set_number(c.federation.fraction_train, t, kShare); },
      [](const Config& c) { return toml_number(c.federation.fraction_train); }},
     {"federation", "min_available_nodes", "--min-available-nodes", "N",
-     "nodes that must be there for a round to start, 0 for all", KeyKind::kInteger, "", kLaterResult,
+     "nodes that must be connected for a round to start, 0 for all", KeyKind::kInteger, "", kLaterResult,
      [](Config& c, Text t) { return set_integer(c.federation.min_available_nodes, t, 0); },
      [](const Config& c) { return toml_integer(c.federation.min_available_nodes, ""); }},
     {"federation", "quorum", "--quorum", "N",
@@ -126,7 +163,7 @@ constexpr Key kKeys[] = {
      [](const Config& c) { return toml_number(c.federation.round_deadline); }},
 
     {"devices", "speed", "--device-speed", "RATE",
-     "samples a second of a device, for virtual time: X, uniform(A, B), lognormal(MEDIAN, SIGMA) or none",
+     "samples per second of a device, for virtual time: X, uniform(A, B), lognormal(MEDIAN, SIGMA) or none",
      KeyKind::kTextOrNumber, "", kLaterResult, [](Config& c, Text t) { return set_rate(c.devices.speed, t); },
      [](const Config& c) { return toml_spread(c.devices.speed); }},
     {"devices", "dropout", "--device-dropout", "CHANCE",
@@ -134,10 +171,10 @@ constexpr Key kKeys[] = {
      kLaterResult, [](Config& c, Text t) { return set_spread(c.devices.dropout, t, kChance); },
      [](const Config& c) { return toml_spread(c.devices.dropout); }},
 
-    {"network", "up", "--network-up", "RATE", "bytes a second from a node, fixed or drawn, or none",
+    {"network", "up", "--network-up", "RATE", "bytes per second from a node, fixed or drawn, or none",
      KeyKind::kTextOrNumber, "", kLaterResult, [](Config& c, Text t) { return set_rate(c.network.up, t); },
      [](const Config& c) { return toml_spread(c.network.up); }},
-    {"network", "down", "--network-down", "RATE", "bytes a second to a node, fixed or drawn, or none",
+    {"network", "down", "--network-down", "RATE", "bytes per second to a node, fixed or drawn, or none",
      KeyKind::kTextOrNumber, "", kLaterResult, [](Config& c, Text t) { return set_rate(c.network.down, t); },
      [](const Config& c) { return toml_spread(c.network.down); }},
     {"network", "latency", "--network-latency", "S", "seconds that a message takes one way, fixed or drawn",
@@ -172,7 +209,7 @@ constexpr Key kKeys[] = {
     {"run", "steps", "--steps", "N", "local steps in all, T", KeyKind::kInteger, "", kResult,
      [](Config& c, Text t) { return set_integer(c.run.steps, t, 1); },
      [](const Config& c) { return toml_integer(c.run.steps, ""); }},
-    {"run", "seed", "--seed", "N", "seed of all that is random", KeyKind::kInteger, "", kResult,
+    {"run", "seed", "--seed", "N", "random seed", KeyKind::kInteger, "", kResult,
      [](Config& c, Text t) { return set_integer(c.run.seed, t, 0); },
      [](const Config& c) { return toml_integer(c.run.seed, ""); }},
     {"run", "precision", "--precision", "P", "f32 or f64", KeyKind::kText, "", kResult,
@@ -181,17 +218,38 @@ constexpr Key kKeys[] = {
     {"run", "engine", "--engine", "NAME", "where nodes run: threads, serial or mpi (under mpirun always mpi)",
      KeyKind::kText, "", kNoResult, [](Config& c, Text t) { return set_name(c.run.engine, t, kEngines); },
      [](const Config& c) { return toml_text(c.run.engine); }},
-    {"run", "threads", "--threads", "N", "threads, 0 for one a core", KeyKind::kInteger, "", kNoResult,
+    {"run", "threads", "--threads", "N", "threads, 0 for one per core", KeyKind::kInteger, "", kNoResult,
      [](Config& c, Text t) { return set_integer(c.run.threads, t, 0); },
      [](const Config& c) { return toml_integer(c.run.threads, ""); }},
     {"run", "record_every", "--record-every", "N",
-     "steps between records, 0 for about a hundred records a run", KeyKind::kInteger, "", kNoResult,
+     "steps between records, 0 for about a hundred records per run", KeyKind::kInteger, "", kNoResult,
      [](Config& c, Text t) { return set_integer(c.run.record_every, t, 0); },
      [](const Config& c) { return toml_integer(c.run.record_every, ""); }},
     {"run", "checkpoint_every", "--checkpoint-every", "N",
      "rounds between checkpoints, 0 for only when stopped", KeyKind::kInteger, "", kNoResult,
      [](Config& c, Text t) { return set_integer(c.run.checkpoint_every, t, 0); },
      [](const Config& c) { return toml_integer(c.run.checkpoint_every, ""); }},
+
+    {"schema", "features", "--schema-features", "NAMES",
+     "feature names in order, separated by commas, or their number; 0: as the data has them",
+     KeyKind::kTextsOrInteger, "", kLaterResult, [](Config& c, Text t) { return set_features(c.schema, t); },
+     [](const Config& c) {
+       return c.schema.features.empty() ? toml_integer(c.schema.columns, "") : toml_texts(c.schema.features);
+     }},
+    {"schema", "label", "--schema-label", "NAME", "name that the label column must have", KeyKind::kText, "",
+     kLaterResult, [](Config& c, Text t) { return set_text(c.schema.label, t, true); },
+     [](const Config& c) { return toml_text(c.schema.label); }},
+    {"schema", "task", "--schema-task", "TASK",
+     "what labels are: binary (two classes), even-odd, regression (numbers), or auto", KeyKind::kText, "",
+     kLaterResult, [](Config& c, Text t) { return set_choice<LabelTask>(c.schema.task, t, kLabelTasks); },
+     [](const Config& c) { return toml_choice<LabelTask>(c.schema.task, kLabelTasks); }},
+    {"schema", "classes", "--schema-classes", "NAMES", "the two classes, separated by a comma",
+     KeyKind::kTexts, "", kLaterResult, [](Config& c, Text t) { return set_classes(c.schema, t); },
+     [](const Config& c) { return toml_texts(c.schema.classes); }},
+    {"schema", "positive", "--schema-positive", "CLASS", "the positive one of the classes",
+     KeyKind::kTextOrNumber, "", kLaterResult,
+     [](Config& c, Text t) { return set_class(c.schema.positive, t); },
+     [](const Config& c) { return toml_text(c.schema.positive); }},
 };
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
@@ -199,7 +257,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
 }
 
-// Where `key` stands, for one that was written into the wrong table.
+// The table of `key`, for one that was written into the wrong table.
 std::string_view table_of(std::string_view key) {
   const auto* found = std::ranges::find(kKeys, key, &Key::key);
   return found == std::ranges::end(kKeys) ? std::string_view{} : found->table;

@@ -12,11 +12,13 @@ namespace mfl {
 
 // What a TOML value of a key may be.
 enum class KeyKind {
-  kText,           // a string
-  kInteger,        // an integer, or the key's word
-  kNumber,         // an integer or a floating-point number, or the key's word
-  kTextOrInteger,  // a string or an integer
-  kTextOrNumber,   // a string, an integer or a floating-point number
+  kText,            // a string
+  kInteger,         // an integer, or the key's word
+  kNumber,          // an integer or a floating-point number, or the key's word
+  kTextOrInteger,   // a string or an integer
+  kTextOrNumber,    // a string, an integer or a floating-point number
+  kTexts,           // an array of strings; numbers count as their text
+  kTextsOrInteger,  // the same, or an integer
 };
 
 // Whether a key is part of config_digest.
@@ -33,7 +35,7 @@ struct Key {
   std::string_view placeholder;  // "X", for the help
   std::string_view help;         // one line, with what is allowed
   KeyKind kind;
-  std::string_view word;  // the one word a number key also takes: "all", "auto" or none
+  std::string_view word;  // the word that a number key also takes: "all", "auto" or none
   Digested digested;
 
   // From text without quotes. The error is the reason alone ("must be in [0, 1)"): the caller knows where.
@@ -41,6 +43,11 @@ struct Key {
   // As a TOML value.
   std::string (*get)(const Config&);
 };
+
+// Whether a TOML array is one value of the key, and not several.
+constexpr bool is_list(const Key& key) {
+  return key.kind == KeyKind::kTexts || key.kind == KeyKind::kTextsOrInteger;
+}
 
 // In canonical order, keys of a table together.
 std::span<const Key> config_keys();

@@ -1,9 +1,13 @@
 #include "mfl/experiment/config_values.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <system_error>
+
+#include "mfl/base/json.h"
+#include "mfl/data/text.h"
 
 namespace mfl {
 namespace {
@@ -11,32 +15,6 @@ namespace {
 tl::unexpected<Error> reason(std::string text) { return fail(ErrorCode::kBadConfig, std::move(text)); }
 
 std::string or_word(std::string_view word) { return word.empty() ? "" : fmt::format(", or \"{}\"", word); }
-
-// The length of the well-formed UTF-8 sequence at the start of `text`, or 0.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  std::uint32_t point = first & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return 0;
-    point = (point << 6U) | (byte(i) & 0x3FU);
-  }
-  const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
-  const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
-  return overlong || surrogate || point > 0x10FFFF ? 0 : length;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
 
 template <class T>
 bool parse_all(std::string_view text, T& to) {
@@ -99,6 +77,30 @@ Result<void> set_text(std::string& to, std::string_view text, bool may_be_empty)
   return {};
 }
 
+Result<std::vector<std::string>> texts_value(std::string_view text) {
+  std::vector<std::string> out;
+  if (text.starts_with('[')) {
+    // A TOML array of basic strings and numbers is a JSON array.
+    const auto parsed = Json::parse(text);
+    if (!parsed || !parsed->is_array()) return reason("must be an array such as [\"a\", \"b\"], or a, b");
+    for (const Json& one : parsed->elements()) {
+      if (one.is_array() || one.is_object() || one.is_null()) return reason("must be an array of strings");
+      out.push_back(one.is_string() ? std::string(one.text()) : one.dump());
+    }
+  } else {
+    while (!text.empty()) {
+      const std::size_t comma = std::min(text.find(','), text.size());
+      out.emplace_back(trim(text.substr(0, comma)));
+      text.remove_prefix(std::min(comma + 1, text.size()));
+    }
+  }
+  for (const std::string& one : out) {
+    std::string checked;
+    MFL_CHECK(set_text(checked, one, true));
+  }
+  return out;
+}
+
 Result<void> set_name(std::string& to, std::string_view text, std::span<const std::string_view> names) {
   for (const std::string_view name : names) {
     if (name == text) {
@@ -132,6 +134,12 @@ std::string toml_text(std::string_view text) {
     }
   }
   return out + '"';
+}
+
+std::string toml_texts(std::span<const std::string> texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) out += (out.size() == 1 ? "" : ", ") + toml_text(text);
+  return out + "]";
 }
 
 std::string toml_number(double number) {

@@ -34,12 +34,15 @@ Result<void> set_number(double& to, std::string_view text, const NumberRange& ra
 Result<void> set_number(std::optional<double>& to, std::string_view text, const NumberRange& range,
                         std::string_view word);
 Result<void> set_text(std::string& to, std::string_view text, bool may_be_empty);
+// "a, b, c", or a TOML array of strings and numbers, which may hold anything.
+Result<std::vector<std::string>> texts_value(std::string_view text);
 // `text` must be one of `names`.
 Result<void> set_name(std::string& to, std::string_view text, std::span<const std::string_view> names);
 // The reason why `text` is none of `names`.
 tl::unexpected<Error> not_one_of(std::string_view text, std::span<const std::string_view> names);
 
 std::string toml_text(std::string_view text);
+std::string toml_texts(std::span<const std::string> texts);
 std::string toml_number(double number);
 std::string toml_integer(std::optional<std::uint64_t> number, std::string_view word);
 std::string toml_number(std::optional<double> number, std::string_view word);

@@ -35,6 +35,24 @@ Loss make_loss(const ModelConfig& model) { return model_type(model.name).loss; }
 
 TargetKind target_kind(const ModelConfig& model) { return model_type(model.name).targets; }
 
+LabelTask stated_task(const Config& config) {
+  if (config.schema.task != LabelTask::kUnknown) return config.schema.task;
+  return config.data.task ? label_task(*config.data.task, target_kind(config.model)) : LabelTask::kUnknown;
+}
+
+LabelTask effective_label_task(const Config& config) {
+  const LabelTask stated = stated_task(config);
+  if (stated != LabelTask::kUnknown) return stated;
+  return label_task(effective_task(config.data), target_kind(config.model));
+}
+
+Schema stated_schema(const Config& config) {
+  Schema schema = config.schema;
+  schema.task = stated_task(config);
+  if (schema.positive.empty()) schema.positive = class_name(config.data.positive);
+  return schema;
+}
+
 Algorithm make_algorithm(const AlgorithmConfig& algorithm) {
   if (algorithm.name == "gd") return make_gd(algorithm.eta);
   if (algorithm.name == "mgd") return make_mgd(algorithm.eta, algorithm.gamma);

@@ -25,6 +25,7 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Proble
   if (!algorithm.centralised) spec.tau = config.algorithm.tau;
   spec.planned_steps = config.run.steps;
   spec.load_seconds = problem.load_seconds;
+  spec.data_schema = schema_json(problem.schema);
   return spec;
 }
 
@@ -36,6 +37,7 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   out.config = std::move(config);
   out.load_seconds = run.load_seconds;
   out.wall_seconds = run.wall_seconds;
+  if (const auto schema = parse_schema(run.data_schema)) out.schema = *schema;
   if (run.summary) {
     const RunSummary& summary = *run.summary;
     out.final = {summary.final.step, summary.final.train_loss, summary.final.test_loss,

@@ -10,6 +10,7 @@
 #include "mfl/data/fleet.h"
 #include "mfl/data/source.h"
 #include "mfl/data/task.h"
+#include "mfl/data/text.h"
 #include "mfl/experiment/config_partition.h"
 #include "mfl/experiment/factory.h"
 #include "mfl/experiment/problem_parts.h"
@@ -18,8 +19,8 @@ namespace mfl {
 namespace {
 
 template <class T>
-Result<Samples<T>> make_samples(const Config& config, Dataset data) {
-  MFL_TRY(const auto targets, targets_of(config, data));
+Result<Samples<T>> make_samples(const Config& config, const Schema& schema, Dataset data) {
+  MFL_TRY(const auto targets, targets_of(config, schema, data));
   MFL_TRY(data, with_precision(std::move(data), precision_of<T>()));
   return Samples<T>(std::move(data), targets);
 }
@@ -48,9 +49,11 @@ Result<Problem<T>> fleet_problem(const Config& config) {
   constexpr std::size_t kTestRows = 5000;
   MFL_TRY(const FleetShape shape, parse_fleet(config.data.source));
   const FleetRows rows(shape, config.run.seed);
-  Dataset classes{.rows = SyntheticRows::kClasses, .columns = 1, .scale = 1, .features = {}, .labels = {}};
+  Dataset classes{
+      .rows = SyntheticRows::kClasses, .columns = shape.columns, .scale = 1, .features = {}, .labels = {}};
   for (unsigned c = 0; c < SyntheticRows::kClasses; ++c) classes.labels.push_back(c);
-  MFL_TRY(const auto targets, make_targets(classes, effective_task(config.data), target_kind(config.model)));
+  MFL_TRY(const Schema schema, schema_of(config, classes));
+  MFL_TRY(const auto targets, targets_of(config, schema, classes));
   ClassTargets<T> of_class;
   std::ranges::transform(targets, of_class.begin(), [](double y) { return static_cast<T>(y); });
 
@@ -61,32 +64,13 @@ Result<Problem<T>> fleet_problem(const Config& config) {
   if (const std::size_t test_rows = config.data.test.value_or(kTestRows); test_rows > 0) {
     Dataset test = rows.test_set(test_rows);
     test_digest = data_digest(test);
-    MFL_TRY(federation.test, make_samples<T>(config, std::move(test)));
+    MFL_TRY(federation.test, make_samples<T>(config, schema, std::move(test)));
   }
-  Problem<T> problem{std::move(federation), false, {}, {}, 0};
+  Problem<T> problem{.federation = std::move(federation), .schema = schema};
   problem.has_accuracy = target_kind(config.model) != TargetKind::kReal ||
                          std::ranges::all_of(of_class, [](T y) { return y == 1 || y == -1; });
   problem.train_digest = rows.digest(config.federation.nodes);
   problem.data_digest = sha256_hex(problem.train_digest + test_digest);
-  return problem;
-}
-
-template <class T>
-Result<Problem<T>> stored_problem(const Config& config) {
-  MFL_TRY(TrainTest loaded, load(data_options(config)));
-  const std::string train_digest = data_digest(loaded.train);
-  const std::string test_digest = loaded.test ? data_digest(*loaded.test) : "";
-  MFL_TRY(const Partition partition, who_holds_what(config, loaded.train));
-  MFL_TRY(auto train, make_samples<T>(config, held_rows(std::move(loaded.train), partition)));
-  std::optional<Samples<T>> test;
-  if (loaded.test) {
-    MFL_TRY(test, make_samples<T>(config, *std::move(loaded.test)));
-  }
-  Problem<T> problem{
-      {make_loss(config.model), std::move(train), shards_of(partition), std::move(test)}, false, {}, {}, 0};
-  problem.has_accuracy = two_classes(config, targets_in(problem.federation.train));
-  problem.data_digest = data_digest_of(train_digest, test_digest, partition);
-  problem.train_digest = train_digest;
   return problem;
 }
 
@@ -104,8 +88,31 @@ std::vector<Shard> shards_of(const Partition& partition) {
   return shards;
 }
 
-Result<std::vector<double>> targets_of(const Config& config, const Dataset& data) {
-  return make_targets(data, effective_task(config.data), target_kind(config.model));
+Result<Schema> observed_schema(const Config& config, const Dataset& data) {
+  return observe(data, effective_label_task(config));
+}
+
+Result<Schema> schema_of(const Config& config, const Dataset& train) {
+  const Schema stated = stated_schema(config);
+  MFL_TRY(const Schema seen, observed_schema(config, train));
+  auto settled = settle(stated, seen);
+  if (!settled)
+    return fail(
+        settled.error().code, fmt::format("{}: {}", config.data.source, settled.error().message),
+        settled.error().hint.empty() ? "change the data, or what [schema] says of it" : settled.error().hint);
+  if (settled->task == LabelTask::kRegression && !stated.positive.empty())
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("positive = {}: a regression has no classes", excerpt(stated.positive)),
+                "leave positive out, or use another model than linear");
+  auto closed = settle_alone(*std::move(settled));
+  if (!closed)
+    return fail(closed.error().code, fmt::format("{}: {}", config.data.source, closed.error().message),
+                closed.error().hint);
+  return closed;
+}
+
+Result<std::vector<double>> targets_of(const Config& config, const Schema& schema, const Dataset& data) {
+  return make_targets(data, schema, target_kind(config.model));
 }
 
 bool two_classes(const Config& config, std::span<const double> targets) {
@@ -141,14 +148,42 @@ std::string function_digest(const Config& config, const std::string& train_diges
 }
 
 template <class T>
+Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
+  const std::string train_digest = data_digest(data.train);
+  const std::string test_digest = data.test ? data_digest(*data.test) : "";
+  const auto origin = data.train.origin;
+  MFL_TRY(const Schema schema, schema_of(config, data.train));
+  MFL_TRY(const Partition partition, who_holds_what(config, data.train));
+  MFL_TRY(auto train, make_samples<T>(config, schema, held_rows(std::move(data.train), partition)));
+  std::optional<Samples<T>> test;
+  if (data.test) {
+    MFL_TRY(test, make_samples<T>(config, schema, *std::move(data.test)));
+  }
+  Problem<T> problem{
+      .federation = {make_loss(config.model), std::move(train), shards_of(partition), std::move(test)},
+      .schema = schema,
+      .origin = origin};
+  problem.has_accuracy = two_classes(config, targets_in(problem.federation.train));
+  problem.data_digest = data_digest_of(train_digest, test_digest, partition);
+  problem.train_digest = train_digest;
+  return problem;
+}
+
+template <class T>
 Result<Problem<T>> load_problem(const Config& config) {
   const auto start = std::chrono::steady_clock::now();
-  auto loaded = is_fleet(config.data.source) ? fleet_problem<T>(config) : stored_problem<T>(config);
+  const auto load_stored = [&]() -> Result<Problem<T>> {
+    MFL_TRY(TrainTest loaded, load(data_options(config)));
+    return make_problem<T>(config, std::move(loaded));
+  };
+  auto loaded = is_fleet(config.data.source) ? fleet_problem<T>(config) : load_stored();
   MFL_TRY(Problem<T> problem, std::move(loaded));
   problem.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return problem;
 }
 
+template Result<Problem<float>> make_problem(const Config&, TrainTest);
+template Result<Problem<double>> make_problem(const Config&, TrainTest);
 template Result<Problem<float>> load_problem(const Config&);
 template Result<Problem<double>> load_problem(const Config&);
 

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "mfl/base/result.h"
+#include "mfl/data/schema.h"
+#include "mfl/data/source.h"
 #include "mfl/engine/engine.h"
 #include "mfl/experiment/config.h"
 #include "mfl/experiment/virtual_time.h"
@@ -15,9 +18,11 @@ namespace mfl {
 template <class T>
 struct Problem {
   Federation<T> federation;
-  bool has_accuracy = false;  // the targets are two classes
-  std::string data_digest;    // of training data, test data and partition; with ranks only on the first
-  std::string train_digest;   // of the training data only
+  bool has_accuracy = false;                       // the targets are two classes
+  Schema schema = {};                              // complete but for data of one class (settle_alone)
+  std::shared_ptr<const Origin> origin = nullptr;  // of the training data; may be null
+  std::string data_digest = {};   // of training data, test data and partition; with ranks only on the first
+  std::string train_digest = {};  // of the training data only
   double load_seconds = 0;
 };
 
@@ -37,5 +42,12 @@ Result<void> require_all_nodes(const Config& config, std::string_view what);
 // For a centralised algorithm one node holds all data, whatever [federation] says.
 template <class T>
 Result<Problem<T>> load_problem(const Config& config);
+
+// The same of data that is loaded already.
+template <class T>
+Result<Problem<T>> make_problem(const Config& config, TrainTest data);
+
+// What data has, looked at as the configuration says. Errors as those of observe().
+Result<Schema> observed_schema(const Config& config, const Dataset& data);
 
 }  // namespace mfl

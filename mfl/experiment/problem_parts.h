@@ -8,6 +8,7 @@
 #include "mfl/base/result.h"
 #include "mfl/base/vectors.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/schema.h"
 #include "mfl/experiment/config.h"
 #include "mfl/model/objective.h"
 #include "mfl/partition/partition.h"
@@ -23,8 +24,10 @@ constexpr Precision precision_of() {
 Result<Partition> who_holds_what(const Config& config, const Dataset& train);
 std::vector<Shard> shards_of(const Partition& partition);
 
-// Uses the labels only.
-Result<std::vector<double>> targets_of(const Config& config, const Dataset& data);
+// The schema of a run over this training data: what the configuration states, completed by the data. Looks at rows, labels and
+// names only.
+Result<Schema> schema_of(const Config& config, const Dataset& train);
+Result<std::vector<double>> targets_of(const Config& config, const Schema& schema, const Dataset& data);
 bool two_classes(const Config& config, std::span<const double> targets);
 
 // Digest of training data, test data and partition; the test digest is empty when there is no test set.

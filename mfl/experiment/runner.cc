@@ -83,6 +83,17 @@ Result<std::optional<Start<T>>> open_run(Store& store, const RunSpec& spec,
   return start;
 }
 
+void tell_origin(const std::shared_ptr<const Origin>& origin, RunOutcome& out) {
+  if (!origin) return;
+  out.label_column = origin->label_column;
+  out.header_guessed = origin->header_guessed;
+}
+
+// Beside the weights: what their columns and the sign of a score mean.
+std::filesystem::path schema_path(std::filesystem::path weights) {
+  return weights.replace_extension(".schema.json");
+}
+
 template <class T>
 Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& resumed,
                           const RunOptions& options, const RunHooks& hooks) {
@@ -104,6 +115,7 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   }
   if (!start) {
     RunOutcome out = reused ? make_outcome(*reused, config) : RunOutcome{};
+    tell_origin(problem.origin, out);
     out.reused = true;
     return out;
   }
@@ -125,10 +137,13 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   }
   RunOutcome out;
   const auto closed = ranks.from_first([&]() -> Result<std::string> {
-    if (!options.weights_out.empty())
+    if (!options.weights_out.empty()) {
       MFL_CHECK(write_npy(options.weights_out, std::span<const T>(training.state().w())));
+      MFL_CHECK(write_file(schema_path(options.weights_out), schema_json(problem.schema) + "\n"));
+    }
     MFL_TRY(const RunRow run, store->get(id));
     out = make_outcome(run, config);
+    tell_origin(problem.origin, out);
     return std::string();
   });
   MFL_CHECK(closed);

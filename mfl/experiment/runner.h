@@ -41,8 +41,9 @@ struct RunOptions {
   std::string resume_id;        // continue this run (as Store::get names it) instead of starting one
   // Take an equal finished run of the store instead of training; in a sweep also continue an equal unfinished one.
   bool reuse = false;
-  std::filesystem::path weights_out;  // file for the final w as NPY; empty: none
-  bool monitor = false;               // watch for signs of a bad setting (monitor.h)
+  // File for the final w as NPY, with the schema beside it (FILE.schema.json for FILE.npy); empty: none.
+  std::filesystem::path weights_out;
+  bool monitor = false;  // watch for signs of a bad setting (monitor.h)
   // The processes that share the work, all of which make the same call; null: this process only. The first one has the store,
   // reports progress and knows the outcome; hooks.stop may be set on any of them.
   Ranks* ranks = nullptr;
@@ -60,6 +61,9 @@ struct RunOutcome {
   std::string message;  // why it did not finish
   bool reused = false;
   Config config;
+  Schema schema;                 // of the data; open where the run does not know it yet
+  std::size_t label_column = 0;  // in the file, counted from 1; 0: not known, or not a column
+  bool header_guessed = false;   // the first line of the CSV file was taken for column names (header = auto)
   FinalMetrics final;
   std::uint64_t best_step = 0;
   double best_train_loss = 0;

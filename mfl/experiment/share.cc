@@ -37,17 +37,10 @@ Result<Samples<T>> own_samples(const SomeRows& rows, std::span<const std::uint32
   return Samples<T>(std::move(data), targets);
 }
 
-// The labels alone: what partitions and tasks look at.
-Dataset labels_alone(std::vector<double> labels) {
-  Dataset data;
-  data.rows = labels.size();
-  data.labels = std::move(labels);
-  return data;
-}
-
 template <class T>
-Result<Samples<T>> own_test(const Config& config, const SomeRows& rows, const Ranks& ranks) {
-  MFL_TRY(const auto targets, targets_of(config, labels_alone(rows.labels())));
+Result<Samples<T>> own_test(const Config& config, const Schema& schema, const SomeRows& rows,
+                            const Ranks& ranks) {
+  MFL_TRY(const auto targets, targets_of(config, schema, rows.without_features()));
   const Part part = test_part(rows.size(), ranks);
   std::vector<std::uint32_t> places(part.end - part.first);
   std::iota(places.begin(), places.end(), static_cast<std::uint32_t>(part.first));
@@ -58,7 +51,8 @@ Result<Samples<T>> own_test(const Config& config, const SomeRows& rows, const Ra
 template <class T>
 Result<Problem<T>> load_own(const Config& config, const Ranks& ranks) {
   MFL_TRY(const TrainTestRows rows, open_rows(data_options(config)));
-  Dataset labels = labels_alone(rows.train.labels());
+  Dataset labels = rows.train.without_features();
+  MFL_TRY(const Schema schema, schema_of(config, labels));
   MFL_TRY(const Partition partition, who_holds_what(config, labels));
   const std::vector<Shard> all = shards_of(partition);
   std::vector<std::size_t> work;
@@ -68,22 +62,24 @@ Result<Problem<T>> load_own(const Config& config, const Ranks& ranks) {
 
   std::vector<double> held;
   for (const std::uint32_t place : partition.order) held.push_back(labels.labels[place]);
-  labels = labels_alone(std::move(held));
-  MFL_TRY(const std::vector<double> targets, targets_of(config, labels));
+  labels.labels = std::move(held);
+  MFL_TRY(const std::vector<double> targets, targets_of(config, schema, labels));
   const std::vector<T> kept_targets(targets.begin(), targets.end());  // as precise as they are trained on
   const std::size_t first_row = partition.starts[first_node];
   const auto order = std::span(partition.order).subspan(first_row, partition.starts[end_node] - first_row);
   MFL_TRY(auto train, own_samples<T>(rows.train, order, std::span(targets).subspan(first_row, order.size())));
   std::optional<Samples<T>> test;
   if (rows.test) {
-    MFL_TRY(test, own_test<T>(config, *rows.test, ranks));
+    MFL_TRY(test, own_test<T>(config, schema, *rows.test, ranks));
   }
 
   std::vector<Shard> nodes(all.begin() + static_cast<std::ptrdiff_t>(first_node),
                            all.begin() + static_cast<std::ptrdiff_t>(end_node));
   for (Shard& shard : nodes) shard.first -= first_row;
   Problem<T> problem{
-      {make_loss(config.model), std::move(train), std::move(nodes), std::move(test)}, false, {}, {}, 0};
+      .federation = {make_loss(config.model), std::move(train), std::move(nodes), std::move(test)},
+      .schema = schema,
+      .origin = labels.origin};
   problem.federation.first_node = first_node;
   problem.federation.all_samples = std::move(work);
   problem.has_accuracy = two_classes(config, std::vector<double>(kept_targets.begin(), kept_targets.end()));

@@ -48,6 +48,13 @@ std::vector<std::string> array_values(std::string_view text) {
   return values;
 }
 
+// A list is one value of such a key, not several.
+bool takes_a_list(std::string_view table_dot_key) {
+  const std::size_t dot = std::min(table_dot_key.find('.'), table_dot_key.size() - 1);
+  const auto key = find_key(table_dot_key.substr(0, dot), table_dot_key.substr(dot + 1));
+  return key && is_list(**key);
+}
+
 std::string name_of(const Key& key) { return fmt::format("{}.{}", key.table, key.key); }
 
 }  // namespace
@@ -56,7 +63,7 @@ Result<void> set_sweep_key(Sweep& sweep, std::string_view table_dot_key, std::st
                            std::string_view where) {
   const auto axis = std::ranges::find_if(
       sweep.axes, [&](const SweepAxis& known) { return name_of(*known.key) == table_dot_key; });
-  if (!is_array(text)) {
+  if (!is_array(text) || takes_a_list(table_dot_key)) {
     if (axis == sweep.axes.end()) return set_key(sweep.base, table_dot_key, text, where);
     return fail(ErrorCode::kBadConfig, fmt::format("{}: {} is an array in this sweep", where, table_dot_key),
                 fmt::format("replace the array with --set {}=[{}]", table_dot_key, text));

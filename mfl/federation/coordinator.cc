@@ -17,7 +17,7 @@
 namespace mfl {
 namespace {
 
-// A node that is here.
+// A connected node.
 struct Member {
   std::uint64_t session = 0;
   std::uint64_t weight = 0;
@@ -29,6 +29,7 @@ class RoundCoordinator final : public Coordinator {
   RoundCoordinator(const Algorithm& algorithm, CoordinatorOptions options, RoundLog& log,
                    std::optional<Resumption<T>> from)
       : algorithm_(algorithm), options_(std::move(options)), log_(log) {
+    forget_schema();
     if (from) {
       state_ = std::move(from->state);
       bytes_up_ = from->bytes_up;
@@ -42,9 +43,16 @@ class RoundCoordinator final : public Coordinator {
 
   Joined join(Time now, const std::string& node, const Joining& joining) override {
     now_ = std::max(now_, now);
-    if (Verdict verdict = check_joining(joining); !verdict.counts()) {
+    Verdict verdict = check_joining(joining);
+    std::optional<Schema> settled;
+    if (verdict.counts()) verdict = check_schema(node, joining, settled);
+    if (!verdict.counts()) {
       note(verdict);
       return {0, std::move(verdict)};
+    }
+    if (settled && *settled != schema_) {
+      schema_ = *std::move(settled);
+      schema_from_ = node;
     }
     if (state_.vectors.empty() && !over()) {
       begin_with(joining.columns);
@@ -117,6 +125,7 @@ class RoundCoordinator final : public Coordinator {
 
   std::string room() override { return sum_ ? sum_->room() : std::string(); }
 
+  const Schema& schema() const override { return schema_; }
   std::uint64_t news() const override { return news_; }
   bool over() const override { return !phase_.empty(); }
   const std::optional<Error>& failure() const override { return failure_; }
@@ -145,6 +154,7 @@ class RoundCoordinator final : public Coordinator {
     out.refused = refused_;
     out.digest = digest_;
     out.trouble = trouble_;
+    if (schema_ != Schema{}) out.schema = fmt::format("{} (from {})", schema_text(schema_), schema_from_);
     return out;
   }
 
@@ -197,6 +207,33 @@ class RoundCoordinator final : public Coordinator {
     return {};
   }
 
+  // Puts the run's schema, completed by the node's, into `settled`; nothing where the node brings none.
+  Verdict check_schema(const std::string& node, const Joining& joining,
+                       std::optional<Schema>& settled) const {
+    if (joining.schema.task == LabelTask::kUnknown) return {};
+    Schema seen = joining.schema;
+    seen.columns = joining.columns;
+    auto found = settle(schema_, seen);
+    if (!found)
+      return {Reason::kSchema,
+              fmt::format("the data of {} does not fit the run{}: {}", node,
+                          schema_from_.empty() ? "" : fmt::format(", whose schema is from {}", schema_from_),
+                          found.error().message)};
+    if (!is_complete(*found))
+      return {Reason::kSchema,
+              fmt::format(
+                  "{} has samples of one class only ({}), so the run cannot learn its two classes from it: "
+                  "name them in the server's experiment file, [schema] classes = [\"...\", \"...\"]",
+                  node, labels_text(seen))};
+    settled = *std::move(found);
+    return {};
+  }
+
+  void forget_schema() {
+    schema_ = options_.schema;
+    schema_from_ = options_.schema_from;
+  }
+
   Verdict check_ticket(const std::string& node, const std::string& run_id, const Ticket& ticket) const {
     if (run_id != options_.run_id)
       return {Reason::kForeign,
@@ -209,10 +246,11 @@ class RoundCoordinator final : public Coordinator {
     if (ticket.round > state_.round + 1)
       return {Reason::kFuture,
               fmt::format("round {} has not begun, this is round {}", ticket.round, state_.round + 1)};
-    if (ticket.epoch != options_.epoch) return {Reason::kStale, "the server was started anew since"};
+    if (ticket.epoch != options_.epoch)
+      return {Reason::kStale, "the server has restarted since this task was issued"};
     if (!open_ || ticket.attempt != ticket_.attempt)
       return {ticket.attempt > attempt_ ? Reason::kFuture : Reason::kLate,
-              fmt::format("attempt {} at round {} is not under way", ticket.attempt, ticket.round)};
+              fmt::format("attempt {} at round {} is not in progress", ticket.attempt, ticket.round)};
     const Seat* seat = seats_.find(node);
     if (seat == nullptr) return {Reason::kNotChosen, fmt::format("no part in round {}", ticket.round)};
     switch (seat->state) {
@@ -260,6 +298,7 @@ class RoundCoordinator final : public Coordinator {
     if (open_) judge_round();
     if (!open_ && !over() && !failure_) start_round();
     if (!open_ && state_.round == 0 && options_.columns == 0 && members_.empty()) state_ = {};
+    if (!open_ && state_.round == 0 && members_.empty()) forget_schema();
   }
 
   void judge_round() {
@@ -269,7 +308,7 @@ class RoundCoordinator final : public Coordinator {
     if (not_finite_ == seats_.size()) return diverge();
     const bool may_diverge = not_finite_ > 0 && counted == 0 && awaited > 0;
     if (counted + awaited < needed && (!may_diverge || now_ >= deadline_))
-      return abandon(fmt::format("{} updates are needed and {} can be had{}", needed, counted + awaited,
+      return abandon(fmt::format("needs {} updates, at most {} can still arrive{}", needed, counted + awaited,
                                  not_finite_ > 0 ? fmt::format(" ({})", divergence_) : ""));
     if (awaited == 0) return close_round();
     if (now_ < deadline_) return;
@@ -291,7 +330,7 @@ class RoundCoordinator final : public Coordinator {
                : fmt::format("{} and {} more", fmt::join(named, ", "), names.size() - kMost);
   }
 
-  // Who did not answer in time may be gone without a word; who is not joins again.
+  // Drops nodes that missed the deadline; live ones join again.
   void drop_silent() {
     ++news_;
     for (const std::string& node : seats_.names(Seat::State::kAwaited)) members_.erase(node);
@@ -325,7 +364,7 @@ class RoundCoordinator final : public Coordinator {
     for (const auto& node : choose()) seats_.add(node, members_.at(node).weight);
   }
 
-  // The draw of a simulation whose nodes are those that are here, in the order of their names.
+  // The draw of a simulation whose nodes are the connected ones, in the order of their names.
   std::vector<std::string> choose() const {
     std::vector<std::string> names;
     for (const auto& member : members_) names.push_back(member.first);
@@ -351,6 +390,7 @@ class RoundCoordinator final : public Coordinator {
     round.closed = row_of_state(train_loss);
     round.vectors = payload_;
     round.nodes = seats_.names(Seat::State::kCounted);
+    if (!schema_kept_ && is_complete(schema_)) round.data_schema = schema_json(schema_);
     const std::uint64_t up = bytes_up_ + round.nodes.size() * state_bytes();
     const std::uint64_t down = bytes_down_ + seats_.size() * state_bytes();
     const std::uint64_t step = state_.step;
@@ -368,6 +408,7 @@ class RoundCoordinator final : public Coordinator {
       state_.step = step;
       return stop_with(std::move(kept).error());
     }
+    schema_kept_ = true;
     bytes_up_ = up;
     bytes_down_ = down;
     attempt_ = 0;
@@ -409,7 +450,10 @@ class RoundCoordinator final : public Coordinator {
   CoordinatorOptions options_;
   RoundLog& log_;
   State<T> state_;
-  std::string shaped_by_;  // whose number of features the State has, where the options do not say
+  Schema schema_;
+  std::string schema_from_;
+  bool schema_kept_ = false;  // in the log, by this process
+  std::string shaped_by_;     // whose number of features the State has, where the options do not say
   std::string state_digest_;
   std::shared_ptr<const std::string> payload_;
   Members members_;
@@ -418,7 +462,7 @@ class RoundCoordinator final : public Coordinator {
   Time now_{0};
   Time not_before_{0};
 
-  // The attempt under way.
+  // The attempt in progress.
   bool open_ = false;
   Ticket ticket_;
   std::uint64_t attempt_ = 0;
@@ -432,7 +476,7 @@ class RoundCoordinator final : public Coordinator {
   Aggregate<T> aggregate_;  // its memory is the next round's
   ExactMean loss_{1};
 
-  std::string phase_;  // empty while the run goes on
+  std::string phase_;  // empty while the run continues
   std::string digest_ = options_.ended_digest;
   std::optional<Error> failure_;
   std::uint64_t bytes_up_ = 0, bytes_down_ = 0, abandoned_ = 0;

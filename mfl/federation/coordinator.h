@@ -38,11 +38,15 @@ struct CoordinatorOptions {
   Time retry_pause{1'000};  // after a round was abandoned
   // Features; 0: as the first node that joins has them. Free again when all have left and no round was committed.
   std::uint64_t columns = 0;
+  // What the data of every node must be like. Open parts are taken from the first node that joins, and are open again when all
+  // have left and no round was committed.
+  Schema schema;
+  std::string schema_from;                              // where it comes from, for people: "[schema]"
   std::uint64_t max_payload = std::uint64_t{1} << 30U;  // bytes of all vectors of a State
   unsigned threads = 1;  // that add up large updates, as of thread_workers(); nothing depends on it
 
   // For a run that has ended already: nodes are told so, and nothing else happens.
-  std::string ended_status;  // "done" or "diverged"; empty: the run goes on
+  std::string ended_status;  // "done" or "diverged"; empty: the run continues
   std::string ended_digest;
 };
 
@@ -56,8 +60,8 @@ struct FederationStatus {
   std::string run_id;
   std::string phase;  // "waiting", "training", "closing", "done", "diverged" or "failed"
   std::uint64_t round = 0, step = 0, steps = 0;
-  std::uint64_t nodes = 0;                // that are here
-  std::uint64_t chosen = 0, counted = 0;  // of the round under way
+  std::uint64_t nodes = 0;                // connected
+  std::uint64_t chosen = 0, counted = 0;  // of the round in progress
   std::uint64_t abandoned = 0;            // attempts, since the process started
   std::uint64_t rounds_timed = 0;         // committed since the process started
   Time last_round{0};                     // from the start of the attempt to the commit
@@ -65,7 +69,8 @@ struct FederationStatus {
   std::uint64_t bytes_up = 0, bytes_down = 0;
   std::optional<double> train_loss;  // of the state before the last
   std::array<std::uint64_t, kReasons> refused = {};
-  std::string digest;   // of the final weights; empty while the run goes on
+  std::string digest;   // of the final weights; empty while the run continues
+  std::string schema;   // schema_text() and where it comes from; empty while nobody has told anything
   std::string trouble;  // why the last attempt was abandoned, or the run failed
 };
 
@@ -93,8 +98,11 @@ class Coordinator {
   // An empty string for such a payload, with the memory of one that is not needed any more where there is such.
   virtual std::string room() = 0;
 
+  // Of the run. Complete once a node has joined.
+  virtual const Schema& schema() const = 0;
+
   virtual bool over() const = 0;
-  // Why the run cannot go on: the log failed. The caller should end the process.
+  // Why the run cannot continue: the log failed. The caller should end the process.
   virtual const std::optional<Error>& failure() const = 0;
   virtual FederationStatus status() const = 0;
 };

@@ -6,10 +6,12 @@
 #include <string>
 #include <string_view>
 
+#include "mfl/data/schema.h"
+
 namespace mfl {
 
 // Raised when server and nodes of different versions would no longer understand each other.
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;  // 2: schemas are compared
 
 // What a node must know to train: the keys of an experiment that are not about data. Names as in an experiment file.
 struct Plan {
@@ -17,12 +19,12 @@ struct Plan {
   std::string config_digest;  // of the server's whole configuration, hex
   std::string model;
   double lambda = 0;
-  std::string task;
   std::string algorithm;
   double eta = 0, gamma = 0;
   std::uint64_t tau = 1;
   std::uint64_t steps = 0;  // T
   std::uint32_t bits = 32;  // of a number: 32 or 64
+  Schema schema = {};       // of the run; parts that no node or file has told yet are open
 
   bool operator==(const Plan&) const = default;
 };
@@ -33,6 +35,9 @@ struct Joining {
   std::uint64_t weight = 0;   // |D_i|
   std::uint64_t columns = 0;  // features of its samples
   std::uint32_t bits = 32;
+  // What its data has (observe()), with the positive class where the node's operator names one. The coordinator compares it
+  // with the run's; one without a task is compared by its columns alone, and the wire lets none such pass.
+  Schema schema = {};
 
   bool operator==(const Joining&) const = default;
 };
@@ -87,8 +92,9 @@ enum class Reason {
   kNotChosen,  // the node has no part in this round
   kDuplicate,  // counted before
   kOver,       // the run has ended
+  kSchema,     // columns, labels or classes that are not those of the run
 };
-inline constexpr int kReasons = 13;
+inline constexpr int kReasons = 14;
 
 // "stale", "not-finite", ...; "none" for kNone.
 std::string_view reason_name(Reason reason);

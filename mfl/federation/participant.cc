@@ -46,7 +46,8 @@ void Participant::judged(const Verdict& verdict) {
     case Reason::kProtocol:
     case Reason::kConfig:
     case Reason::kShape:
-    case Reason::kWeight: refusal_ = verdict; return;
+    case Reason::kWeight:
+    case Reason::kSchema: refusal_ = verdict; return;
     case Reason::kForeign: return lost();
     default: return;
   }

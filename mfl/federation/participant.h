@@ -36,9 +36,9 @@ class Participant {
   void trained(double loss, std::string payload);
   void judged(const Verdict& verdict);
 
-  // How the run ended; nothing while it goes on.
+  // How the run ended; nothing while it continues.
   const std::optional<Order>& ending() const { return ending_; }
-  // A verdict that this node cannot mend.
+  // A verdict that trying again does not change.
   const std::optional<Verdict>& refusal() const { return refusal_; }
 
  private:

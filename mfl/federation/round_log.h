@@ -21,6 +21,7 @@ struct CommittedRound {
   std::string blob;  // encode_round()
   RoundRow closed;
   std::shared_ptr<const std::string> vectors;  // of the state that `closed` is of, as they travel
+  std::string data_schema;                     // JSON, with the first commit of a process; else empty
   std::vector<std::string> nodes;              // whose updates were counted, in the order of their names
 };
 
@@ -49,7 +50,7 @@ struct Resumption {
 };
 
 // "MFLROUND", u64 bytes up, u64 bytes down, little-endian, the state as in a checkpoint, which ends in its own SHA-256, and
-// the SHA-256 of what stands before the state and of those last 32 bytes of it: a large state is hashed once.
+// the SHA-256 of what precedes the state and of those last 32 bytes of it: a large state is hashed once.
 template <class T>
 std::string encode_round(const State<T>& state, std::uint64_t bytes_up, std::uint64_t bytes_down);
 

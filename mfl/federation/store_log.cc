@@ -36,6 +36,8 @@ std::vector<RecordRow> StoreLog::records_of(const RoundRow& row,
 
 Result<void> StoreLog::commit(const CommittedRound& round) {
   const auto records = records_of(round.closed, round.vectors, false);
+  // First, and on its own: a schema without a round binds nobody to anything else than the round would.
+  if (!round.data_schema.empty()) MFL_CHECK(store_.set_data_schema(run_id_, round.data_schema));
   return store_.append(run_id_, std::span(&round.closed, 1), records, Checkpoint{round.round, round.blob, 0});
 }
 
@@ -56,7 +58,7 @@ Result<std::optional<Resumption<T>>> resume_rounds(Store& store, const std::stri
     return std::nullopt;
   }
   auto round = decode_round<T>(checkpoint->blob);
-  if (!round) return fail_because(round.error(), fmt::format("cannot go on with run {}", run_id));
+  if (!round) return fail_because(round.error(), fmt::format("cannot continue run {}", run_id));
   MFL_CHECK(store.rewind(run_id, checkpoint->round));
   // The row of the state itself comes with the next round: its loss is not known yet.
   MFL_CHECK(store.forget_row(run_id, checkpoint->round));

@@ -23,7 +23,7 @@ struct TestRow {
 struct StoreLogOptions {
   std::uint64_t record_every = 1;  // steps between records, over the rounds
   double wall_before = 0;          // seconds that the run took before
-  // Of the last row in the store: a run that goes on has the records of one that was never stopped.
+  // Of the last row in the store: a continued run has the records of one that was never stopped.
   std::optional<std::uint64_t> last_step = {};
   // Tests the vectors of a State, as they travel, for a record; empty: there is no test set.
   std::function<TestRow(const std::string&)> test = {};
@@ -49,7 +49,7 @@ class StoreLog final : public RoundLog {
   std::optional<std::uint64_t> recorded_;  // the step of the last row seen
 };
 
-// The last committed round of a run that is to go on, with this process as its owner and later rows forgotten; nothing
+// The last committed round of a run that is to continue, with this process as its owner and later rows forgotten; nothing
 // when no round was committed.
 template <class T>
 Result<std::optional<Resumption<T>>> resume_rounds(Store& store, const std::string& run_id);

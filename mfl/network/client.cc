@@ -146,7 +146,10 @@ class GrpcClient final : public FederationClient {
   tl::unexpected<CallError> failure(const grpc::Status& status) const {
     return tl::unexpected(
         CallError{{ErrorCode::kNetwork, fmt::format("{}: {}", options_.server, status.error_message()),
-                   "check the server's address, its log and the certificates", nullptr},
+                   status.error_code() == grpc::StatusCode::FAILED_PRECONDITION
+                       ? "change this node's data or flags, or the server's experiment file"
+                       : "check the server's address, its log and the certificates",
+                   nullptr},
                   is_final(status.error_code())});
   }
 

@@ -45,6 +45,13 @@ Desk::Desk(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOpti
       admission_(options.admission),
       coordinator_(std::move(coordinator)) {}
 
+Plan Desk::plan() const {
+  Plan plan = plan_;
+  const std::lock_guard lock(mutex_);
+  plan.schema = coordinator_->schema();
+  return plan;
+}
+
 FederationStatus Desk::status() const {
   const std::lock_guard lock(mutex_);
   return coordinator_->status();
@@ -363,6 +370,8 @@ void Desk::log_progress() {
          {"loss", status.train_loss ? fmt::format("{:.9g}", *status.train_loss) : "-"},
          {"nodes", fmt::to_string(status.nodes)},
          {"ms", fmt::to_string(status.last_round.count())}});
+  if (status.schema != logged_.schema && !status.schema.empty())
+    say(LogLine::Level::kInfo, "schema", {{"text", status.schema}});
   if (status.abandoned != logged_.abandoned)
     say(LogLine::Level::kWarning, "abandoned", {{"text", status.trouble}});
   if (status.phase != logged_.phase &&

@@ -112,7 +112,8 @@ class Desk {
  public:
   Desk(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOptions& options, OrderCodec codec);
 
-  const Plan& plan() const { return plan_; }
+  // With the schema of the run as it is now.
+  Plan plan() const;
   bool has_tls() const { return has_tls_; }
   FederationStatus status() const;
   std::optional<Error> failure() const;

@@ -22,6 +22,16 @@ namespace mfl {
 namespace {
 
 constexpr std::chrono::milliseconds kBeat{20};
+constexpr const char* kFederationData = "federation";  // in place of a data spec
+
+// A server's configuration without the data of whoever wrote it: the data is the nodes' own, and so is its default task.
+Config without_data(Config config) {
+  config.data.source = kFederationData;
+  config.data.test_source.clear();
+  config.data.train.reset();
+  config.data.test.reset();
+  return config;
+}
 
 // Of what a run is; when its rounds start and end may change while it goes on.
 std::string lasting_digest(Config config) {
@@ -38,7 +48,7 @@ RunSpec spec_of(const Config& config, const Algorithm& algorithm, std::size_t no
   spec.config = to_toml(config);
   spec.config_digest = lasting_digest(config);
   // The data is the nodes' own: runs over a network are comparable with each other, not with a simulation.
-  spec.problem = function_digest(config, "federation " + config.data.source);
+  spec.problem = function_digest(config, kFederationData);
   spec.mfl_version = version();
   spec.data = config.data.source;
   spec.model = config.model.name;
@@ -57,13 +67,13 @@ Plan plan_of(const Config& config, const std::string& run_id) {
           lasting_digest(config),
           config.model.name,
           effective_lambda(config.model),
-          std::string(task_name(effective_task(config.data))),
           config.algorithm.name,
           config.algorithm.eta,
           config.algorithm.gamma,
           config.algorithm.tau,
           config.run.steps,
-          config.run.precision == Precision::kF32 ? 32U : 64U};
+          config.run.precision == Precision::kF32 ? 32U : 64U,
+          {}};
 }
 
 // The run of this state folder: an unfinished one goes on, a finished one is only told of, else there is a new one.
@@ -115,26 +125,18 @@ template <class T>
 class TestBench {
  public:
   static Result<std::unique_ptr<TestBench>> load(Config config, const Algorithm& algorithm,
-                                                 const std::string& spec) {
-    config.data.task = effective_task(config.data);
+                                                 const std::string& spec, const Schema& schema) {
     config.data.source = config.data.test_source = spec;
-    config.data.train.reset();
-    config.data.test.reset();
+    config.data.task.reset();
+    config.data.positive.clear();
+    config.schema = schema;
     config.federation = {1, "contiguous"};
     MFL_TRY(Problem<T> problem, load_problem<T>(config));
     return std::unique_ptr<TestBench>(new TestBench(std::move(problem), config, algorithm));
   }
 
-  // Nodes must have the features that the test set has.
-  Result<void> settle_columns(std::uint64_t& columns) const {
-    const std::uint64_t own = problem_.federation.train.columns();
-    if (columns != 0 && columns != own)
-      return fail(ErrorCode::kBadData,
-                  fmt::format("the test set has {} features, --features says {}", own, columns),
-                  "name another test set with --test-data");
-    columns = own;
-    return {};
-  }
+  // Of the test set: what nodes must have.
+  const Schema& schema() const { return problem_.schema; }
 
   TestRow test(const std::string& vectors) {
     const std::size_t columns = problem_.federation.train.columns();
@@ -155,6 +157,43 @@ class TestBench {
   Problem<T> problem_;
   std::unique_ptr<Engine<T>> engine_;
 };
+
+// What the run says of its data before a node has joined: what the store has, or what the configuration states.
+Result<void> state_schema(const Config& config, const HostOptions& options, const RunRow& run,
+                          CoordinatorOptions& out) {
+  out.schema = stated_schema(config);
+  if (options.columns != 0 && out.schema.columns != 0 && options.columns != out.schema.columns)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("--features says {} and [schema] {}", options.columns, out.schema.columns),
+                "leave one of them out");
+  if (options.columns != 0) out.schema.columns = options.columns;
+  if (out.schema.task == LabelTask::kEvenOdd) out.schema.classes = {"odd", "even"};
+  if (out.schema.classes.size() == 2 && out.schema.positive.empty())
+    out.schema.positive = out.schema.classes.back();
+  if (out.schema != Schema{}) out.schema_from = "the experiment file";
+  if (run.data_schema.empty()) return {};
+  auto stored = parse_schema(run.data_schema);
+  if (stored) stored = settle(out.schema, *stored);
+  if (!stored)
+    return fail_because(stored.error(),
+                        fmt::format("cannot continue run {}: its schema does not fit", run.id));
+  out.schema = *std::move(stored);
+  out.schema_from = "the run's store";
+  return {};
+}
+
+// The server's test set tells what is still open.
+template <class T>
+Result<void> take_test_schema(const TestBench<T>& bench, const std::string& spec, CoordinatorOptions& out) {
+  if (out.schema == bench.schema()) return {};
+  if (!is_complete(bench.schema()))
+    return fail(ErrorCode::kBadData,
+                fmt::format("--test-data {}: samples of one class only do not tell the two classes", spec),
+                "name them in [schema] classes of the experiment file");
+  out.schema = bench.schema();
+  out.schema_from = "--test-data";
+  return {};
+}
 
 // Until the run ends and the nodes know, or somebody stops it.
 void wait_for_end(const FederationServer& server, const HostOptions& options, bool ended_before) {
@@ -187,11 +226,13 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
   if (!rows.empty()) log_options.last_step = rows.back().step;
   std::unique_ptr<TestBench<T>> bench;
   CoordinatorOptions coordinator = coordinator_options(config, options, run);
+  MFL_CHECK(state_schema(config, options, run, coordinator));
   if (!options.test_data.empty()) {
-    MFL_TRY(bench, TestBench<T>::load(config, algorithm, options.test_data));
-    MFL_CHECK(bench->settle_columns(coordinator.columns));
+    MFL_TRY(bench, TestBench<T>::load(config, algorithm, options.test_data, coordinator.schema));
+    MFL_CHECK(take_test_schema(*bench, options.test_data, coordinator));
     log_options.test = [&bench](const std::string& vectors) { return bench->test(vectors); };
   }
+  coordinator.columns = coordinator.schema.columns;
   StoreLog log(store, run.id, std::move(log_options));
   MFL_TRY(const auto server, FederationServer::start(
                                  make_coordinator<T>(algorithm, std::move(coordinator), log, std::move(from)),
@@ -203,6 +244,7 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
                         {{"address", server->address()},
                          {"run", run.id},
                          {"round", fmt::to_string(server->status().round)},
+                         {"schema", server->status().schema},
                          {"nodes_needed", fmt::to_string(defaults.min_available_nodes)},
                          {"config", run.config_digest.substr(0, 12)}}});
   wait_for_end(*server, options, ended);
@@ -230,7 +272,8 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
 
 }  // namespace
 
-Result<HostOutcome> host_run(const Config& config, const HostOptions& given) {
+Result<HostOutcome> host_run(const Config& given_config, const HostOptions& given) {
+  const Config config = without_data(given_config);
   HostOptions options = given;
   options.server.log = serialised(given.server.log);
   const TransportLog transport_log(options.server.log);

@@ -19,7 +19,7 @@ struct HostOptions {
   ServerOptions server;
   std::filesystem::path state;  // folder; runs.db in it is the store, `address` the address listened on
   std::string test_data;        // spec of a test set for the records; empty: none
-  std::uint64_t columns = 0;    // features; 0: as the first node has them
+  std::uint64_t columns = 0;    // features; 0: as [schema], the test set or the first node has them
   std::uint64_t max_payload = std::uint64_t{1} << 30U;
   std::chrono::milliseconds linger{30'000};  // at most, after the end, for nodes that have not heard of it
   const std::atomic<bool>* stop = nullptr;   // polled

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "mfl/data/fleet.h"
 #include "mfl/experiment/factory.h"
@@ -46,8 +48,35 @@ Result<Config> config_of(const Plan& plan, const NodeOptions& options) {
   MFL_CHECK(set("algorithm.tau", fmt::to_string(plan.tau)));
   MFL_CHECK(set("run.steps", fmt::to_string(plan.steps)));
   MFL_CHECK(set("run.precision", fmt::format("f{}", plan.bits)));
-  if (!config.data.task) MFL_CHECK(set("data.task", plan.task));
   return config;
+}
+
+// What the node says of its data. Labels are looked at as the run sees them, unless the node's columns or its own --task are
+// others: the server is told so and refuses.
+Result<Schema> schema_to_send(Config config, const Schema& run, const Dataset& data) {
+  if (stated_task(config) == LabelTask::kUnknown) config.schema.task = run.task;
+  Schema outline;
+  outline.columns = data.columns;
+  outline.task = effective_label_task(config);
+  if (data.origin) {
+    outline.features = data.origin->features;
+    outline.label = data.origin->label;
+  }
+  outline.positive = class_name(config.data.positive);
+  if (difference(run, outline)) return outline;
+  MFL_TRY(Schema seen, observe(data, outline.task));
+  seen.positive = outline.positive;
+  return seen;
+}
+
+bool is_sparse(const Dataset& data) {
+  return std::holds_alternative<SparseRows<float>>(data.features) ||
+         std::holds_alternative<SparseRows<double>>(data.features);
+}
+
+Joining joining_of(const Plan& plan, const Config& config, const Schema& schema, const Dataset& data) {
+  return {plan.config_digest, data.rows, data.columns, config.run.precision == Precision::kF32 ? 32U : 64U,
+          schema};
 }
 
 // Owns what a trainer works on.
@@ -73,13 +102,18 @@ class LoadedWorkplace final : public Workplace {
 };
 
 template <class T>
-Result<std::unique_ptr<Workplace>> load_as(const Config& config) {
-  MFL_TRY(Problem<T> problem, load_problem<T>(config));
+Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, TrainTest data) {
+  MFL_TRY(Problem<T> problem, make_problem<T>(config, std::move(data)));
   return std::make_unique<LoadedWorkplace<T>>(std::move(problem), config);
 }
 
-Result<std::unique_ptr<Workplace>> load_workplace(const Config& config) {
-  return config.run.precision == Precision::kF32 ? load_as<float>(config) : load_as<double>(config);
+// What labels mean is the run's to say.
+Result<std::unique_ptr<Workplace>> make_workplace(Config config, const Schema& run, TrainTest data) {
+  config.schema = run;
+  config.data.task.reset();
+  config.data.positive.clear();
+  return config.run.precision == Precision::kF32 ? workplace_as<float>(config, std::move(data))
+                                                 : workplace_as<double>(config, std::move(data));
 }
 
 // Waits longer and longer, and never exactly as long as the others.
@@ -183,35 +217,61 @@ class NodeRun {
     const auto plan = client->greet(digest_);
     if (!plan) return after(plan.error());
     MFL_CHECK(prepare(*plan));
-    Trainer& trainer = workplace_->trainer();
-    const auto attended = client->attend(
-        {plan->config_digest, trainer.weight(), trainer.columns(), trainer.bits()}, options_.max_payload);
+    const auto attended = client->attend(joining_, options_.max_payload);
     if (!attended) return after(attended.error());
     ++outcome_.connections;
     trouble_.clear();
     log(LogLine::Level::kInfo, "joined",
-        {{"run", plan->run_id}, {"samples", fmt::to_string(trainer.weight())}});
+        {{"run", plan->run_id}, {"samples", fmt::to_string(outcome_.samples)}});
     const auto asked = Clock::now();
-    if (const auto again = client->greet(digest_); !again) return after(again.error());
+    const auto joined = client->greet(digest_);
+    if (!joined) return after(joined.error());
     timing_.round_trip = seconds_since(asked);
+    MFL_TRY(const bool ready, follow(joined->schema));
+    if (!ready) return false;
+    Trainer& trainer = workplace_->trainer();
     participant_->joined();
     const auto over = take_part(*client, trainer);
     participant_->lost();
     return over;
   }
 
+  // Loads the data, once.
   Result<void> prepare(const Plan& plan) {
-    if (workplace_) return {};
-    MFL_TRY(const Config config, config_of(plan, options_));
-    MFL_TRY(workplace_, load_workplace(config));
+    if (prepared_) return {};
+    MFL_TRY(config_, config_of(plan, options_));
+    MFL_TRY(data_, load(data_options(config_)));
+    // Columns that a sparse file never names are zero.
+    if (is_sparse(data_.train))
+      data_.train.columns = std::max<std::size_t>(data_.train.columns, plan.schema.columns);
+    MFL_TRY(const Schema schema, schema_to_send(config_, plan.schema, data_.train));
+    joining_ = joining_of(plan, config_, schema, data_.train);
     digest_ = plan.config_digest;
     outcome_.run_id = plan.run_id;
-    outcome_.samples = workplace_->trainer().weight();
-    outcome_.columns = workplace_->trainer().columns();
-    participant_.emplace(workplace_->trainer().weight());
+    outcome_.samples = data_.train.rows;
+    outcome_.columns = data_.train.columns;
+    participant_.emplace(joining_.weight);
+    prepared_ = true;
     log(LogLine::Level::kInfo, "loaded",
-        {{"samples", fmt::to_string(outcome_.samples)}, {"features", fmt::to_string(outcome_.columns)}});
+        {{"samples", fmt::to_string(outcome_.samples)},
+         {"features", fmt::to_string(outcome_.columns)},
+         {"labels", labels_text(schema)}});
     return {};
+  }
+
+  // Takes up the run's schema once this node has joined. False when the server has lost this node in between.
+  Result<bool> follow(const Schema& run) {
+    if (workplace_ && run == schema_) return true;
+    if (!is_complete(run)) return false;
+    if (workplace_)
+      return fail(
+          ErrorCode::kNetwork,
+          fmt::format("the run's schema has changed from {} to {}", schema_text(schema_), schema_text(run)),
+          "start the node again");
+    MFL_TRY(workplace_, make_workplace(config_, run, std::move(data_)));
+    schema_ = run;
+    log(LogLine::Level::kInfo, "schema", {{"text", schema_text(run)}});
+    return true;
   }
 
   Result<bool> take_part(FederationClient& client, Trainer& trainer) {
@@ -277,6 +337,11 @@ class NodeRun {
   std::string trouble_;
   Timing timing_;
   Backoff backoff_;
+  bool prepared_ = false;
+  Config config_;
+  TrainTest data_;  // until workplace_ has it
+  Joining joining_;
+  Schema schema_;  // of the run, once workplace_ follows it
   std::unique_ptr<Workplace> workplace_;
   std::optional<Participant> participant_;
 };

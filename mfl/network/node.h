@@ -15,7 +15,7 @@ namespace mfl {
 
 struct NodeOptions {
   ClientOptions client;
-  DataConfig data;            // what this node holds; the task is the server's unless it is said here
+  DataConfig data;            // what this node holds; a task or positive class must be that of the run
   std::uint64_t seed = 1;     // of what the data options draw
   std::uint64_t threads = 0;  // 0: one a core
   std::string config_digest;  // refuse to follow any other; empty: follow what the server has

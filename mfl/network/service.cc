@@ -176,6 +176,7 @@ class Service final : public ServiceBase {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     const Peer peer = identify(desk_, *context);
     const wire::Hello hello = wire::from_message(*request);
+    const Plan plan = desk_.plan();
     grpc::Status status;
     if (!peer.refusal.empty())
       status = {grpc::StatusCode::PERMISSION_DENIED, peer.refusal};
@@ -183,12 +184,12 @@ class Service final : public ServiceBase {
       status = {grpc::StatusCode::FAILED_PRECONDITION,
                 fmt::format("the server speaks protocol version {}, the node version {}", kProtocolVersion,
                             hello.protocol)};
-    else if (!hello.config_digest.empty() && hello.config_digest != desk_.plan().config_digest)
+    else if (!hello.config_digest.empty() && hello.config_digest != plan.config_digest)
       status = {grpc::StatusCode::FAILED_PRECONDITION,
                 fmt::format("the server's configuration is {}, the node follows {}",
-                            desk_.plan().config_digest.substr(0, 12), hello.config_digest.substr(0, 12))};
+                            plan.config_digest.substr(0, 12), hello.config_digest.substr(0, 12))};
     else
-      *response = wire::to_message(desk_.plan());
+      *response = wire::to_message(plan);
     if (!status.ok()) desk_.log_refusal(peer, "greet", "hello", status.error_message());
     reactor->Finish(status);
     return reactor;

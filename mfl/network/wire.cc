@@ -42,6 +42,37 @@ v1::Ticket to_wire(const Ticket& ticket) {
 
 Ticket from_wire(const v1::Ticket& ticket) { return {ticket.epoch(), ticket.round(), ticket.attempt()}; }
 
+v1::Schema to_wire(const Schema& whole) {
+  constexpr std::size_t kMostNames = std::size_t{192} << 10U;  // bytes: a message stays below its limit
+  const Schema schema = shortened(whole, kMostNames);
+  v1::Schema out;
+  out.set_columns(schema.columns);
+  for (const std::string& name : schema.features) out.add_features(name);
+  out.set_features_digest(schema.features_digest);
+  out.set_label(schema.label);
+  out.set_task(std::string(label_task_name(schema.task)));
+  for (const std::string& name : schema.classes) out.add_classes(name);
+  out.set_positive(schema.positive);
+  return out;
+}
+
+Result<Schema> from_wire(const v1::Schema& message) {
+  Schema out;
+  out.columns = message.columns();
+  out.features.assign(message.features().begin(), message.features().end());
+  out.features_digest = message.features_digest();
+  out.label = message.label();
+  const auto task = parse_label_task(message.task());
+  if (!task) return malformed("an unknown task");
+  out.task = *task;
+  out.classes.assign(message.classes().begin(), message.classes().end());
+  out.positive = message.positive();
+  if (!out.features.empty() && out.features.size() != out.columns) return malformed("names of other columns");
+  if (out.classes.size() > 2 || (out.classes.size() == 2 && out.classes[0] == out.classes[1]))
+    return malformed("classes that are not two");
+  return out;
+}
+
 std::size_t chunks(std::string_view payload) { return (payload.size() + kChunk - 1) / kChunk; }
 
 std::string_view chunk_of(std::string_view payload, std::size_t number) {
@@ -71,13 +102,13 @@ v1::Plan to_message(const Plan& plan) {
   out.set_config_digest(plan.config_digest);
   out.set_model(plan.model);
   out.set_lambda(plan.lambda);
-  out.set_task(plan.task);
   out.set_algorithm(plan.algorithm);
   out.set_eta(plan.eta);
   out.set_gamma(plan.gamma);
   out.set_tau(plan.tau);
   out.set_steps(plan.steps);
   out.set_bits(plan.bits);
+  *out.mutable_schema() = to_wire(plan.schema);
   return out;
 }
 
@@ -88,6 +119,7 @@ v1::Joining to_message(const Joining& joining) {
   out.set_weight(joining.weight);
   out.set_columns(joining.columns);
   out.set_bits(joining.bits);
+  *out.mutable_schema() = to_wire(joining.schema);
   return out;
 }
 
@@ -118,6 +150,7 @@ v1::Status to_message(const FederationStatus& status) {
   out.set_rounds_timed(status.rounds_timed);
   out.set_last_round_ms(static_cast<std::uint64_t>(status.last_round.count()));
   out.set_all_rounds_ms(static_cast<std::uint64_t>(status.all_rounds.count()));
+  out.set_schema(status.schema);
   return out;
 }
 
@@ -181,14 +214,18 @@ Hello from_message(const v1::Hello& message) { return Hello{message.protocol(), 
 
 Result<Plan> from_message(const v1::Plan& message) {
   MFL_CHECK(check_protocol(message.protocol()));
-  return Plan{message.run_id(), message.config_digest(), message.model(), message.lambda(),
-              message.task(),   message.algorithm(),     message.eta(),   message.gamma(),
-              message.tau(),    message.steps(),         message.bits()};
+  MFL_TRY(Schema schema, from_wire(message.schema()));
+  return Plan{message.run_id(),    message.config_digest(), message.model(),  message.lambda(),
+              message.algorithm(), message.eta(),           message.gamma(),  message.tau(),
+              message.steps(),     message.bits(),          std::move(schema)};
 }
 
 Result<Joining> from_message(const v1::Joining& message) {
   MFL_CHECK(check_protocol(message.protocol()));
-  return Joining{message.config_digest(), message.weight(), message.columns(), message.bits()};
+  MFL_TRY(Schema schema, from_wire(message.schema()));
+  if (schema.task == LabelTask::kUnknown) return malformed("a node that does not say what its labels are");
+  return Joining{message.config_digest(), message.weight(), message.columns(), message.bits(),
+                 std::move(schema)};
 }
 
 Result<Verdict> from_message(const v1::Verdict& message) {
@@ -218,6 +255,7 @@ FederationStatus from_message(const v1::Status& message) {
   out.rounds_timed = message.rounds_timed();
   out.last_round = Time(static_cast<std::int64_t>(message.last_round_ms()));
   out.all_rounds = Time(static_cast<std::int64_t>(message.all_rounds_ms()));
+  out.schema = message.schema();
   return out;
 }
 

@@ -61,7 +61,7 @@ Result<void> append_node(std::string_view text, const std::filesystem::path& pat
                       fmt::format("the last sample is {}", owner.size() - 1));
     if (owner[*sample] != 0)
       return bad_line(path, line,
-                      fmt::format("sample {} stands twice, first on line {}", *sample, owner[*sample]),
+                      fmt::format("duplicate sample {}, first on line {}", *sample, owner[*sample]),
                       "a sample has one holder");
     owner[*sample] = line;
     partition.order.push_back(static_cast<std::uint32_t>(*sample));
@@ -106,7 +106,7 @@ Result<Partition> from_file(const std::filesystem::path& path, std::size_t sampl
     if (!named.empty()) MFL_CHECK(append_node(named, path, line, owner, partition));
   }
   if (partition.nodes() == 0)
-    return bad_file(path, "names no node", "write one line a node with the samples it holds");
+    return bad_file(path, "names no node", "write one line per node with the samples it holds");
   return partition;
 }
 

@@ -36,7 +36,7 @@ Result<Partition> contiguous(std::size_t samples, std::size_t nodes);
 // Blocks after a stable sort by label: each node sees few classes.
 Result<Partition> label_sorted(std::span<const double> labels, std::size_t nodes);
 
-// Text: one line a node, the sample numbers it holds (from 0) separated by blanks, in any order. '#' starts a
+// Text: one line per node, the sample numbers it holds (from 0) separated by blanks, in any order. '#' starts a
 // comment; blank lines are skipped. A number twice, out of range or not a number is kBadData.
 Result<Partition> from_file(const std::filesystem::path& path, std::size_t samples);
 

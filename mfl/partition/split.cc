@@ -13,8 +13,7 @@ Result<void> split_to_folders(const Dataset& data, const Partition& partition, c
   fs::path target = fs::absolute(out, error).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();  // a trailing slash
   if (fs::exists(target, error) && !(fs::is_directory(target, error) && fs::is_empty(target, error)))
-    return fail(ErrorCode::kBadConfig,
-                fmt::format("{} is there already and is not an empty folder", target.string()),
+    return fail(ErrorCode::kBadConfig, fmt::format("{} exists and is not an empty folder", target.string()),
                 "name a new folder, or remove it first");
   MFL_CHECK(make_folder(target.parent_path()));
   MFL_TRY(const TempFolder beside, TempFolder::make(target.parent_path()));

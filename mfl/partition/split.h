@@ -1,4 +1,4 @@
-// A partition on disk: one NPY folder a node.
+// A partition on disk: one NPY folder per node.
 #pragma once
 
 #include <filesystem>

@@ -82,6 +82,7 @@ Json run_json(const RunRow& run) {
               {"gamma", maybe(run.gamma)},
               {"tau", maybe(run.tau)},
               {"planned_steps", run.planned_steps},
+              {"schema", Json::parse(run.data_schema).value_or(nullptr)},
               {"load_seconds", number(run.load_seconds)},
               {"wall_seconds", number(run.wall_seconds)},
               {"owner", {{"host", run.owner.host}, {"pid", run.owner.pid}}},

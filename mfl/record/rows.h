@@ -15,7 +15,8 @@ inline constexpr std::string_view kRunColumns =
     "id, created, status, message, name, config, config_digest, data_digest, problem, mfl_version, data, "
     "model, "
     "algorithm, precision, nodes, eta, gamma, tau, planned_steps, load_seconds, host, pid, process_start, "
-    "wall_seconds, final_step, final_train_loss, final_test_loss, final_test_accuracy, best_step, "
+    "wall_seconds, data_schema, final_step, final_train_loss, final_test_loss, final_test_accuracy, "
+    "best_step, "
     "best_train_loss, "
     "rounds, bytes_up, bytes_down, digest, virtual_seconds";
 inline constexpr std::string_view kRoundColumns =

@@ -44,6 +44,7 @@ struct RunSpec {
 
   std::uint64_t planned_steps = 0;
   double load_seconds = 0;  // reading the data
+  std::string data_schema;  // what columns and labels mean, as JSON (mfl/data/schema.h); empty: not known yet
 };
 
 // Where a run ended, or stands when it was stopped.

@@ -44,7 +44,8 @@ CREATE TABLE runs (
   bytes_up INTEGER,
   bytes_down INTEGER,
   digest TEXT,
-  virtual_seconds
+  virtual_seconds,
+  data_schema TEXT                     -- JSON; NULL: unknown
 );
 CREATE INDEX runs_by_work ON runs (config_digest, data_digest, mfl_version);
 CREATE TABLE rounds (
@@ -87,7 +88,7 @@ CREATE TABLE checkpoints (
 );
 )sql";
 
-// What version 2 added.
+// What versions 2 and 3 added.
 constexpr const char* kFromOne = R"sql(
 ALTER TABLE runs ADD COLUMN virtual_seconds;
 ALTER TABLE rounds ADD COLUMN virtual_seconds;
@@ -98,15 +99,17 @@ ALTER TABLE rounds ADD COLUMN chosen INTEGER;
 ALTER TABLE rounds ADD COLUMN missed INTEGER;
 ALTER TABLE rounds ADD COLUMN abandoned INTEGER;
 ALTER TABLE records ADD COLUMN virtual_seconds;
-PRAGMA user_version = 2;
 )sql";
+constexpr const char* kFromTwo = "ALTER TABLE runs ADD COLUMN data_schema TEXT;";
+
 // A temporary view hides the table of its name.
 constexpr const char* kViewOne = R"sql(
-CREATE TEMP VIEW runs AS SELECT *, NULL AS virtual_seconds FROM main.runs;
+CREATE TEMP VIEW runs AS SELECT *, NULL AS virtual_seconds, NULL AS data_schema FROM main.runs;
 CREATE TEMP VIEW rounds AS SELECT *, NULL AS virtual_seconds, NULL AS round_seconds, NULL AS slowest_seconds,
   NULL AS idle_share, NULL AS chosen, NULL AS missed, NULL AS abandoned FROM main.rounds;
 CREATE TEMP VIEW records AS SELECT *, NULL AS virtual_seconds FROM main.records;
 )sql";
+constexpr const char* kViewTwo = "CREATE TEMP VIEW runs AS SELECT *, NULL AS data_schema FROM main.runs;";
 
 struct Header {
   std::int64_t application = 0, version = 0, objects = 0, tables = 0;
@@ -165,10 +168,15 @@ Result<void> migrate_schema(const Database& database) {
   MFL_TRY(Transaction transaction, Transaction::begin(database));
   MFL_TRY(const std::int64_t version, database.integer("PRAGMA user_version"));
   if (version >= kSchemaVersion) return {};
-  MFL_CHECK(database.run(kFromOne));
+  if (version < 2) MFL_CHECK(database.run(kFromOne));
+  MFL_CHECK(database.run(kFromTwo));
+  MFL_CHECK(database.run(fmt::format("PRAGMA user_version = {}", kSchemaVersion)));
   return transaction.commit();
 }
 
-Result<void> view_as_current(const Database& database) { return database.run(kViewOne); }
+Result<void> view_as_current(const Database& database) {
+  MFL_TRY(const std::int64_t version, database.integer("PRAGMA user_version"));
+  return database.run(version < 2 ? kViewOne : kViewTwo);
+}
 
 }  // namespace mfl

@@ -88,6 +88,9 @@ class Store {
                       const std::optional<RunSummary>& summary, double wall_seconds);
   Result<void> set_status(std::string_view id, RunStatus status, std::string_view message);
 
+  // For a run that learns what its data is like only when nodes join.
+  Result<void> set_data_schema(std::string_view id, std::string_view schema);
+
   // For resuming: forgets everything after `round` (everything at all when absent) and the summary, and makes
   // this process the owner of a running run. An error while the run's owner is alive and the run is running,
   // also when that owner is this process.

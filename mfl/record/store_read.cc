@@ -84,6 +84,7 @@ Result<RunRow> read_run(const Database& database, Statement& row) {
   run.load_seconds = row.number();
   run.owner = {row.bytes(), row.integer(), row.natural()};
   run.wall_seconds = row.number();
+  run.data_schema = row.bytes();
   if (const auto final_step = row.maybe_natural())
     run.summary = RunSummary{{*final_step, row.number(), row.maybe_number(), row.maybe_number()},
                              {row.natural(), row.number()},

@@ -88,12 +88,13 @@ Result<void> insert_checkpoint(const Database& database, std::string_view id, st
 Result<std::string> Store::create_run(const RunSpec& spec) {
   const std::string created = utc_now();
   const Owner owner = this_process();
-  MFL_TRY(Statement insert,
-          database_->prepare(
-              "INSERT INTO runs (id, created, status, message, name, config, config_digest, data_digest, "
-              "problem, mfl_version, data, model, algorithm, precision, nodes, eta, gamma, tau, "
-              "planned_steps, load_seconds, host, pid, process_start, wall_seconds) VALUES (?, ?, "
-              "'running', '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0.0)"));
+  MFL_TRY(
+      Statement insert,
+      database_->prepare(
+          "INSERT INTO runs (id, created, status, message, name, config, config_digest, data_digest, "
+          "problem, mfl_version, data, model, algorithm, precision, nodes, eta, gamma, tau, "
+          "planned_steps, load_seconds, host, pid, process_start, data_schema, wall_seconds) VALUES (?, ?, "
+          "'running', '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0.0)"));
   for (int attempt = 0;; ++attempt) {
     const std::string id = random_id();
     const auto inserted =
@@ -102,7 +103,7 @@ Result<std::string> Store::create_run(const RunSpec& spec) {
                   view(spec.data_digest), view(spec.problem), view(spec.mfl_version), view(spec.data),
                   view(spec.model), view(spec.algorithm), view(spec.precision), spec.nodes, spec.eta,
                   spec.gamma, spec.tau, spec.planned_steps, spec.load_seconds, view(owner.host), owner.pid,
-                  owner.start)
+                  owner.start, view(spec.data_schema))
             .run();
     if (inserted) return id;
     if (!database_->last_was_constraint() || attempt == kIdAttempts)
@@ -157,6 +158,13 @@ Result<void> Store::finish(std::string_view id, RunStatus status, std::string_vi
 Result<void> Store::set_status(std::string_view id, RunStatus status, std::string_view message) {
   MFL_TRY(Statement update, database_->prepare("UPDATE runs SET status = ?, message = ? WHERE id = ?"));
   MFL_CHECK(update.with(run_status_name(status), message, id).run());
+  if (database_->changes() == 0) return unknown(id);
+  return {};
+}
+
+Result<void> Store::set_data_schema(std::string_view id, std::string_view schema) {
+  MFL_TRY(Statement update, database_->prepare("UPDATE runs SET data_schema = ? WHERE id = ?"));
+  MFL_CHECK(update.with(schema, id).run());
   if (database_->changes() == 0) return unknown(id);
   return {};
 }

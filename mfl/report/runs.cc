@@ -54,6 +54,7 @@ Fields identity_fields(const RunRow& run) {
                                {"owner", fmt::format("process {} on {}", run.owner.pid, run.owner.host)},
                                {"mfl version", run.mfl_version},
                                {"data", run.data},
+                               {"schema", schema_line(run.data_schema)},
                                {"model", run.model},
                                {"algorithm", run.algorithm},
                                {"precision", run.precision},
@@ -140,6 +141,15 @@ std::string rounds_time_text(std::span<const RoundRow> rounds) {
 }
 
 }  // namespace
+
+std::string schema_line(const std::string& data_schema) {
+  constexpr std::size_t kMostNames = 8;
+  auto schema = Json::parse(data_schema);
+  if (!schema || !schema->is_object()) return {};
+  const Json* features = schema->find("features");
+  if (features != nullptr && features->elements().size() > kMostNames) schema->erase("features");
+  return schema->dump();
+}
 
 std::string shown_status(const RunRow& run) {
   return owner_lost(run) ? "killed" : std::string(run_status_name(run.status));

@@ -11,6 +11,9 @@
 
 namespace mfl {
 
+// RunSpec::data_schema for people: the JSON without the names of many features; empty where there is none.
+std::string schema_line(const std::string& data_schema);
+
 // As run_status_name, but "killed" for a run that says running although its process on this host is gone.
 std::string shown_status(const RunRow& run);
 

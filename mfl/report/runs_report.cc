@@ -240,6 +240,7 @@ PageSection run_section(const RunExport& run) {
   facts.rows.push_back({{"status"}, {shown_status(row), status_tone(row)}});
   if (!row.message.empty()) add("message", row.message);
   if (!row.name.empty()) add("name", row.name);
+  if (const std::string schema = schema_line(row.data_schema); !schema.empty()) add("schema", schema, true);
   add("when", row.created);
   add("where", fmt::format("{}, process {}, mfl {}", row.owner.host, row.owner.pid, row.mfl_version));
   add("time", fmt::format("{:.2f} s loading, {:.2f} s training", row.load_seconds, row.wall_seconds));

@@ -50,6 +50,60 @@ TEST(DataInfo, TakesTheDataFlags) {
   EXPECT_EQ(data["test"]["rows"], 10);
 }
 
+const char* const kPatients = "age,bmi,kind\n1,2,malignant\n2,3,benign\n3,1,benign\n4,5,malignant\n";
+
+TEST(Labels, ColumnClassesAndHeaderAreShown) {
+  const Sandbox box;
+  box.write("a.csv", kPatients);
+  const auto info = ok_data(box.run({"data", "info", "csv:a.csv", "--json"}));
+  EXPECT_EQ(info["label_column"], 3);
+  EXPECT_EQ(info["header_guessed"], true);
+  EXPECT_EQ(info["schema"]["classes"], (nlohmann::json{"benign", "malignant"}));
+  EXPECT_EQ(info["schema"]["positive"], "malignant");
+  EXPECT_EQ(info["train"]["classes"][0]["label"], "benign");
+  const Outcome people = box.run({"data", "info", "csv:a.csv", "--positive", "benign"});
+  for (const char* words : {"column 3 of 3, \"kind\"", "the first line has column names", "positive benign"})
+    EXPECT_THAT(people.out, HasSubstr(words));
+  const std::vector<std::string> run = {"run", "--data",  "csv:a.csv", "--nodes",
+                                        "2",   "--steps", "4",         "--quiet"};
+  EXPECT_THAT(box.run(run).out,
+              HasSubstr("column \"kind\": classes benign, malignant; positive malignant; the first line"));
+  auto with_json = run;
+  with_json.insert(with_json.end(), {"--json", "--weights-out", "w.npy"});
+  const auto data = ok_data(box.run(with_json));
+  EXPECT_EQ(data["schema"]["features"], (nlohmann::json{"age", "bmi"}));
+  EXPECT_EQ(data["label_column"], 3);
+  EXPECT_EQ(nlohmann::json::parse(box.read("w.schema.json")), data["schema"]);
+  const auto shown = ok_data(box.run({"runs", "show", "latest", "--json"}));
+  EXPECT_EQ(shown["run"]["schema"], data["schema"]);
+  auto negated = run;
+  negated.insert(negated.end(), {"--positive", "benign", "--json"});
+  EXPECT_NE(ok_data(box.run(negated))["digest"], data["digest"]);
+}
+
+TEST(Labels, TheSameRowsGiveTheSameWeightsHoweverTheTwoClassesAreWritten) {
+  const Sandbox box;
+  const auto digest = [&](const std::string& negative, const std::string& positive) {
+    box.write("b.csv",
+              "1,2," + positive + "\n2,3," + negative + "\n3,1," + negative + "\n4,5," + positive + "\n");
+    return ok_data(box.run(
+        {"run", "--data", "csv:b.csv", "--nodes", "2", "--steps", "8", "--json", "--quiet"}))["digest"];
+  };
+  const auto expected = digest("0", "1");
+  EXPECT_EQ(digest("-1", "1"), expected);
+  EXPECT_EQ(digest("1", "2"), expected);
+  EXPECT_EQ(digest("0.0", "1.0"), expected);
+  EXPECT_EQ(digest("False", "True"), expected);
+  EXPECT_EQ(digest("benign", "malignant"), expected);
+}
+
+TEST(Labels, TextBecomesNumbersInASplit) {
+  const Sandbox box;
+  box.write("a.csv", kPatients);
+  const Outcome split = box.run({"data", "split", "csv:a.csv", "--nodes", "2", "--out", "parts"});
+  EXPECT_THAT(split.out, HasSubstr("label 0 is benign\nlabel 1 is malignant\n"));
+}
+
 TEST(DataSplit, WritesOneFolderANodeThatCanBeReadBack) {
   const Sandbox box;
   const auto data =

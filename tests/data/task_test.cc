@@ -34,19 +34,19 @@ TEST(Task, RawLabelsBecomeWhatTheModelNeeds) {
   EXPECT_THAT(*make_targets(labelled({2.5, -7}), Task::kRaw, TargetKind::kReal), ElementsAre(2.5, -7));
 }
 
-TEST(Task, LabelOutsideTheTaskNamesRowAndValue) {
+TEST(Task, LabelOutsideTheTaskIsNamed) {
   const auto negative = make_targets(labelled({1, -1}), Task::kEvenOdd, TargetKind::kSigned);
-  expect_error(negative, ErrorCode::kBadData, {"row 1", "-1", "even-odd"});
-  EXPECT_THAT(negative.error().hint, HasSubstr("task raw"));
+  expect_error(negative, ErrorCode::kBadData, {"\"-1\"", "even-odd"});
+  EXPECT_THAT(negative.error().hint, HasSubstr("leave the task out"));
   expect_error(make_targets(labelled({2, 4, 2.5}), Task::kEvenOdd, TargetKind::kUnit), ErrorCode::kBadData,
-               {"row 2", "2.5"});
+               {"2.5"});
   const auto digits = make_targets(labelled({0, 1, 7}), Task::kRaw, TargetKind::kSigned);
-  expect_error(digits, ErrorCode::kBadData, {"row 2", "7", "raw"});
-  EXPECT_THAT(digits.error().hint, HasSubstr("even-odd"));
+  expect_error(digits, ErrorCode::kBadData, {"\"7\"", "third class", "\"0\", \"1\""});
+  EXPECT_THAT(digits.error().hint, HasSubstr("merge"));
   expect_error(make_targets(labelled({1, -1, 0}), Task::kRaw, TargetKind::kUnit), ErrorCode::kBadData,
-               {"row 2", "label 0"});
+               {"label \"0\""});
   expect_error(make_targets(labelled({1, 0, -1}), Task::kRaw, TargetKind::kUnit), ErrorCode::kBadData,
-               {"row 2", "label -1"});
+               {"label \"-1\""});
 }
 
 TEST(Task, Names) {

@@ -52,6 +52,7 @@ task = "raw"
 scale = 2
 label = 3
 header = "no"
+positive = 1.0
 [federation]
 nodes = 10
 partition = "file:parts.json"
@@ -72,17 +73,49 @@ engine = "serial"
 threads = 3
 record_every = 2
 checkpoint_every = 5
+[schema]
+features = ["a, b", "c"]
+label = "d"
+task = "binary"
+classes = [1, "0.0"]
+positive = 1
 )",
                                    "all.toml");
   ASSERT_TRUE(config) << config.error().text();
   Config expected;
-  expected.data = {"csv:a.csv", "csv:b.csv", 5000, std::nullopt,  Take::kRandom,
-                   Task::kRaw,  2.0,         "3",  CsvHeader::kNo};
+  expected.data = {"csv:a.csv", "csv:b.csv", 5000, std::nullopt,   Take::kRandom,
+                   Task::kRaw,  2.0,         "3",  CsvHeader::kNo, "1"};
   expected.federation = {10, "file:parts.json"};
   expected.model = {"logistic", 1e-3};
   expected.algorithm = {"fl", 1.0, 0.9, 7};
   expected.run = {"mine \"quoted\"", 10, 9223372036854775807U, Precision::kF64, "serial", 3, 2, 5};
+  expected.schema = {2, {"a, b", "c"}, "", "d", LabelTask::kBinary, {"0", "1"}, "1"};
   EXPECT_EQ(*config, expected);
+}
+
+TEST(Config, FeaturesMayBeANumberAndListsMayBeFlags) {
+  Config config;
+  ASSERT_TRUE(set_key(config, "schema.features", "30"));
+  EXPECT_EQ(config.schema.columns, 30U);
+  ASSERT_TRUE(set_key(config, "schema.features", "age, bmi"));
+  EXPECT_EQ(config.schema.features, (std::vector<std::string>{"age", "bmi"}));
+  ASSERT_TRUE(set_key(config, "schema.features", R"(["a,b", "c\"d"])"));
+  EXPECT_EQ(config.schema.features, (std::vector<std::string>{"a,b", "c\"d"}));
+  EXPECT_EQ(parse_config(to_toml(config), "again")->schema, config.schema);
+  EXPECT_FALSE(set_key(config, "schema.features", "[1, [2]]"));
+  EXPECT_FALSE(set_key(config, "schema.classes", "a,b,c"));
+  EXPECT_FALSE(set_key(config, "schema.classes", "1,1.0"));
+  EXPECT_FALSE(parse_config("[schema]\nclasses = \"a,b\"", "text"));
+  EXPECT_FALSE(parse_config("[schema]\nclasses = [{}]", "tables"));
+}
+
+TEST(Config, ASchemaDoesNotContradictTheRest) {
+  for (const char* text :
+       {"[data]\ntask = \"even-odd\"\n[schema]\ntask = \"binary\"", "[schema]\ntask = \"regression\"",
+        "[model]\nname = \"linear\"\n[schema]\ntask = \"regression\"\npositive = 1",
+        "[schema]\nclasses = [0, 1]\npositive = 2", "[data]\npositive = 0\n[schema]\npositive = 1"})
+    EXPECT_FALSE(parse_config(text, "bad.toml")) << text;
+  EXPECT_TRUE(parse_config("[data]\ntask = \"raw\"\n[schema]\ntask = \"binary\"", "good.toml"));
 }
 
 struct BadConfig {
@@ -298,12 +331,14 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
         key.kind == KeyKind::kText ? (key.key == "engine"                             ? "serial"
                                       : key.key == "precision"                        ? "f64"
                                       : key.key == "take"                             ? "random"
-                                      : key.key == "task"                             ? "raw"
+                                      : key.key == "task" && key.table == "data"      ? "raw"
+                                      : key.key == "task"                             ? "binary"
                                       : key.key == "header"                           ? "no"
                                       : key.key == "partition"                        ? "contiguous"
                                       : key.key == "name" && key.table == "model"     ? "linear"
                                       : key.key == "name" && key.table == "algorithm" ? "gd"
                                                                                       : "other")
+        : key.key == "classes"     ? "a, b"
         : key.key == "gamma" || key.key == "fraction_train" || key.key == "dropout" ? "0.25"
                                                                                     : "77";
     ASSERT_TRUE(key.set(other, text)) << key.table << '.' << key.key;

@@ -73,6 +73,65 @@ class Bench {
   std::unique_ptr<Coordinator> coordinator;
 };
 
+Joining joining_with(const Schema& schema) { return {"config", 1, kColumns, 64, schema}; }
+
+// What a site shows of its data: no positive class.
+Schema site() {
+  return {kColumns, {"age", "bmi", "pressure"}, "", "sick", LabelTask::kBinary, {"no", "yes"}, ""};
+}
+
+TEST(CoordinatorSchema, TheFirstNodeTellsWhatTheRunIsAndOthersMustFit) {
+  Bench bench(options(3));
+  ASSERT_NE(bench.coordinator->join(bench.now, "a", joining_with(site())).session, 0U);
+  EXPECT_EQ(bench.coordinator->schema().positive, "yes");
+  EXPECT_THAT(bench.coordinator->status().schema, HasSubstr("positive yes (from a)"));
+  Schema swapped = site();
+  std::swap(swapped.features[0], swapped.features[1]);
+  const Joined refused = bench.coordinator->join(bench.now, "b", joining_with(swapped));
+  EXPECT_EQ(refused.session, 0U);
+  EXPECT_EQ(refused.verdict.reason, Reason::kSchema);
+  EXPECT_THAT(refused.verdict.text,
+              HasSubstr("whose schema is from a: column 1 is \"bmi\" here and \"age\" in the run"));
+  Schema one_class = site();
+  one_class.classes = {"no"};
+  EXPECT_NE(bench.coordinator->join(bench.now, "c", joining_with(one_class)).session, 0U);
+  EXPECT_EQ(bench.coordinator->status().refused[static_cast<std::size_t>(Reason::kSchema)], 1U);
+}
+
+TEST(CoordinatorSchema, ANodeOfOneClassCannotTellBoth) {
+  Bench bench(options(2));
+  Schema one_class = site();
+  one_class.classes = {"no"};
+  const Joined refused = bench.coordinator->join(bench.now, "a", joining_with(one_class));
+  EXPECT_EQ(refused.verdict.reason, Reason::kSchema);
+  EXPECT_THAT(refused.verdict.text, HasSubstr("[schema] classes"));
+  CoordinatorOptions known = options(2);
+  known.schema.classes = {"no", "yes"};
+  known.schema.task = LabelTask::kBinary;
+  known.schema.positive = "no";
+  Bench told(known);
+  ASSERT_NE(told.coordinator->join(told.now, "a", joining_with(one_class)).session, 0U);
+  EXPECT_EQ(told.coordinator->schema().positive, "no");
+}
+
+TEST(CoordinatorSchema, IsOpenAgainWhenAllHaveLeftAndKeptWithTheFirstRound) {
+  Bench bench(options(1));
+  const auto a = bench.coordinator->join(bench.now, "a", joining_with(site())).session;
+  bench.coordinator->leave(bench.now, "a", a);
+  bench.now += Time(2000);
+  bench.coordinator->tick(bench.now);
+  Schema other = site();
+  other.classes = {"0", "1"};
+  const auto b = bench.coordinator->join(bench.now, "b", joining_with(other)).session;
+  ASSERT_NE(b, 0U);
+  EXPECT_EQ(bench.coordinator->schema().positive, "1");
+  for (int round = 0; round < 2; ++round)
+    ASSERT_EQ(bench.submit("b", Bench::answer(bench.order("b", b).task, 1)), Reason::kNone);
+  ASSERT_EQ(bench.log.rounds.size(), 2U);
+  EXPECT_EQ(bench.log.rounds[0].data_schema, schema_json(bench.coordinator->schema()));
+  EXPECT_EQ(bench.log.rounds[1].data_schema, "");
+}
+
 TEST(Coordinator, StartsWhenEnoughNodesAreThereAndWeighsThem) {
   Bench bench(options(2));
   const auto a = bench.join("a", 1);

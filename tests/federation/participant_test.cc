@@ -52,7 +52,7 @@ TEST(Participant, SendsWhatItHasWhenTheSameWorkIsAskedForAgain) {
   EXPECT_EQ(node.next(), Next::kTrain);
 }
 
-TEST(Participant, StopsOnlyForWhatItCannotMend) {
+TEST(Participant, StopsOnlyForWhatTryingAgainDoesNotChange) {
   for (int r = 1; r < kReasons; ++r) {
     const auto reason = static_cast<Reason>(r);
     Participant node(3);
@@ -61,7 +61,7 @@ TEST(Participant, StopsOnlyForWhatItCannotMend) {
     node.trained(0.5, "abcdefgh");
     node.judged({reason, "text"});
     const bool fatal = reason == Reason::kProtocol || reason == Reason::kConfig || reason == Reason::kShape ||
-                       reason == Reason::kWeight;
+                       reason == Reason::kWeight || reason == Reason::kSchema;
     EXPECT_EQ(node.next() == Next::kStop, fatal) << reason_name(reason);
     EXPECT_EQ(node.next() == Next::kJoin, reason == Reason::kForeign) << reason_name(reason);
   }

@@ -165,7 +165,7 @@ class World {
     explicit Node(std::uint64_t weight) : participant(weight) {}
     Participant participant;
     bool up = true;
-    bool busy = false;                 // a call or the training is under way
+    bool busy = false;                 // a call or the training is in progress
     std::uint64_t connection = 0;      // 0: none
     std::uint64_t life = 0, word = 0;  // count restarts, and what was heard
     std::optional<wire::OrderReader> reader;
@@ -346,7 +346,9 @@ class World {
         n.busy = true;
         n.connection = ++connections_;
         n.reader.emplace(std::uint64_t{1} << 20U);
-        const Joining joining{kConfig, reference_.trainer(node).weight(), kColumns, 32};
+        Joining joining{kConfig, reference_.trainer(node).weight(), kColumns, 32};
+        joining.schema.columns = kColumns;
+        joining.schema.task = LabelTask::kRegression;
         send([this, node, connection = n.connection, bytes = wire::encode(joining)] {
           get_joining(node, connection, bytes);
         });
@@ -377,7 +379,7 @@ class World {
       case Participant::Next::kWait:
       case Participant::Next::kStop: break;
     }
-    // Who hears nothing for long connects anew.
+    // Who hears nothing for long connects again.
     if (n.participant.next() != Participant::Next::kStop)
       after(Time(1'500) + below(1'500), [this, node, life = n.life, word = n.word] {
         if (nodes_[node].up && nodes_[node].life == life && nodes_[node].word == word) hang_up(node);

@@ -17,13 +17,19 @@ CsvOptions options(unsigned choice) {
   return {kLabels[choice / kHeaders.size() % kLabels.size()], kHeaders[choice % kHeaders.size()]};
 }
 
+std::string in_quotes(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + '"';
+}
+
 std::string written(const Dataset& data) {
   const auto& values = std::get<DenseRows<double>>(data.features).values;
   std::string text;
   for (std::size_t row = 0; row < data.rows; ++row) {
     for (std::size_t column = 0; column < data.columns; ++column)
       text += fmt::format("{},", values[row * data.columns + column]);
-    text += fmt::format("{}\n", data.labels[row]);
+    text += in_quotes(label_text(data, data.labels[row])) + '\n';
   }
   return text;
 }

@@ -53,6 +53,7 @@ task = "even-odd"
 scale = "auto"
 label = "last"
 header = "auto"
+positive = ""
 
 [federation]
 nodes = 4
@@ -77,7 +78,15 @@ engine = "serial"
 threads = 0
 record_every = 0
 checkpoint_every = 0
+
+[schema]
+features = ["a", "b, c"]
+label = "y"
+task = "binary"
+classes = [0, "1"]
+positive = 1
 """
+    yield "schema_of_numbers", b"[schema]\nfeatures = 3\nclasses = [true, [1]]\n"
     yield "sweep", b'[algorithm]\ngamma = [0.0, 0.5, 9e-1]\neta = [1e-3, 2]\n[model]\nname = ["svm", "logistic"]\n'
     yield "inline", b'data = {source = "csv:a\\u0041\\n.csv", label = 3}\nrun.name = \'\'\'\na "b" \\\'\'\'\n'
     yield "dotted", b'[run]\nname = "\xc3\xa9\xf0\x9f\x8e\x88"\nseed = 0x7fff_ffff\nsteps = 0o17\n[data]\nscale = 5e-324\n'
@@ -112,6 +121,9 @@ def csv():
         "one_column": b"1\n2\n",
         "empty_field": b"1,,2\n",
         "only_header": b"a,b\n",
+        "text_labels": b'a,kind\n1,"be ""n"""\n2,malignant\n3,7.0\n',
+        "text_labels_without_header": b"1,benign\n2,malignant\n3,benign\n",
+        "latin_1": b"\xe4,b\n1,\xfc\n2,u\n",
     }
     return text_seeds(rows, {"label_first": b"3", "label_named": b"9", "header_kept_out": b"1", "header_is_data": b"2"})
 
@@ -222,11 +234,16 @@ def wire():
     ticket = b"\x09" + struct.pack("<Q", 0x1122334455667788) + message((2, 3), (3, 7))
     task = message((1, message((1, b"0badcafe"), (2, ticket), (3, 4), (4, b"5ca1e"), (5, 8))))
     header = message((1, b"0badcafe"), (2, ticket), (3, 1250), (4, 0.25), (5, 8))
-    yield "hello", b"\0" + message((1, 1), (2, b"d1"))
-    yield "plan", b"\1" + message((1, 1), (2, b"0badcafe"), (3, b"d1"), (4, b"svm"), (5, 0.3), (6, b"even-odd"), (7, b"mfl"),
-                                  (8, 0.002), (9, 0.5), (10, 4), (11, 1000), (12, 32))
-    yield "plan_of_version_2", b"\1" + message((1, 2))
-    yield "joining", b"\2" + message((1, 1), (2, b"d1"), (3, 1250), (4, 784), (5, 32))
+    schema = message((1, 2), (2, b"age"), (2, b"b\xc3\xaf"), (4, b"side"), (5, b"binary"), (6, b"-1"), (6, b"1"), (7, b"1"))
+    yield "hello", b"\0" + message((1, 2), (2, b"d1"))
+    yield "plan", b"\1" + message((1, 2), (2, b"0badcafe"), (3, b"d1"), (4, b"svm"), (5, 0.3), (7, b"mfl"),
+                                  (8, 0.002), (9, 0.5), (10, 4), (11, 1000), (12, 32), (13, schema))
+    yield "plan_of_version_1", b"\1" + message((1, 1))
+    yield "plan_of_unknown_task", b"\1" + message((1, 2), (13, message((5, b"ternary"))))
+    yield "joining", b"\2" + message((1, 2), (2, b"d1"), (3, 1250), (4, 2), (5, 32), (6, schema))
+    yield "joining_without_schema", b"\2" + message((1, 2), (2, b"d1"), (3, 1250), (4, 2), (5, 32))
+    yield "joining_not_utf8", b"\2" + message((1, 2), (6, message((1, 1), (2, b"\xff"), (5, b"binary"))))
+    yield "joining_of_three_classes", b"\2" + message((1, 2), (6, message((5, b"binary"), (6, b"a"), (6, b"b"), (6, b"c"))))
     yield "verdict", b"\3" + message((1, 7), (2, b"round 1 is over"))
     yield "verdict_unknown", b"\3" + message((1, 99))
     yield "verdict_not_utf8", b"\3" + message((2, b"\xff"))

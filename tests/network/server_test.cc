@@ -41,7 +41,7 @@ class NoLog final : public RoundLog {
 };
 
 constexpr std::uint64_t kColumns = 3;
-const Plan kPlan{"run", "config", "svm", 0.3, "raw", "fl", 0.1, 0, 2, 1000, 64};
+const Plan kPlan{"run", "config", "svm", 0.3, "fl", 0.1, 0, 2, 1000, 64};
 
 // An authority with a server and nodes a, b, and a second authority with a node a.
 class Pki {
@@ -93,7 +93,12 @@ class ServerTest : public ::testing::Test {
     return FederationClient::make({running->address(), tls, name}).value();
   }
 
-  static Joining joining() { return {"config", 4, kColumns, 64}; }
+  static Joining joining() {
+    Schema schema;
+    schema.columns = kColumns;
+    schema.task = LabelTask::kRegression;
+    return {"config", 4, kColumns, 64, schema};
+  }
 
   static Update answer(const Assignment& task, double value) {
     return {task.run_id, task.ticket, 4, 0.5,
@@ -296,7 +301,8 @@ TEST_F(ServerTest, StoppingEndsWhatNodesWaitFor) {
 TEST_F(ServerTest, PresencesEndInOrderWhileWritesAreUnderWay) {
   columns = 1 << 19;  // 4 MB a State
   start(true, 2);
-  const Joining large{"config", 4, columns, 64};
+  Joining large = joining();
+  large.columns = large.schema.columns = columns;
   for (int i = 0; i < 20; ++i) {
     const auto a = client(pki.files("a")), b = client(pki.files("b"));
     ASSERT_TRUE(a->attend(large, std::uint64_t{1} << 30U));

@@ -31,8 +31,9 @@ std::string unhex(std::string_view text) {
   return out;
 }
 
-const Plan kPlan{"0badcafe", "d1", "svm", 0.3, "even-odd", "mfl", 0.002, 0.5, 4, 1000, 32};
-const Joining kJoining{"d1", 1250, 784, 32};
+const Schema kSchema{2, {"age", "b\xc3\xaf"}, "", "side", LabelTask::kBinary, {"-1", "1"}, "1"};
+const Plan kPlan{"0badcafe", "d1", "svm", 0.3, "mfl", 0.002, 0.5, 4, 1000, 32, kSchema};
+const Joining kJoining{"d1", 1250, 2, 32, kSchema};
 const Verdict kVerdict{Reason::kStale, "round 1 is over, this is round 2"};
 
 Assignment task_with(std::string payload) {
@@ -60,11 +61,11 @@ FederationStatus status() {
   return out;
 }
 
-// Every message as it must stay while the protocol version is 1.
+// Every message as it must stay while the protocol version is 2.
 std::map<std::string, std::string> messages() {
   const Order done{Order::Kind::kDone, {}, "done", "f00d"};
   const auto order = wire::encode(order_with("12345678"));
-  return {{"hello", wire::encode(wire::Hello{1, "d1"})},
+  return {{"hello", wire::encode(wire::Hello{2, "d1"})},
           {"plan", wire::encode(kPlan)},
           {"joining", wire::encode(kJoining)},
           {"verdict", wire::encode(kVerdict)},
@@ -79,7 +80,7 @@ std::map<std::string, std::string> messages() {
 
 std::map<std::string, std::string> golden() {
   std::map<std::string, std::string> out;
-  std::ifstream file(MFL_GOLDEN "/wire_v1.txt");
+  std::ifstream file(MFL_GOLDEN "/wire_v2.txt");
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line.front() == '#') continue;
     std::istringstream words(line);
@@ -193,9 +194,24 @@ TEST(Wire, WhatDoesNotFitTogetherIsRefused) {
   ASSERT_TRUE(too_much.take(parts[1]));
   EXPECT_FALSE(too_much.take(parts[1]));
   std::string other_version = wire::encode(kPlan);
-  ASSERT_EQ(other_version[1], 1);
-  other_version[1] = 2;
-  EXPECT_THAT(wire::decode_plan(other_version).error().text(), HasSubstr("protocol version 2"));
+  ASSERT_EQ(other_version[1], 2);
+  other_version[1] = 1;
+  EXPECT_THAT(wire::decode_plan(other_version).error().text(), HasSubstr("protocol version 1"));
+  EXPECT_THAT(wire::decode_joining(wire::encode(Joining{"d1", 1, 2, 32})).error().text(),
+              HasSubstr("what its labels are"));
+}
+
+TEST(Wire, NamesThatAreTooLongForAMessageTravelAsTheirDigest) {
+  Joining wide{"d1", 1, 100'000, 32, kSchema};
+  wide.schema.columns = wide.columns;
+  wide.schema.features.assign(wide.columns, "a gene with a name");
+  const std::string bytes = wire::encode(wide);
+  EXPECT_LT(bytes.size(), wire::kChunk);
+  const Schema sent = wire::decode_joining(bytes)->schema;
+  EXPECT_TRUE(sent.features.empty());
+  EXPECT_FALSE(difference(wide.schema, sent));
+  wide.schema.features.back() = "another";
+  EXPECT_THAT(difference(wide.schema, sent).value_or(""), HasSubstr("other names"));
 }
 
 // Bytes that are nearly right, or nothing of the kind: an answer or an error, never more.

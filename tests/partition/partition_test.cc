@@ -127,7 +127,7 @@ TEST_F(PartitionFile, ErrorsNameFileAndLine) {
       {"", {"no node"}},
       {"# only a comment\n", {"no node"}},
       {"1 2\n3 2\n", {"line 2", "sample 2", "first on line 1"}},
-      {"1 1\n", {"line 1", "twice"}},
+      {"1 1\n", {"line 1", "duplicate"}},
       {"1\n\n10\n", {"line 3", "sample 10", "out of range", "10"}},
       {"1 two\n", {"line 1", "'two'"}},
       {"-1\n", {"line 1", "'-1'"}},

@@ -17,6 +17,7 @@ std::string make_version_1(const Home& home) {
     EXPECT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1.5));
   }
   Connection old(home.store);
+  old.run("ALTER TABLE runs DROP COLUMN data_schema");
   old.run("ALTER TABLE runs DROP COLUMN virtual_seconds");
   old.run("ALTER TABLE records DROP COLUMN virtual_seconds");
   for (const char* column :
@@ -72,8 +73,34 @@ TEST(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     ASSERT_TRUE(store.rewind(timed, 0));
     EXPECT_FALSE(store.get(timed).value().summary);
   }
-  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 2);
+  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 3);
   expect_whole(Store::open(home.store).value(), id);
+}
+
+TEST(Schema, AStoreOfVersion2LacksOnlyTheSchemaOfTheData) {
+  const Home home;
+  std::string id;
+  {
+    Store store = Store::open(home.store).value();
+    RunSpec with_schema = spec();
+    with_schema.data_schema = R"({"columns":2})";
+    id = store.create_run(with_schema).value();
+    EXPECT_EQ(store.get(id)->data_schema, R"({"columns":2})");
+    ASSERT_TRUE(store.append(id, rounds(0, 5), records(0, 5), Checkpoint{5, "state", 0}));
+    ASSERT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1.5));
+  }
+  {
+    Connection old(home.store);
+    old.run("ALTER TABLE runs DROP COLUMN data_schema");
+    old.run("PRAGMA user_version = 2");
+  }
+  expect_whole(Store::open(home.store, {.read_only = true}).value(), id);
+  Store store = Store::open(home.store).value();
+  expect_whole(store, id);
+  EXPECT_EQ(store.get(id)->data_schema, "");
+  ASSERT_TRUE(store.set_data_schema(id, R"({"columns":3})"));
+  EXPECT_EQ(store.get(id)->data_schema, R"({"columns":3})");
+  EXPECT_FALSE(store.set_data_schema("00000000", ""));
 }
 
 }  // namespace

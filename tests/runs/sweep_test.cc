@@ -255,6 +255,8 @@ TEST_F(Sweeps, KeysSetOnTheCommandLineMakeAxes) {
   ASSERT_TRUE(set_sweep_key(sweep, "algorithm.eta", "[0.1, 0.2]", "--set"));
   ASSERT_TRUE(set_sweep_key(sweep, "algorithm.gamma", "[0.25]", "--set"));
   ASSERT_TRUE(set_sweep_key(sweep, "model.name", "['svm',\"linear\", logistic ]", "--set"));
+  ASSERT_TRUE(set_sweep_key(sweep, "schema.classes", R"(["a", "b"])", "--set"));
+  EXPECT_EQ(sweep.base.schema.classes.size(), 2U) << "a list is one value of this key";
   ASSERT_TRUE(set_sweep_key(sweep, "devices.speed", "[lognormal(500, 0.8), uniform(1, 2), 7]", "--set"));
   ASSERT_TRUE(set_sweep_key(sweep, "run.steps", "7", "--set"));
   ASSERT_EQ(sweep.axes.size(), 4U);
