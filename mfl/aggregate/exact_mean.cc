@@ -23,7 +23,7 @@ constexpr std::size_t kPackedHeader = 2;                     // lowest plane, pl
 constexpr std::size_t kPackedBlock = 1024;                   // coordinates whose digits stay in the cache
 constexpr std::uint64_t kHeadroom = std::uint64_t{1} << 29;  // additions before a digit must be carried
 
-// Digits below 2^52 times the units of these planes are finite doubles; the planes above hold what only exact division may see.
+// Digits below 2^52 times the units of these planes are finite doubles; planes above them are left to exact division.
 constexpr std::size_t kFinitePlanes = 64;
 
 // The value of a one in each of them.
@@ -78,7 +78,7 @@ T round_once(std::uint64_t quotient, int position, bool sticky) {
       std::ldexp(static_cast<double>(kept + (up ? 1 : 0)), position + drop + kLowestExponent));
 }
 
-// One coordinate's signed digits, least significant first; digit 0 stands at bit 32 * lowest_plane.
+// One coordinate's signed digits, least significant first; digit 0 is at bit 32 * lowest_plane.
 struct Digits {
   std::array<std::int64_t, kPlaneCount> values;
   std::size_t count;
@@ -157,7 +157,7 @@ Pair pair_of(const Digits& digits) {
   return {high, errors - (high - sum), inexact <= 1};
 }
 
-// Rounds pair / weight when the pair is precise enough to decide how; the caller divides exactly otherwise.
+// Rounds pair / weight if the pair is precise enough to decide how; otherwise the caller divides exactly.
 template <class T>
 std::optional<T> divide_quickly(const Pair& sum, double weight) {
   if (!(std::abs(sum.high) > 0x1p-900 && std::abs(sum.high) < 0x1p1000)) return std::nullopt;
@@ -259,13 +259,13 @@ void ExactMean::merge(const ExactMean& other) {
   total_weight_ += other.total_weight_;
 }
 
-// Digits in two's complement: all below 2^32, the one on top signed. Plane by plane, so that leaving out planes of zeros
-// below and of mere signs above leaves one run of words; the header stands right before it.
+// Digits in two's complement: all below 2^32, the top one signed. Plane by plane, so that omitting planes of zeros below
+// and of sign bits above leaves one contiguous run of words, directly after the header.
 std::span<const std::uint32_t> ExactMean::pack(std::size_t first, std::size_t count,
                                                std::vector<std::uint32_t>& buffer) const {
   assert(count > 0 && first + count <= size_);
   const auto [low, end_of_used] = used_planes();
-  const std::size_t planes = end_of_used - low + 1;  // the one on top takes the sign
+  const std::size_t planes = end_of_used - low + 1;  // the top one holds the sign
   buffer.resize(std::max(buffer.size(), kPackedHeader + planes * count));
   std::uint32_t* const digits = buffer.data() + kPackedHeader;
   std::array<std::uint32_t, kPlanes + 1> seen{}, beside_sign{};
@@ -295,7 +295,7 @@ std::span<const std::uint32_t> ExactMean::pack(std::size_t first, std::size_t co
   std::size_t lowest = 0, end = planes;
   while (lowest < end && seen[lowest] == 0) ++lowest;
   if (lowest == end) lowest = end = 0;
-  // A plane on top may go when it repeats the sign that the plane below it shows.
+  // The top plane can be dropped if it only repeats the sign of the plane below it.
   while (end > lowest + 1 && beside_sign[end - 1] == 0 && (beside_sign[end - 2] >> 31) == 0) --end;
   std::uint32_t* const words = digits + lowest * count - kPackedHeader;
   words[0] = static_cast<std::uint32_t>(low + lowest);
@@ -326,7 +326,7 @@ std::size_t ExactMean::most_packed_words(std::size_t count) const {
   return kPackedHeader + (end - low + 1) * count;
 }
 
-// Makes every digit at most 2^32 in size. The digit on top keeps the sign, so it grows a plane only when it must.
+// Makes every digit at most 2^32 in size. The top digit keeps the sign, so a plane is added only when necessary.
 void ExactMean::carry() {
   constexpr std::int64_t kTop = std::int64_t{1} << kDigitBits;
   const auto [low, end] = used_planes();

@@ -1,7 +1,7 @@
 // The weighted mean of vectors, exact until one final rounding.
 //
 // sum_i weight_i * x_i is kept per coordinate as a fixed-point integer wide enough for every finite number, so the
-// order of additions, the split among workers and processes and the order of merges change nothing. It is an algebra: an empty
+// order of additions, the split among workers and processes and the order of merges change nothing. The laws: an empty
 // accumulator is neutral, merge is associative and commutative, and adding x to an accumulator equals merging an
 // accumulator that holds x. The mean of one vector is that vector; a zero mean is +0.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace mfl {
 
-// The first that is infinite or not a number.
+// The index of the first value that is infinite or NaN.
 template <class T>
 std::optional<std::size_t> first_not_finite(std::span<const T> x);
 
@@ -33,20 +33,20 @@ class ExactMean {
   // other.size() == size()
   void merge(const ExactMean& other);
 
-  // The correctly rounded (to nearest, ties to even) mean. total_weight() > 0. Leaves the sum as it was.
+  // The correctly rounded (to nearest, ties to even) mean. total_weight() > 0. The sum is unchanged.
   void mean(std::span<float> out);
   void mean(std::span<double> out);
 
   void clear();
 
-  // The sums of the coordinates first .. first + count as words that merge_packed takes: a header of two words, then
-  // only the digits that they need. The words stand in `buffer`, whose memory is used again. count > 0.
+  // The sums of the coordinates first .. first + count as words for merge_packed: a header of two words, then only the
+  // digits that they need. The result points into `buffer`, whose memory is reused. count > 0.
   std::span<const std::uint32_t> pack(std::size_t first, std::size_t count,
                                       std::vector<std::uint32_t>& buffer) const;
-  // Merges what another pack()ed of size() coordinates, to which vectors of `weight` in all had been added. Words of any
+  // Merges the result of another accumulator's pack() of size() coordinates, with a total weight of `weight`. Words of any
   // other shape throw std::invalid_argument.
   void merge_packed(std::span<const std::uint32_t> words, std::uint64_t weight);
-  // No pack() of `count` coordinates is longer, as things stand.
+  // Upper bound on the length of pack() for `count` coordinates of the current sums.
   std::size_t most_packed_words(std::size_t count) const;
 
   std::size_t size() const { return size_; }
@@ -55,7 +55,7 @@ class ExactMean {
   static constexpr std::uint64_t kMaxWeight = std::uint64_t{1} << 32;
 
  private:
-  // A coordinate's sum is sum_k plane[k][j] * 2^(32 k - 1074). Planes that nothing has touched are empty.
+  // A coordinate's sum is sum_k plane[k][j] * 2^(32 k - 1074). Unused planes are empty.
   static constexpr std::size_t kPlanes = 70;
   using Plane = std::vector<std::int64_t>;
 
@@ -68,7 +68,7 @@ class ExactMean {
   template <class T>
   void mean_any(std::span<T> out);
   std::int64_t* plane(std::size_t k);
-  // first <= k < end; empty where nothing but zeros was added.
+  // first <= k < end; empty if only zeros were added.
   struct PlaneRange {
     std::size_t first, end;
   };

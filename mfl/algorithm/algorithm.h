@@ -1,5 +1,5 @@
-// Algorithms as values over explicit State: how a run starts, how long a round is, and what a round does to State.
-// Which vectors go down to the nodes and come back up to be averaged is the rule's list: {w} or {w, d}.
+// Algorithms as values over an explicit State: how a run starts, how long a round is, and how a round changes State.
+// The vectors that are sent to the nodes and averaged are those of the rule: {w} or {w, d}. Example: end of file.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace mfl {
 struct Algorithm {
   std::string name;
   Rule rule;
-  std::uint64_t tau = 1;     // local steps a round
-  bool centralised = false;  // all data in one place: one node and nothing sent
+  std::uint64_t tau = 1;     // local steps per round
+  bool centralised = false;  // all data in one place: one node, nothing is sent
 };
 
 Algorithm make_gd(double eta);                                    // GradientDescent, centralised
@@ -28,27 +28,37 @@ Algorithm make_mfl(double eta, double gamma, std::uint64_t tau);  // Momentum, w
 template <class T>
 State<T> initial_state(const Algorithm& algorithm, std::size_t columns);
 
-// Steps of the next round: tau, or what is left of `total`.
+// Steps of the next round: tau, or the rest of `total` if that is less.
 std::uint64_t next_round_steps(const Algorithm& algorithm, std::uint64_t step, std::uint64_t total);
 
-// What the nodes' round comes to, vectors in the order of State's.
+// The result of a round, with the vectors in the order of State's.
 template <class T>
 struct Aggregate {
   double loss_before = 0;       // F at the broadcast w
-  double mean_square_move = 0;  // weighted mean of |w_i - broadcast w|^2, where it was asked for
+  double mean_square_move = 0;  // weighted mean of |w_i - broadcast w|^2, if requested
   std::vector<Vector<T>> vectors;
 };
 
-// Takes note of F(w) of the state's own w: w^f becomes w if none before was better (rounds >= 1 only).
+// Records F(w) of the state's w: w^f becomes w if no earlier round was better (rounds >= 1 only).
 template <class T>
 void note_loss(State<T>& state, double train_loss);
 
-// The state after a round of `steps` steps. Swaps the vectors, so that the aggregate's memory is used again.
+// Advances the state by a round of `steps` steps. Swaps the vectors, so that the aggregate's memory can be reused.
 template <class T>
 void apply(State<T>& state, Aggregate<T>& aggregate, std::uint64_t steps);
 
-// Bytes that travel in one direction in a round with `nodes` nodes: the vectors, without any framing.
+// Bytes sent in one direction in a round with `nodes` nodes: the vectors, without framing.
 template <class T>
 std::uint64_t round_bytes(const Algorithm& algorithm, const State<T>& state, std::size_t nodes);
 
 }  // namespace mfl
+
+// Example: the rounds of a run.
+//
+//   const Algorithm algorithm = make_mfl(0.002, 0.5, 4);
+//   State<float> state = initial_state<float>(algorithm, columns);
+//   while (state.step < total) {
+//     const std::uint64_t steps = next_round_steps(algorithm, state.step, total);
+//     ...  // run the nodes from state.vectors and average theirs into `aggregate` (engine.h)
+//     apply(state, aggregate, steps);
+//   }

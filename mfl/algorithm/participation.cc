@@ -41,7 +41,7 @@ std::size_t participant_count(const Participation& participation, std::size_t no
   return std::min(nodes, std::max({std::size_t{1}, wanted, participation.quorum}));
 }
 
-// Floyd's sampling: for each j of the last k numbers, one of 0..j, or j itself where that one is in already.
+// Floyd's sampling: for each j of the last k numbers, one of 0..j, or j itself if that one is already taken.
 std::vector<std::uint32_t> choose_participants(const Participation& participation, std::uint64_t round,
                                                std::uint64_t attempt, std::size_t nodes) {
   assert(nodes < std::numeric_limits<std::uint32_t>::max());

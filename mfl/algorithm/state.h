@@ -1,4 +1,4 @@
-// Everything that survives a round. A checkpoint, a resume and the wire carry this and nothing else.
+// Everything that survives a round. Checkpoints, resumed runs and the wire carry this and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Best {
 
 template <class T>
 struct State {
-  std::uint64_t round = 0;              // rounds done; random draws of a round are keyed by it
-  std::uint64_t step = 0;               // local steps done, t
+  std::uint64_t round = 0;              // completed rounds; the random draws of a round are keyed by it
+  std::uint64_t step = 0;               // completed local steps, t
   std::vector<NamedVector<T>> vectors;  // "w" first, then the algorithm's others
   Best<T> best;
 

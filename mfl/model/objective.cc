@@ -19,7 +19,7 @@ double regularised(double lambda, const Samples<T>& samples, double loss_sum, st
   return lambda / 2 * samples.kernels().squared_norm(samples.columns(), w) + mean;
 }
 
-// The chunk bits of dense rows; nothing where looking at them would not pay.
+// The chunk bits of dense rows; empty if checking them would not pay off.
 template <class X>
 std::vector<std::uint64_t> chunk_bits(const DenseRows<X>& dense, std::size_t rows, std::size_t columns) {
   constexpr double kWorthwhile = 0.9;
@@ -37,7 +37,7 @@ std::vector<std::uint64_t> chunk_bits(const DenseRows<X>& dense, std::size_t row
   return bits;
 }
 
-// Rounded up: a millionth is more than f64 and the conversion lose.
+// Rounded up: a millionth is more than the rounding in f64 and in the conversion.
 std::vector<float> row_lengths(const Dataset& data, const DenseRows<std::uint8_t>& bytes) {
   std::vector<float> lengths(data.rows);
   for (std::size_t r = 0; r < data.rows; ++r) {
@@ -52,7 +52,7 @@ std::vector<float> row_lengths(const Dataset& data, const DenseRows<std::uint8_t
   return lengths;
 }
 
-// Twice what the roundings of a margin can come to, for rows and weights of length 1.
+// Twice the largest rounding error of a margin, for rows and weights of length 1.
 template <class T>
 double margin_rounding(std::size_t columns) {
   constexpr std::size_t kFewest = 8;  // lanes
@@ -60,7 +60,7 @@ double margin_rounding(std::size_t columns) {
          static_cast<double>(std::numeric_limits<T>::epsilon());
 }
 
-// Takes note of where w is.
+// Records how far w has moved.
 template <class T>
 void follow_way(const Samples<T>& samples, const Item<T>& item) {
   const std::size_t columns = samples.columns();
@@ -188,8 +188,8 @@ RowBlock<T> Samples<T>::rows(Shard shard) const {
 
 namespace {
 
-// Runs pass(block, slot) for all row blocks of the shard, as many at once as the memory allows, and after(slot) for each of
-// them in order.
+// Runs pass(block, slot) for all row blocks of the shard, as many concurrently as the memory allows, and after(slot) for each
+// of them in order.
 template <class Pass, class After>
 void for_blocks(std::size_t blocks, std::size_t wave, const ForEach* run, const Pass& pass,
                 const After& after) {
@@ -209,7 +209,7 @@ Shard block_of(Shard shard, std::size_t block) {
   return {shard.first + at, std::min(kRowBlock, shard.count - at)};
 }
 
-// The weights of the items as a pass reads them.
+// The weights of the items in the layout that a pass reads.
 template <class T>
 const T* packed_weights(const Samples<T>& samples, std::span<Item<T>* const> items, BlockMemory<T>& memory) {
   if (items.size() == 1) return items[0]->w;
@@ -219,8 +219,8 @@ const T* packed_weights(const Samples<T>& samples, std::span<Item<T>* const> ite
   return memory.packed_weights();
 }
 
-// Losses, not yet divided, and gradients by HingeSums: all items that want a loss in one pass, the others by looking at
-// the rows that may have changed sides.
+// Losses, not yet divided, and gradients from HingeSums: all items that want a loss in one pass, the others by visiting
+// only the rows that may have changed sides.
 template <class T>
 void follow_hinge(const Samples<T>& samples, Shard shard, std::span<Item<T>> items, BlockMemory<T>& memory,
                   const ForEach* run) {

@@ -1,5 +1,5 @@
-// What a run minimises: F_i(w) = lambda/2 |w|^2 + (1/n) sum_r loss(w . x_r, y_r) over the n samples of a shard.
-// Loss and gradient come from one pass over the shard.
+// The objective of a run: F_i(w) = lambda/2 |w|^2 + (1/n) sum_r loss(w . x_r, y_r) over the n samples of a shard. Loss and
+// gradient are computed in one pass, with the same bits on any number of threads and any SIMD width. Example: end of file.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Objective {
   double lambda = 0;
 };
 
-// Consecutive samples: what one node holds.
+// Consecutive samples: the data of one node.
 struct Shard {
   std::size_t first = 0;
   std::size_t count = 0;
@@ -27,22 +27,22 @@ struct Shard {
 
 constexpr std::size_t row_blocks(std::size_t rows) { return (rows + kRowBlock - 1) / kRowBlock; }
 
-// A data set with the targets of its task, ready to train on in precision T. Owns both; immutable but for refill, so
+// A data set with the targets of its task, ready to train on in precision T. Owns both. Immutable except for refill, so
 // safe to share among threads.
 template <class T>
 class Samples {
  public:
-  // The features are bytes or of precision T (see with_precision); one target a row.
+  // The features are bytes or of precision T (see with_precision); one target per row.
   Samples(Dataset data, std::span<const double> targets, const KernelSet& kernels = default_kernel_set());
 
-  // Room for up to `most` rows of bytes that one worker fills again and again. Holds none at first.
+  // A buffer for up to `most` rows of bytes that one worker refills. Initially empty.
   static Samples room(std::size_t most, std::size_t columns, double scale,
                       const KernelSet& kernels = default_kernel_set());
   struct Unfilled {
     std::span<std::uint8_t> bytes;  // rows x columns
-    std::span<T> targets;           // a row
+    std::span<T> targets;           // one per row
   };
-  // Of a room: from now on it holds `rows` rows, which the caller writes. Nothing is allocated.
+  // Only for room(): makes it hold `rows` rows, which the caller then writes. Does not allocate.
   Unfilled refill(std::size_t rows);
 
   std::size_t size() const { return data_.rows; }
@@ -51,21 +51,21 @@ class Samples {
   const Kernels<T>& kernels() const { return *kernels_; }
   RowBlock<T> rows(Shard shard) const;
   const T* targets(std::size_t first) const { return targets_.data() + first; }
-  // Whether the gradient of this loss over so many samples can be had from HingeSums.
+  // Whether HingeSums can compute the gradient of this loss over `count` samples.
   bool has_hinge_sums(Loss loss, std::size_t count) const;
 
  private:
   Dataset data_;
   std::vector<T> targets_;
-  std::vector<std::uint64_t> chunks_;  // as RowBlock::chunks; empty where few chunks are zero
-  std::vector<float> lengths_;         // as RowBlock::lengths; empty where they are of no use
+  std::vector<std::uint64_t> chunks_;  // as RowBlock::chunks; empty if few chunks are zero
+  std::vector<float> lengths_;         // as RowBlock::lengths; empty if not needed
   const Kernels<T>* kernels_;
 };
 
-// Runs work(i) once for every i < n, in any order or at once, and returns when all are done.
+// Runs work(i) once for every i < n, in any order or concurrently, and returns when all are done.
 using ForEach = std::function<void(std::size_t n, const std::function<void(std::size_t)>& work)>;
 
-// Memory for the gradients of row blocks, used again in every pass: `wave` blocks may be under way at once.
+// Memory for the gradients of row blocks, reused in every pass. Up to `wave` blocks are computed concurrently.
 template <class T>
 class BlockMemory {
  public:
@@ -89,22 +89,22 @@ class BlockMemory {
   Vector<T> packed_;
 };
 
-// The HingeSums of a shard, and the way of w. Null pointers where there are none.
+// The HingeSums of a shard, and how far w has moved. All pointers are null if the shard has none.
 template <class T>
 struct HingeShard {
   std::uint32_t* active = nullptr;  // kActiveWords for each row block
-  std::int32_t* sums = nullptr;     // a vector for each row block that may be under way at once
-  float* reach = nullptr;           // one a row
-  T* last_w = nullptr;              // where the last pass was; zero at first
-  double* travelled = nullptr;      // zero at first, both
-  double* largest_norm = nullptr;   // of w on its way
+  std::int32_t* sums = nullptr;     // one vector for each row block computed concurrently
+  float* reach = nullptr;           // one per row
+  T* last_w = nullptr;              // w of the last pass; initially zero
+  double* travelled = nullptr;      // length of the path of w; initially zero
+  double* largest_norm = nullptr;   // largest |w| on that path; initially zero
 };
 
-// Owns the HingeSums of one model on some shards. Nothing in it depends on where the model is: it may go on anywhere.
+// Owns the HingeSums of one model on some shards. They adapt to any w, so the model may jump between passes.
 template <class T>
 class HingeMemory {
  public:
-  // `wave` row blocks of a shard may be under way at once.
+  // Up to `wave` row blocks of a shard are computed concurrently.
   HingeMemory(std::span<const Shard> shards, std::size_t columns, std::size_t wave);
   static std::size_t bytes(std::span<const Shard> shards, std::size_t columns, std::size_t wave);
 
@@ -120,36 +120,36 @@ class HingeMemory {
   std::vector<double> travelled_, largest_norm_;
 };
 
-// One model that is being trained, of several that share each pass over the data.
+// One of the models that share a pass over the data.
 template <class T>
 struct Item {
   const T* w;   // columns() numbers
   T* gradient;  // written
   double lambda;
   bool wants_loss = true;
-  double loss = 0;  // F_i(w), written if it is wanted
-  // Kept from pass to pass over this shard where the samples have them. All items of a pass have them or none; they make
-  // it faster, most of all where no loss is wanted, and change no bit.
+  double loss = 0;  // F_i(w), written if wants_loss
+  // Kept between passes over this shard, if Samples::has_hinge_sums. Either all items of a pass have them or none. They make
+  // the pass faster, especially without wants_loss, and change no bit.
   HingeShard<T> hinge = {};
 };
 
-// One pass over the shard for all items, 1 <= items.size() <= kMaxBatch: F_i(w) and its gradient for each. What an item
-// gets depends neither on the others nor on `run`, which may spread the row blocks over threads and is null for one
-// after the other. Nothing is allocated.
+// Computes F_i(w) and its gradient for every item in one pass over the shard; 1 <= items.size() <= kMaxBatch. The result of an
+// item depends neither on the other items nor on `run`, which may distribute the row blocks over threads; if it is null they
+// run one after the other. Does not allocate.
 template <class T>
 void loss_and_gradient(Loss loss, const Samples<T>& samples, Shard shard, std::span<Item<T>> items,
                        BlockMemory<T>& memory, const ForEach* run = nullptr);
 
 struct Evaluation {
-  double loss = 0;          // F_i(w), the same bits as loss_and_gradient gives
-  std::size_t correct = 0;  // samples on whose side of zero the margin stands; z > 0 is the positive class
+  double loss = 0;          // F_i(w), the same bits as from loss_and_gradient
+  std::size_t correct = 0;  // samples whose margin has the sign of their class; z > 0 is positive
 };
 
 template <class T>
 Evaluation evaluate(const Objective& objective, const Samples<T>& samples, Shard shard, const Vector<T>& w);
 
-// The parts that evaluate adds up, for callers that spread blocks of kRowBlock rows over workers.
-// Sums over one block: loss without the regulariser, not yet divided by n.
+// The parts of evaluate, for callers that distribute blocks of kRowBlock rows over workers.
+// The sums over one block: the loss without the regulariser, not divided by n.
 template <class T>
 Evaluation evaluate_block(const Objective& objective, const Samples<T>& samples, Shard block,
                           const Vector<T>& w);
@@ -159,3 +159,11 @@ Evaluation combine_blocks(const Objective& objective, const Samples<T>& samples,
                           std::span<const Evaluation> blocks, std::size_t n, const Vector<T>& w);
 
 }  // namespace mfl
+
+// Example: the loss and the gradient of one model over all samples, on this thread.
+//
+//   Samples<float> samples(std::move(dataset), targets);
+//   BlockMemory<float> memory(samples.columns(), 1, 1);
+//   Item<float> item = {.w = w.data(), .gradient = gradient.data(), .lambda = 0.3};
+//   loss_and_gradient(Loss::kHinge, samples, {0, samples.size()}, std::span(&item, 1), memory);
+//   // item.loss is F(w); gradient holds its gradient

@@ -1,4 +1,4 @@
-// What a node does between two aggregations.
+// The work of a node between two aggregations.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct Setting {
   double lambda = 0;
 };
 
-// A worker's memory, used again for every node it runs.
+// A worker's memory, reused for every node that it runs. Not thread-safe.
 template <class T>
 class NodeMemory {
  public:
-  // `wave` row blocks may be under way at once.
+  // Up to `wave` row blocks are computed concurrently.
   NodeMemory(std::size_t columns, std::span<const Setting> settings, std::size_t wave);
 
-  // The vectors of a setting in its rule's order. The caller fills them with what the node starts from.
+  // The vectors of a setting in the order of its rule. The caller fills them with the node's starting values.
   std::vector<Vector<T>>& vectors(std::size_t setting) { return vectors_[setting]; }
   Vector<T>& gradient(std::size_t setting) { return gradients_[setting]; }
   BlockMemory<T>& blocks() { return blocks_; }
@@ -35,15 +35,15 @@ class NodeMemory {
   BlockMemory<T> blocks_;
 };
 
-// A setting that takes part in a stretch of steps.
+// A setting that takes part in a call of train_node.
 struct Chosen {
   std::size_t setting = 0;
-  bool wants_loss = true;  // at the w that it starts from
+  bool wants_loss = true;  // at the w of the first step
 };
 
-// Takes `steps` >= 1 steps with each of the chosen settings on the shard, from and into their vectors in `memory`.
-// losses[i] becomes F_i at the w that chosen[i] started from where it is wanted, which comes with the first gradient.
-// `hinge` is empty or has one a setting; it and `run` as for loss_and_gradient.
+// Takes `steps` >= 1 steps with each of the chosen settings on the shard, updating their vectors in `memory`. If
+// chosen[i].wants_loss, losses[i] becomes F_i at the w of the first step. `hinge` is empty or has one entry per setting; `hinge`
+// and `run` are as for loss_and_gradient. Does not allocate.
 template <class T>
 void train_node(std::span<const Setting> settings, std::span<const Chosen> chosen, Loss loss,
                 const Samples<T>& samples, Shard shard, std::uint64_t steps, NodeMemory<T>& memory,

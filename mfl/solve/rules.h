@@ -1,5 +1,5 @@
-// Local update rules. A rule is its hyper-parameters, the names of the vectors that it moves ("w" first) and a step.
-// All that a rule remembers between steps is in those vectors.
+// Local update rules. A rule has hyper-parameters, the names of the vectors that it updates ("w" first) and a step. Its
+// whole state between steps is in those vectors.
 #pragma once
 
 #include <array>
