@@ -19,7 +19,7 @@ TEST(Files, WriteThenReadGivesTheSameBytes) {
   EXPECT_EQ(*read_file(file), bytes);
   ASSERT_TRUE(write_file(file, "shorter"));
   EXPECT_EQ(*read_file(file), "shorter");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder->path()), {}), 1);  // nothing left beside it
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder->path()), {}), 1);  // no temporary file is left
 }
 
 TEST(Files, ErrorsNameThePathAndTheReason) {

@@ -1,4 +1,4 @@
-// Every kernel set against a plain scalar reading of the contract in kernels.h, for equality of bits.
+// Every kernel set against a plain scalar implementation of the contract in kernels.h: equal bits.
 #include "mfl/base/kernels/kernels.h"
 
 #include <gtest/gtest.h>
@@ -145,7 +145,7 @@ TYPED_TEST(KernelsOf, LossAndGradientKeepTheContract) {
             set.of<T>().margins(block, data.w.data(), z.data());
             ASSERT_EQ(z, expected_margins);
             ASSERT_EQ(set.of<T>().losses(loss, rows, z.data(), data.y.data(), nullptr), expected_loss);
-            // The same weights beside others, at every place of a batch.
+            // The same weights together with others, at every position of a batch.
             for (const std::size_t settings : {1, 2, 3, 4, 5, 16}) {
               const std::vector<T> other(columns, static_cast<T>(0.01));
               std::vector<std::vector<T>> gradients(settings, std::vector<T>(columns, T{0}));
@@ -168,7 +168,7 @@ TYPED_TEST(KernelsOf, LossAndGradientKeepTheContract) {
   }
 }
 
-// Whatever way w takes, and however few rows are looked at, the sums of the hinge are those of a pass over all rows.
+// Whatever path w takes, and however few rows are visited, the hinge sums are those of a pass over all rows.
 TYPED_TEST(KernelsOf, HingeSumsFollowTheGradient) {
   using T = TypeParam;
   for (const auto& [rows, columns] : kShapes) {

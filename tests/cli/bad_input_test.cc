@@ -1,4 +1,4 @@
-// The whole list of bad input, end to end: one clear line, its exit code, and store and files as they were.
+// All kinds of bad input, end to end: one clear line, the exit code, and store and files unchanged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -38,7 +38,7 @@ std::vector<std::string> train_on(const std::string& spec) {
   return {"run", "--data", spec, "--nodes", "1", "--steps", "4", "--quiet"};
 }
 
-// On a small set that is fine, with more words behind.
+// On a small valid data set, with more arguments appended.
 std::vector<std::string> train_with(std::vector<std::string> more) {
   std::vector<std::string> args{"run", "--data", "synthetic:40x8", "--steps", "4", "--quiet"};
   args.insert(args.end(), more.begin(), more.end());
@@ -330,7 +330,7 @@ std::vector<Row> command_rows() {
   };
 }
 
-// One finished run, so that there is something to leave alone.
+// One finished run, which must stay unchanged.
 class BadInput : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

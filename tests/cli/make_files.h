@@ -1,4 +1,4 @@
-// Small data files, right and wrong.
+// Small data files, valid and invalid.
 #pragma once
 
 #include <cstdint>

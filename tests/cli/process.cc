@@ -93,7 +93,7 @@ Outcome Sandbox::run(const std::vector<std::string>& args, const Limits& limits)
   std::vector<std::string> variables{"MFL_STORE=" + store().string(), "MFL_CACHE=" + path("cache").string(),
                                      "HOME=" + path("home").string(), "PATH=" + limits.path,
                                      "LC_ALL=C.UTF-8"};
-  // What is meant for the child must reach it.
+  // Signals meant for the child must reach it.
   for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS", "MFL_KERNEL"})
     if (const char* value = std::getenv(name)) variables.push_back(std::string(name) + '=' + value);
   if (!limits.launcher.empty())

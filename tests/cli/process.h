@@ -1,4 +1,4 @@
-// Runs the mfl binary in a folder of its own, with its own store, cache and home.
+// Runs the mfl binary in a sandbox folder with its own store, cache and home.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class Sandbox {
   std::filesystem::path path(const std::string& name = {}) const { return folder_.path() / name; }
   std::filesystem::path store() const { return path("store.db"); }
 
-  // Every file with its bytes, but for SQLite's -wal and -shm beside a store.
+  // Every file with its bytes, except SQLite's -wal and -shm files.
   std::map<std::string, std::string> files() const;
 
  private:

@@ -1,4 +1,4 @@
-// mfl report and mfl reproduce, on settings small enough to end at once.
+// mfl report and mfl reproduce, on settings small enough to finish immediately.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-// The paper's experiments in small: the same files with other numbers.
+// Small versions of the paper's experiments: the same files with other numbers.
 void write_experiments(const Sandbox& box, const std::string& eta = "0.02") {
   const std::string data =
       "[data]\nsource = \"synthetic:300x24\"\ntrain = 160\ntest = 80\ntake = \"random\"\n";

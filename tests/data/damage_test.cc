@@ -1,4 +1,4 @@
-// Whatever happens to a file, a reader answers with a whole set or an error.
+// However a file is damaged, a reader returns a complete data set or an error.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

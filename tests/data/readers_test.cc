@@ -1,4 +1,4 @@
-// What the readers make of good files.
+// Readers on valid files.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-// Rows that are read when they are asked for are those that load() reads, with the digest of all of them.
+// Rows read on demand equal those that load() reads, and have the same digest.
 #include "mfl/data/rows.h"
 
 #include <numeric>

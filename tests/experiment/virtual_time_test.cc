@@ -72,7 +72,7 @@ TEST(Spread, DrawsWithTheMedianAndSpreadThatItSays) {
   EXPECT_EQ(draw({Spread::Kind::kLognormal, 7, 0}, Stream(1, Purpose::kDevice)), 7);
 }
 
-// 200 bytes each way at 100 down and 50 up, half a second of latency each way, 2 steps at 100 samples a second.
+// 200 bytes each way at 100 down and 50 up, half a second of latency each way, 2 steps at 100 samples per second.
 VirtualTime by_hand() {
   VirtualTime time;
   time.devices.speed = fixed(100);
@@ -118,7 +118,7 @@ TEST(VirtualTime, ACaseWorkedOutByHand) {
   EXPECT_EQ(plan.time->missed, 1U);
   EXPECT_EQ(plan.time->abandoned, 0U);
 
-  // The same with a quorum of three can never be.
+  // With a quorum of three the round can never complete.
   time.quorum = 3;
   const auto never = plan_round(crowd_by_hand(time), 1, work);
   ASSERT_FALSE(never);
@@ -163,7 +163,7 @@ TEST(VirtualTime, AbandonedAttemptsTakeTheirTimeAndAreDrawnAnew) {
   std::uint64_t abandoned = 0;
   for (std::uint64_t round = 1; round <= 40; ++round) {
     const RoundPlan plan = plan_round(crowd_by_hand(time), round, {2, 200}).value();
-    EXPECT_TRUE(plan.counted.empty());  // all are needed, so all have answered at last
+    EXPECT_TRUE(plan.counted.empty());  // all are needed, so all have answered in the end
     const auto tries = static_cast<double>(plan.time->abandoned);
     EXPECT_DOUBLE_EQ(plan.time->seconds, tries * (20 + kRetryPause) + 7.8);
     EXPECT_EQ(plan.sent, 3 * (plan.time->abandoned + 1));

@@ -229,7 +229,7 @@ TEST(Coordinator, NamesWhoDidNotAnswerAndTellsHowLongRoundsTook) {
   EXPECT_EQ(bench.coordinator->status().all_rounds, Time(250));
 }
 
-// One node that is never finite keeps a run without quorum where it is; each attempt says which node it is.
+// A node whose updates are never finite blocks a run without a quorum; every attempt names the node.
 TEST(Coordinator, ANodeThatIsNeverFiniteIsNamedAtEveryAttempt) {
   Bench bench(options(2));
   const auto a = bench.join("a"), b = bench.join("mallory");
@@ -320,13 +320,13 @@ TEST(Coordinator, ClosesARoundAtTheDeadlineWithAQuorumAndRefusesTheRestAsStale) 
   bench.coordinator->tick(bench.now);
   EXPECT_TRUE(bench.log.rounds.empty());
   bench.now = Time(1000);
-  EXPECT_EQ(bench.submit("c", Bench::answer(task, 100)), Reason::kForeign);  // it was taken for gone
+  EXPECT_EQ(bench.submit("c", Bench::answer(task, 100)), Reason::kForeign);  // it was considered gone
   ASSERT_EQ(bench.log.rounds.size(), 1U);
   EXPECT_EQ(bench.log.rounds[0].nodes, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(bench.order("c", c).kind, Order::Kind::kEnded);
   const auto again = bench.join("c");
   EXPECT_EQ(bench.submit("c", Bench::answer(task, 100)), Reason::kStale);
-  EXPECT_EQ(bench.order("c", again).task.ticket.round, 2U);  // three are here again
+  EXPECT_EQ(bench.order("c", again).task.ticket.round, 2U);  // three are connected again
   EXPECT_EQ(bench.order("a", a).task.ticket.round, 2U);
   EXPECT_EQ(bench.order("b", b).task.ticket.round, 2U);
 }
@@ -340,7 +340,7 @@ TEST(Coordinator, AbandonsARoundWithoutAQuorumAndTriesAgainFromTheSameState) {
   EXPECT_EQ(bench.coordinator->status().abandoned, 1U);
   EXPECT_THAT(bench.coordinator->status().trouble, HasSubstr("round 1"));
   EXPECT_EQ(bench.submit("a", Bench::answer(task, 1)), Reason::kLate);
-  const auto back = bench.join("b", 5);  // replaced by one with other data
+  const auto back = bench.join("b", 5);  // replaced by a node with other data
   EXPECT_EQ(bench.order("b", back).kind, Order::Kind::kNone);
   EXPECT_EQ(bench.coordinator->deadline(), Time(100));
   bench.now = Time(100);

@@ -1,5 +1,5 @@
 // The coordinator, the participants and the codecs under seeded faults. MFL_FAULT_SEED=N replays one seed;
-// MFL_FAULT_SEEDS=N sets how many there are.
+// MFL_FAULT_SEEDS=N sets their number.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// Each seed has a weather of its own, from calm to foul.
+// Fault rates vary by seed, from none to severe.
 Faults faults_of(std::uint64_t seed) {
   Stream dice(seed, Purpose::kSynthetic, 1);
   const auto often = [&](double most) { return dice.below(3) == 0 ? 0.0 : most * dice.uniform(); };
@@ -48,7 +48,7 @@ void add(Totals& totals, const Outcome& outcome) {
   totals.abandoned += outcome.abandoned;
 }
 
-// Runs the seeds; stops at the first violation and says how to see it again.
+// Runs the seeds; stops at the first violation and prints how to replay it.
 void run_seeds(const char* test, std::size_t quorum) {
   Reference reference(make_mfl(0.1, 0.5, 2), kNodes, 7);
   const std::uint64_t only = from_environment("MFL_FAULT_SEED", 0);

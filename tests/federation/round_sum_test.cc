@@ -1,4 +1,4 @@
-// Slices, workers and passes do not show in the mean of a round.
+// The mean of a round does not depend on slices, workers or passes.
 #include "mfl/federation/round_sum.h"
 
 #include <gtest/gtest.h>

@@ -28,7 +28,7 @@ struct Violation {
   std::string what;
 };
 
-// A disk that may lose what was not synced when the power goes.
+// A disk that may lose unsynced data on a power failure.
 class Disk final : public RoundLog {
  public:
   Disk(Reference& reference, std::size_t quorum, Stream& dice, const double& crash_chance, Outcome& outcome)
@@ -43,14 +43,14 @@ class Disk final : public RoundLog {
         case 0:  // lost
           ++outcome_.lost_writes;
           break;
-        case 1: {  // torn: some bytes are not what was written
+        case 1: {  // torn: some bytes differ from what was written
           ++outcome_.lost_writes;
           std::string torn = round.blob.substr(0, 1 + dice_.below(round.blob.size()));
           torn[dice_.below(torn.size())] ^= 0x40;
           generations_.push_back({round.round, torn, false});
           break;
         }
-        default:  // there, but nobody was told
+        default:  // written, but never acknowledged
           generations_.push_back({round.round, round.blob, true});
       }
       throw Crash{};
@@ -69,7 +69,7 @@ class Disk final : public RoundLog {
     return {};
   }
 
-  // What a new process finds.
+  // The contents that a new process finds.
   std::optional<Resumption<float>> load() {
     std::optional<Resumption<float>> found;
     for (auto it = generations_.rbegin(); it != generations_.rend() && !found; ++it) {
@@ -167,7 +167,7 @@ class World {
     bool up = true;
     bool busy = false;                 // a call or the training is in progress
     std::uint64_t connection = 0;      // 0: none
-    std::uint64_t life = 0, word = 0;  // count restarts, and what was heard
+    std::uint64_t life = 0, word = 0;  // counts of restarts and of messages received
     std::optional<wire::OrderReader> reader;
   };
   struct Attached {
@@ -233,7 +233,7 @@ class World {
     outcome_.abandoned += status.abandoned;
   }
 
-  // Something reaches the server; what it says is delivered unless it crashes.
+  // A message reaches the server; its replies are delivered unless it crashes.
   void serve(const std::function<void()>& what) {
     if (!coordinator_) return;
     if (chance(faults_.server_crash)) return crash_server();
@@ -379,7 +379,7 @@ class World {
       case Participant::Next::kWait:
       case Participant::Next::kStop: break;
     }
-    // Who hears nothing for long connects again.
+    // A node that receives nothing for long reconnects.
     if (n.participant.next() != Participant::Next::kStop)
       after(Time(1'500) + below(1'500), [this, node, life = n.life, word = n.word] {
         if (nodes_[node].up && nodes_[node].life == life && nodes_[node].word == word) hang_up(node);

@@ -25,7 +25,7 @@ struct Outcome {
   std::uint64_t rounds = 0, restarts = 0, node_crashes = 0, lost_writes = 0, refused = 0, abandoned = 0;
 };
 
-// Runs a federation under faults for a while, then without faults to its end.
+// Runs a federation under faults for a while, then without faults until it ends.
 Outcome simulate(Reference& reference, const Faults& faults, std::size_t min_available_nodes,
                  std::size_t quorum, std::uint64_t seed);
 

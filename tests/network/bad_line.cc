@@ -26,9 +26,9 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kPiece = 16 << 10;
 constexpr milliseconds kLongestDelay{200};
-constexpr milliseconds kThrottle{8};  // a piece: 2 MB/s
+constexpr milliseconds kThrottle{8};  // per piece: 2 MB/s
 
-// What one side has sent and the other has not got.
+// Bytes that one side has sent and the other has not received.
 struct Direction {
   int from, to;
   std::string held;
@@ -129,7 +129,7 @@ class BadLine::Relay {
 
   void move(Connection& c, Direction& way) {
     if (c.closed) return;
-    if (c.stalled) {  // nothing is read any more; who hangs up is heard
+    if (c.stalled) {  // nothing is read any more; only a hang-up is noticed
       pollfd hung{way.from, POLLRDHUP, 0};
       if (::poll(&hung, 1, 0) > 0 && (hung.revents & (POLLHUP | POLLERR)) != 0) end(c, true);
       return;

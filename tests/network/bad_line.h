@@ -1,4 +1,4 @@
-// A TCP proxy on loopback that treats what passes through it badly.
+// A faulty TCP proxy on loopback.
 #pragma once
 
 #include <atomic>
@@ -9,15 +9,15 @@
 
 namespace mfl::test {
 
-// Chances at every piece of at most 16 KiB that passes.
+// Probabilities per forwarded piece of at most 16 KiB.
 struct LineFaults {
   double reset = 0;        // both sides get a TCP reset
-  double stall = 0;        // the connection passes nothing more, without a word
+  double stall = 0;        // the connection silently forwards nothing more
   double delay = 0;        // the piece waits up to 200 ms
   double throttled = 0.5;  // of connections: 2 MB/s at most
 };
 
-// One thread; what happens to the n-th connection at its k-th piece depends on the seed alone.
+// One thread; the fault of the n-th connection at its k-th piece depends only on the seed.
 class BadLine {
  public:
   struct Seen {

@@ -1,4 +1,4 @@
-// Peers that would use the server up: its files and its memory.
+// Peers that try to exhaust the server's file descriptors and memory.
 #include <fmt/format.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -47,7 +47,7 @@ TEST(Limits, MoreSocketsThanFilesAndItServesAsSoonAsTheyGo) {
   for (int i = 0; i < kSockets; ++i) sockets.push_back(std::make_unique<Socket>(federation.port()));
   ASSERT_TRUE(eventually([&] { return server->log().find(" full ") != std::string::npos; })) << server->log();
   const std::uint64_t before = server->committed();
-  EXPECT_TRUE(eventually([&] { return server->committed() > before; })) << "those who are here must go on";
+  EXPECT_TRUE(eventually([&] { return server->committed() > before; })) << "connected nodes must continue";
   sockets.clear();
   const auto gone = Clock::now();
   const auto ask = [&] {
@@ -72,7 +72,7 @@ TEST(Limits, ConnectionsAreCapped) {
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
 }
 
-// Sends one message of so many bytes, again and again.
+// Repeatedly sends the same message.
 class Sender {
  public:
   Sender(const std::string& address, const TlsFiles& tls, const grpc::ByteBuffer& message)

@@ -60,7 +60,7 @@ TEST(Load, ManyConnectedNodesTrainTwentyRoundsToTheDigestOfTheSimulation) {
   EXPECT_EQ(done, count) << trouble;
   EXPECT_EQ(server->data()["rounds"], kRounds);
   EXPECT_EQ(digest, federation.simulated()["digest"]);
-  fmt::print("{} connected nodes, {} rounds: about {} ms a round, {:.0f} MB in the server at most\n", count,
+  fmt::print("{} connected nodes, {} rounds: about {} ms per round, {:.0f} MB in the server at most\n", count,
              kRounds, took / (kRounds - 1), peak);
 }
 

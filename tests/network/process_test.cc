@@ -74,7 +74,7 @@ TEST(Server, TestsItsOwnTestSetAsTheSimulationDoes) {
   for (const std::string& word : federation.setting())
     arguments.push_back(word == "data.test=0" ? "data.test=80" : word);
   ok_data(federation.box.run(arguments));
-  // Every record, but for the time it took.
+  // Every record, except its wall time.
   const auto records = [&](const std::string& store) {
     nlohmann::json out = nlohmann::json::array();
     std::istringstream lines(
@@ -176,7 +176,7 @@ TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
   }
 }
 
-// Three of ten, others in every round. MFL_KILLED_ROUNDS sets how many rounds.
+// Three of ten, different ones in every round. MFL_KILLED_ROUNDS sets how many rounds.
 TEST(RealFaults, WithAThirdOfTheNodesKilledEveryRoundEveryRoundCompletes) {
   constexpr std::size_t kNodes = 10, kVictims = 3;
   const int rounds = from_environment("MFL_KILLED_ROUNDS", 10);
@@ -201,7 +201,7 @@ TEST(RealFaults, WithAThirdOfTheNodesKilledEveryRoundEveryRoundCompletes) {
   EXPECT_EQ(server->data()["rounds"], rounds);
   EXPECT_EQ(server->data()["status"], "done");
   EXPECT_GE(kills, 2 * static_cast<std::size_t>(rounds));
-  fmt::print("{} rounds of {} completed, {} kills of nodes, three of ten a round\n", committed(), rounds,
+  fmt::print("{} rounds of {} completed, {} node kills, three of ten per round\n", committed(), rounds,
              kills);
 }
 
@@ -232,8 +232,8 @@ TEST(RealFaults, ANodeThatStandsStillIsNoticedAndComesBack) {
   const auto noticed = wait_for(1);
   nodes[0]->signal(SIGCONT);
   const auto back = wait_for(2);
-  fmt::print("{} ms until a node that stands still is noticed, {} ms until it is back after it goes on\n",
-             noticed, back);
+  fmt::print("{} ms until a stopped node is noticed, {} ms until it is back after it continues\n", noticed,
+             back);
   if (kFiguresCount) {
     EXPECT_LT(noticed, 15'000);
   }
@@ -255,7 +255,7 @@ TEST(RealFaults, AServerThatStandsStillIsNoticedAndTheNodesComeBack) {
   server->signal(SIGCONT);
   const auto resumed = Clock::now();
   EXPECT_TRUE(eventually([&] { return federation.status()["nodes"] == 2; })) << server->log();
-  fmt::print("{} ms until a server that stands still is noticed, {} ms until both nodes are back\n", noticed,
+  fmt::print("{} ms until a stopped server is noticed, {} ms until both nodes are back\n", noticed,
              ms_since(resumed));
   if (kFiguresCount) {
     EXPECT_LT(noticed, 15'000);
@@ -263,8 +263,8 @@ TEST(RealFaults, AServerThatStandsStillIsNoticedAndTheNodesComeBack) {
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
 }
 
-// Delays, stalls, resets and a thin line between nodes and server. Any update that were counted twice, or lost and not sent
-// again, would change the digest. MFL_PROXY_STEPS sets how long it goes on.
+// Delays, stalls, resets and low bandwidth between nodes and server. An update that is counted twice, or lost and not sent
+// again, would change the digest. MFL_PROXY_STEPS sets the length of the run.
 TEST(RealFaults, ALineThatDelaysStallsResetsAndThrottlesChangesNothing) {
   const int steps = from_environment("MFL_PROXY_STEPS", 40);
   Processes federation(3, {"--algorithm", "mfl", "--tau", "1", "--steps", fmt::to_string(steps)},

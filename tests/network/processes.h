@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 inline constexpr std::chrono::seconds kPatience{120};
 
-// A sanitizer takes time and memory of its own: what is measured says nothing of mfl then.
+// A sanitizer adds time and memory, so measurements say nothing about mfl then.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kFiguresCount = false;
 #else
@@ -45,7 +45,7 @@ class Background {
   // Of a server with --log text: the last round that it has committed, as its log says.
   std::uint64_t committed() const;
   nlohmann::json data() const;
-  // Of the process, in MB: resident now, and the most there ever was. 0 when it has ended.
+  // Of the process, in MB: resident now, and at its peak. 0 when it has ended.
   double resident_mb() const { return memory_mb("VmRSS:"); }
   double peak_mb() const { return memory_mb("VmHWM:"); }
 
@@ -71,7 +71,7 @@ class Processes {
   static std::string name(std::size_t i);
 
   std::vector<std::string> setting() const;
-  // What mfl run says.
+  // The result of mfl run.
   nlohmann::json simulated() const;
 
   // Waits until it listens; a later server gets the address of the first.

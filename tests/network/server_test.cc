@@ -297,9 +297,9 @@ TEST_F(ServerTest, StoppingEndsWhatNodesWaitFor) {
 }
 
 // Tasks of many chunks to nodes that do not read them, while rounds are abandoned, sessions replaced and nodes put out: the end of a
-// presence must wait for the write under way, and not for ever.
+// presence must wait for the write in progress, but not forever.
 TEST_F(ServerTest, PresencesEndInOrderWhileWritesAreUnderWay) {
-  columns = 1 << 19;  // 4 MB a State
+  columns = 1 << 19;  // 4 MB per State
   start(true, 2);
   Joining large = joining();
   large.columns = large.schema.columns = columns;
@@ -326,7 +326,7 @@ TEST_F(ServerTest, PresencesEndInOrderWhileWritesAreUnderWay) {
   EXPECT_EQ(running->status().nodes, 1U);
 }
 
-// A socket to the server on which nothing is ever said.
+// A socket to the server on which nothing is ever sent.
 class SilentSocket {
  public:
   explicit SilentSocket(const std::string& address) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

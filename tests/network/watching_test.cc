@@ -1,4 +1,4 @@
-// What a server shows of itself: metrics, health, log and status of a real process.
+// Metrics, health, log and status of a real server process.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>

@@ -214,7 +214,7 @@ TEST(Wire, NamesThatAreTooLongForAMessageTravelAsTheirDigest) {
   EXPECT_THAT(difference(wide.schema, sent).value_or(""), HasSubstr("other names"));
 }
 
-// Bytes that are nearly right, or nothing of the kind: an answer or an error, never more.
+// Bytes that are nearly valid, or not at all: a message or an error, nothing else.
 TEST(Wire, AnyBytesAreSafe) {
   quiet_transport();
   Stream dice(3, Purpose::kSynthetic);

@@ -1,5 +1,5 @@
-// Stores that are locked, damaged, foreign, too new, full or out of reach: each is one clear error, and what
-// was there before is there after.
+// Stores that are locked, damaged, foreign, too new, full or unreachable: each gives one clear error and leaves the
+// store unchanged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -126,7 +126,7 @@ TEST(StoreFailure, CutShort) {
   const std::string whole = read_file(home.store).value();
   ASSERT_GT(whole.size(), 3U * 4096U);
   ASSERT_TRUE(write_file(home.store, whole.substr(0, 2 * 4096)));
-  // What the header says of the size no longer holds.
+  // The size in the header is no longer true.
   const auto opened = Store::open(home.store, kReader);
   const auto listed =
       opened ? opened->rounds(home.id).map([](auto&&) {}) : Result<void>(tl::unexpected(opened.error()));

@@ -75,7 +75,7 @@ TEST(StoreProcess, ManyProcessesMakeAndFillOneStore) {
   for (const RunRow& run : runs) EXPECT_EQ(store.rounds(run.id).value().size(), 10U);
 }
 
-// Writes for ever; says each round through the pipe once it is committed.
+// Writes until killed; reports each round through the pipe once it is committed.
 [[noreturn]] void write_until_killed(const std::filesystem::path& path, int pipe) {
   auto store = Store::open(path);
   if (!store) ::_exit(1);

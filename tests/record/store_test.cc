@@ -327,14 +327,14 @@ TEST(Store, LargeCheckpointsAreFilesThatComeAndGoWithTheirRows) {
   const std::string id = store.create_run(spec()).value();
   const std::string other = store.create_run(spec()).value();
   ASSERT_TRUE(store.append(other, rounds(1, 1), {}, large(1)));
-  // What a process that was killed between file and row has left.
+  // Left behind by a process killed between writing the file and the row.
   std::ofstream(folder / (id + "-99")) << "not in the store";
   for (std::uint64_t r = 1; r <= 4; ++r) ASSERT_TRUE(store.append(id, rounds(r, r), {}, large(r)));
   EXPECT_EQ(names_in(folder), (std::set<std::string>{id + "-3", id + "-4", other + "-1"}));
   EXPECT_LT(std::filesystem::file_size(home.store), std::size_t{1} << 20U);
   EXPECT_EQ(store.latest_checkpoint(id).value()->blob, large(4).blob);
 
-  // A row that is refused takes its file with it at the latest with the next.
+  // The file of a rejected row is removed with the next append at the latest.
   EXPECT_FALSE(store.append(id, rounds(4, 4), {}, large(7)));
   EXPECT_EQ(store.latest_checkpoint(id).value()->round, 4U);
 
@@ -363,7 +363,7 @@ TEST(Store, RewindForgetsWhatCameLater) {
   const std::string id = store.create_run(spec()).value();
   ASSERT_TRUE(store.append(id, rounds(0, 4), records(0, 4), Checkpoint{4, "four"}));
   ASSERT_TRUE(store.append(id, rounds(5, 8), records(5, 8), Checkpoint{8, "eight"}));
-  // Evaluated inside round 5, when four rounds were done.
+  // Evaluated within round 5, after four rounds.
   RecordRow inside = records(4, 4).front();
   inside.step = 18;
   ASSERT_TRUE(store.append(id, {}, std::vector{inside}));

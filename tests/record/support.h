@@ -1,4 +1,4 @@
-// Stores with known contents, and ways to harm them.
+// Stores with known contents, and ways to damage them.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Home {
 RunSpec spec(const std::string& algorithm = "mfl");
 // 64 hexadecimal digits that depend on n.
 std::string digest(std::uint64_t n);
-// Rounds first..last, tau 4, training loss 1 / (1 + round), 100 bytes up and 200 down a round.
+// Rounds first..last, tau 4, training loss 1 / (1 + round), 100 bytes up and 200 down per round.
 std::vector<RoundRow> rounds(std::uint64_t first, std::uint64_t last);
 // A record at the end of each.
 std::vector<RecordRow> records(std::uint64_t first, std::uint64_t last);

@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// A whole SVG in a failure's message helps nobody.
+// Keeps whole SVGs out of failure messages.
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 Plot two_lines() {

@@ -32,8 +32,6 @@ NOT_YET = [
     "scripts/reliability.sh",
     "test.sh",
     "tests/cli/",
-    "tests/experiment/",
-    "tests/network/",
     "tests/record/",
     "tests/reproduce/",
 ]

@@ -43,7 +43,7 @@ TEST(Cost, WithTauOneDAloneIsHalf) {
   ASSERT_TRUE(both != nullptr && alone != nullptr && fl != nullptr);
   EXPECT_EQ(alone->steps, both->steps);
   EXPECT_EQ(2 * alone->bytes_up, both->bytes_up);
-  EXPECT_EQ(alone->bytes_up / alone->rounds, fl->bytes_up / fl->rounds) << "as many a round as FL";
+  EXPECT_EQ(alone->bytes_up / alone->rounds, fl->bytes_up / fl->rounds) << "as many per round as FL";
 }
 
 TEST(Cost, BreakEvenIsWhereMomentumHalvesTheRounds) {

@@ -64,7 +64,7 @@ TEST(Drift, FirstValuesAreTheKnownOnes) {
   EXPECT_EQ(table[0].w.log_times(delta), -std::numeric_limits<double>::infinity());
 }
 
-// At the other ends of its parameters it is still what a step-by-step reading gives.
+// At extreme parameters it still equals the step-by-step definition.
 TEST(Drift, EndsOfTheRange) {
   EXPECT_EQ(drift_at({0.1, 0, 0.5}, 50).w.times(1), 0) << "a linear loss does not drift apart in the mean";
   EXPECT_GT(drift_at({0.1, 0, 0.5}, 50).node_w.times(1), 0);
