@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "mfl/cli/commands.h"
@@ -26,19 +27,35 @@ Error out_of_memory() {
   return {ErrorCode::kRunFailed, "out of memory", "take fewer samples or use a larger machine", nullptr};
 }
 
+Error no_more_threads() {
+  return {ErrorCode::kRunFailed, "the system refuses to start another thread",
+          "raise the limit on processes (ulimit -u, or the container's pids limit)", nullptr};
+}
+
 Error bug(const std::exception& error) {
   return {ErrorCode::kInternal, std::string("internal error: ") + error.what(),
           "this is a bug: please report it with the command line", nullptr};
+}
+
+// What the exception that is being handled means to a user.
+Error caught() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const std::system_error& error) {
+    return error.code() == std::errc::resource_unavailable_try_again ? no_more_threads() : bug(error);
+  } catch (const std::exception& error) {
+    return bug(error);
+  }
 }
 
 // The processes of a group must hear of a failure before the stack unwinds and MPI ends.
 Result<Reply> guarded(const Commands::Action& action) {
   try {
     return action();
-  } catch (const std::bad_alloc&) {
-    return tl::unexpected<Error>(out_of_memory());
-  } catch (const std::exception& error) {
-    return tl::unexpected<Error>(bug(error));
+  } catch (const std::exception&) {
+    return tl::unexpected<Error>(caught());
   }
 }
 
@@ -85,10 +102,8 @@ int guarded_run(int argc, const char* const* argv) {
   const bool json = asks_for_json(argc, argv);
   try {
     return run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    return print_error(out_of_memory(), json);
-  } catch (const std::exception& error) {
-    return print_error(bug(error), json);
+  } catch (const std::exception&) {
+    return print_error(caught(), json);
   }
 }
 

@@ -6,7 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <new>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace mfl {
@@ -27,8 +31,9 @@ class ThreadWorkers final : public Workers {
   explicit ThreadWorkers(unsigned threads)
       : patience_(threads <= std::thread::hardware_concurrency() ? std::chrono::microseconds(200)
                                                                  : std::chrono::microseconds(0)) {
-    for (unsigned worker = 1; worker < threads; ++worker)
-      threads_.emplace_back([this, worker] { serve(worker); });
+    threads_.reserve(threads - 1);
+    for (unsigned worker = 1; worker < threads && start(worker); ++worker) {
+    }
   }
   ~ThreadWorkers() override {
     state_.fetch_or(kStop);
@@ -44,21 +49,37 @@ class ThreadWorkers final : public Workers {
     work_ = &work;
     size_ = n;
     next_ = 0;
+    failed_ = false;
     const bool alone = n <= 1 || threads_.empty();
     if (!alone) {
       state_.fetch_add(kCall | kOpen);
       state_.notify_all();
     }
     take_all(0);
-    if (alone) return;
-    std::uint64_t state = state_.fetch_and(~kOpen) & ~kOpen;
-    while ((state & kInside) != 0) state = wait_for_change(state);
+    if (!alone) {
+      std::uint64_t state = state_.fetch_and(~kOpen) & ~kOpen;
+      while ((state & kInside) != 0) state = wait_for_change(state);
+    }
+    if (failed_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
  private:
   // state_: how many threads are inside the call, whether it takes more of them, whether all is over, and a number that
   // tells calls apart.
   static constexpr std::uint64_t kInside = 0xffff, kOpen = 1U << 16, kStop = 1U << 17, kCall = 1U << 18;
+  static_assert(kMaxThreads <= kInside);
+
+  // False: the system has no more threads to give.
+  bool start(unsigned worker) {
+    try {
+      threads_.emplace_back([this, worker] { serve(worker); });
+      return true;
+    } catch (const std::system_error&) {
+      return false;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
 
   void serve(unsigned worker) {
     std::uint64_t state = state_;
@@ -76,8 +97,13 @@ class ThreadWorkers final : public Workers {
     }
   }
 
-  void take_all(unsigned worker) {
-    for (std::size_t i = next_++; i < size_; i = next_++) (*work_)(worker, i);
+  void take_all(unsigned worker) noexcept {
+    try {
+      for (std::size_t i = next_++; i < size_; i = next_++) (*work_)(worker, i);
+    } catch (...) {
+      if (!failed_.exchange(true)) failure_ = std::current_exception();
+      next_ = size_;
+    }
   }
 
   // The state once it is not `seen` any more.
@@ -106,6 +132,8 @@ class ThreadWorkers final : public Workers {
   std::atomic<std::size_t> next_ = 0;
   std::size_t size_ = 0;
   const std::function<void(unsigned, std::size_t)>* work_ = nullptr;
+  std::atomic<bool> failed_ = false;
+  std::exception_ptr failure_;  // written by whoever sets failed_, read once all threads are out of the call
   std::vector<std::thread> threads_;  // last: they use all of the above
 };
 
@@ -124,7 +152,7 @@ unsigned cores_each(unsigned processes) {
 
 std::unique_ptr<Workers> thread_workers(unsigned threads) {
   if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
-  return std::make_unique<ThreadWorkers>(threads);
+  return std::make_unique<ThreadWorkers>(std::min(threads, kMaxThreads));
 }
 
 }  // namespace mfl

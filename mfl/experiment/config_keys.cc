@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "mfl/engine/workers.h"
 #include "mfl/experiment/config_values.h"
 
 namespace mfl {
@@ -219,7 +220,7 @@ constexpr Key kKeys[] = {
      KeyKind::kText, "", kNoResult, [](Config& c, Text t) { return set_name(c.run.engine, t, kEngines); },
      [](const Config& c) { return toml_text(c.run.engine); }},
     {"run", "threads", "--threads", "N", "threads, 0 for one per core", KeyKind::kInteger, "", kNoResult,
-     [](Config& c, Text t) { return set_integer(c.run.threads, t, 0); },
+     [](Config& c, Text t) { return set_integer(c.run.threads, t, 0, kMaxThreads); },
      [](const Config& c) { return toml_integer(c.run.threads, ""); }},
     {"run", "record_every", "--record-every", "N",
      "steps between records, 0 for about a hundred records per run", KeyKind::kInteger, "", kNoResult,

@@ -25,11 +25,13 @@ bool parse_all(std::string_view text, T& to) {
 
 }  // namespace
 
-Result<std::uint64_t> integer_value(std::string_view text, std::uint64_t least, std::string_view word) {
+Result<std::uint64_t> integer_value(std::string_view text, std::uint64_t least, std::string_view word,
+                                    std::uint64_t most) {
   std::uint64_t value = 0;
-  if (parse_all(text, value) && value >= least && value <= kLargestInteger) return value;
-  if (text.size() > 18 && text.find_first_not_of("0123456789") == std::string_view::npos)
-    return reason(fmt::format("must be at most {}", kLargestInteger));
+  const bool parsed = parse_all(text, value);
+  if (parsed && value >= least && value <= most) return value;
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  if (parsed ? value > most : digits) return reason(fmt::format("must be at most {}", most));
   return reason(fmt::format("must be a whole number >= {}{}", least, or_word(word)));
 }
 
@@ -40,8 +42,8 @@ Result<double> number_value(std::string_view text, const NumberRange& range, std
   return value;
 }
 
-Result<void> set_integer(std::uint64_t& to, std::string_view text, std::uint64_t least) {
-  MFL_TRY(to, integer_value(text, least));
+Result<void> set_integer(std::uint64_t& to, std::string_view text, std::uint64_t least, std::uint64_t most) {
+  MFL_TRY(to, integer_value(text, least, {}, most));
   return {};
 }
 

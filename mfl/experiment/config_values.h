@@ -24,10 +24,12 @@ struct NumberRange {
   std::string_view text;  // "in [0, 1)"
 };
 
-Result<std::uint64_t> integer_value(std::string_view text, std::uint64_t least, std::string_view word = {});
+Result<std::uint64_t> integer_value(std::string_view text, std::uint64_t least, std::string_view word = {},
+                                    std::uint64_t most = kLargestInteger);
 Result<double> number_value(std::string_view text, const NumberRange& range, std::string_view word = {});
 
-Result<void> set_integer(std::uint64_t& to, std::string_view text, std::uint64_t least);
+Result<void> set_integer(std::uint64_t& to, std::string_view text, std::uint64_t least,
+                         std::uint64_t most = kLargestInteger);
 Result<void> set_integer(std::optional<std::uint64_t>& to, std::string_view text, std::uint64_t least,
                          std::string_view word);
 Result<void> set_number(double& to, std::string_view text, const NumberRange& range);

@@ -68,7 +68,7 @@ Setting setting_of(const Config& config, const Algorithm& algorithm) {
 std::unique_ptr<Workers> make_workers(const RunConfig& run, const Ranks& ranks) {
   if (run.engine == "serial") return serial_workers();
   assert(run.engine == "threads" || run.engine == "mpi");
-  const auto threads = static_cast<unsigned>(run.threads);
+  const auto threads = static_cast<unsigned>(std::min<std::uint64_t>(run.threads, kMaxThreads));
   return thread_workers(threads == 0 && ranks.size() > 1 ? cores_each(ranks.on_this_machine()) : threads);
 }
 

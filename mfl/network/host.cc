@@ -112,7 +112,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.round_deadline = std::max(Time{1}, Time{std::llround(kMilliseconds * federation.round_deadline)});
   out.columns = options.columns;
   out.max_payload = options.max_payload;
-  out.threads = static_cast<unsigned>(config.run.threads);
+  out.threads = static_cast<unsigned>(std::min<std::uint64_t>(config.run.threads, kMaxThreads));
   if (run.status == RunStatus::kDone || run.status == RunStatus::kDiverged) {
     out.ended_status = run_status_name(run.status);
     out.ended_digest = run.summary ? run.summary->digest : "";

@@ -214,6 +214,8 @@ TEST(Config, SetKeyNamesWhereAndLeavesTheRest) {
       {"algorithm.tau", "4.5", "--tau 4.5", "--tau 4.5: must be a whole number >= 1"},
       {"algorithm.tau", "-1", "--tau -1", "--tau -1: must be a whole number >= 1"},
       {"run.seed", "99999999999999999999", "--seed", "--seed: must be at most 9223372036854775807"},
+      {"run.threads", "70000", "--threads 70000", "--threads 70000: must be at most 4096"},
+      {"run.threads", "4294967296", "--threads 4294967296", "--threads 4294967296: must be at most 4096"},
       {"algorithm.gama", "0.5", "--set algorithm.gama=0.5", "did you mean \"gamma\"?"},
       {"gama", "0.5", "--set gama=0.5", "is not table.key; did you mean \"algorithm.gamma\"?"},
       {"run.name", "a\xC3", "--name", "must be UTF-8"},
