@@ -12,10 +12,11 @@
 
 namespace mfl {
 
-// The whole file. Errors are kBadData and name the path and the system's reason.
+// The whole file. Errors are kBadData and name the path and the system's reason. Only regular files are read: a folder, FIFO,
+// device or socket is an error, so that reading never waits for anybody and always ends.
 Result<std::string> read_file(const std::filesystem::path& path);
 
-// A file that is read here and there. Safe to share among threads.
+// A file for reading at any position. Safe to share between threads.
 class FileReader {
  public:
   // Errors as for read_file.
@@ -34,17 +35,23 @@ class FileReader {
   int fd_;
 };
 
-// Fills `out` with the bytes from `offset` on; how many there were, fewer only where the file ends. Errors as for read_file.
+// Fills `out` with the bytes from `offset` on and returns how many there were: fewer only at the end of the file. Errors as for read_file.
 Result<std::size_t> read_part(const std::filesystem::path& path, std::uint64_t offset,
                               std::span<std::byte> out);
 
-// All or nothing: written beside the target, synced, then renamed over it. Errors are kRunFailed.
+// All or nothing: written beside the target, synced, then renamed over it. An existing file keeps its permissions. A symbolic
+// link stays and its target is replaced. A character device or FIFO is written to and stays what it is. Folders, block
+// devices, sockets, and FIFOs that no process reads from are errors. Errors are kRunFailed.
 Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
 
-// Makes names in the folder, new and renamed ones, survive a power cut. Errors are kRunFailed.
+// To be called before work whose result write_file() will put at `path`: makes the missing folders above it and reports what
+// write_file() would refuse. Errors are kRunFailed.
+Result<void> prepare_output(const std::filesystem::path& path);
+
+// Makes new and renamed files in the folder survive a power failure. Errors are kRunFailed.
 Result<void> sync_folder(const std::filesystem::path& path);
 
-// Makes the folder and its parents. Errors are kRunFailed.
+// Creates the folder and its missing parents. Errors are kRunFailed.
 Result<void> make_folder(const std::filesystem::path& path);
 
 // $MFL_CACHE, else $XDG_CACHE_HOME/mfl, else ~/.cache/mfl. For downloaded data; may be deleted at any time.
@@ -53,7 +60,7 @@ std::filesystem::path cache_folder();
 // $MFL_STORE, else $XDG_DATA_HOME/mfl/runs.db, else ~/.local/share/mfl/runs.db.
 std::filesystem::path default_store_path();
 
-// A fresh folder that is removed with all it holds when the object goes.
+// A new folder that is removed with its contents when the object is destroyed.
 class TempFolder {
  public:
   // Inside `parent`, or the system's temporary folder when empty.

@@ -19,6 +19,7 @@ Result<Reply> export_command(const Arguments& args, bool json) {
   if (args.format != "csv" && args.format != "json")
     return fail(ErrorCode::kBadConfig, fmt::format("--format {}: must be csv or json", args.format));
   MFL_TRY(const Store store, open_store(args.store));
+  if (!args.out.empty()) MFL_CHECK(prepare_output(args.out));
   std::vector<RunExport> runs;
   for (const std::string& id : args.ids) {
     MFL_TRY(runs.emplace_back(), load_run(store, id, args.rounds));

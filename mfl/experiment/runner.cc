@@ -94,6 +94,13 @@ std::filesystem::path schema_path(std::filesystem::path weights) {
   return weights.replace_extension(".schema.json");
 }
 
+// A device or FIFO, which gets the weights alone.
+bool is_stream(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  return std::filesystem::is_character_file(status) || std::filesystem::is_fifo(status);
+}
+
 template <class T>
 Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& resumed,
                           const RunOptions& options, const RunHooks& hooks) {
@@ -139,7 +146,8 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   const auto closed = ranks.from_first([&]() -> Result<std::string> {
     if (!options.weights_out.empty()) {
       MFL_CHECK(write_npy(options.weights_out, std::span<const T>(training.state().w())));
-      MFL_CHECK(write_file(schema_path(options.weights_out), schema_json(problem.schema) + "\n"));
+      if (!is_stream(options.weights_out))
+        MFL_CHECK(write_file(schema_path(options.weights_out), schema_json(problem.schema) + "\n"));
     }
     MFL_TRY(const RunRow run, store->get(id));
     out = make_outcome(run, config);
@@ -154,10 +162,16 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
 // Checked before the training, so that no result is lost.
 Result<void> check_weights_out(const std::filesystem::path& path) {
   if (path.empty()) return {};
-  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  if (::access(folder.c_str(), W_OK | X_OK) == 0 && !std::filesystem::is_directory(path)) return {};
-  return fail(ErrorCode::kBadConfig, fmt::format("--weights-out {}: cannot be written", path.string()),
-              fmt::format("choose a file in an existing, writable folder ({} is not)", folder.string()));
+  if (!is_stream(path) && path.extension() != ".npy")
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("--weights-out {}: weights are written in NPY format", path.string()),
+                "name a file that ends in .npy");
+  if (auto prepared = prepare_output(path); !prepared) {
+    Error error = std::move(prepared).error();
+    error.code = ErrorCode::kBadConfig;
+    return fail_because(std::move(error), "--weights-out");
+  }
+  return {};
 }
 
 Result<RunOutcome> run_any(const Config& config, const std::optional<RunRow>& resumed,

@@ -290,10 +290,28 @@ std::vector<Row> command_rows() {
        2,
        {"--format xml: must be csv or json"}},
       {"export into nowhere",
-       {},
-       {"runs", "export", "latest", "--out", "no/such/folder/x.csv"},
+       {{"file", "mine"}},
+       {"runs", "export", "latest", "--out", "file/x.csv"},
        1,
-       {"no/such/folder/x.csv"}},
+       {"file", "Not a directory"}},
+      {"export onto a folder",
+       {{"folder/file", "mine"}},
+       {"runs", "export", "latest", "--out", "folder"},
+       1,
+       {"cannot write folder: it is a folder"}},
+      {"data from a device", {}, train_on("csv:/dev/zero"), 3, {"/dev/zero: it is a character device"}},
+      {"configuration from a device", {}, {"run", "/dev/zero"}, 2, {"/dev/zero: it is a character device"}},
+      {"store on a device",
+       {},
+       {"runs", "list", "--store", "/dev/null"},
+       1,
+       {"cannot open store /dev/null: it is not a regular file"}},
+      {"threads", {}, train_with({"--threads", "70000"}), 2, {"--threads 70000: must be at most 4096"}},
+      {"threads beyond 32 bits",
+       {},
+       train_with({"--threads", "4294967296"}),
+       2,
+       {"--threads 4294967296: must be at most 4096"}},
       {"list status", {}, {"runs", "list", "--status", "don"}, 2, {"did you mean \"done\"?"}},
       {"list limit", {}, {"runs", "list", "--limit", "few"}, 2, {"--limit"}},
       {"store not there", {}, {"runs", "show", "latest", "--store", "other.db"}, 2, {"other.db"}},
@@ -436,10 +454,16 @@ TEST(BadRun, RoundsThatNoNodeCanFinishInTimeEndTheRun) {
 
 TEST(BadRun, WeightsThatCannotBeWrittenAreFoundBeforeTraining) {
   const Sandbox box;
-  for (const char* path : {"no/such/folder/w.npy", "."})
+  box.write("file", "x");
+  ASSERT_TRUE(make_folder(box.path("folder.npy")));
+  const std::pair<const char*, const char*> rows[] = {{"file/w.npy", "Not a directory"},
+                                                      {"folder.npy", "it is a folder"},
+                                                      {"w.txt", "name a file that ends in .npy"},
+                                                      {".", "name a file that ends in .npy"}};
+  for (const auto& [path, why] : rows)
     expect_error(
         box.run({"run", "--data", "synthetic:40x8", "--steps", "8", "--weights-out", path, "--quiet"}), 2,
-        {"--weights-out", path});
+        {"--weights-out", path, why});
   EXPECT_EQ(ok_data(box.run({"runs", "list", "--json"}))["runs"].size(), 0U);
 }
 
