@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "mfl/network/address.h"
 #include "mfl/network/server.h"
 #include "mfl/network/wire.grpc.pb.h"
 #include "mfl/network/wire.h"
@@ -16,8 +17,7 @@ namespace {
 
 namespace v1 = wire::v1;
 
-constexpr std::chrono::seconds kCallPatience{20};     // for a short answer
-constexpr std::chrono::seconds kUploadPatience{600};  // for an update on a slow line
+constexpr std::chrono::seconds kCallPatience{20};  // for a short answer
 
 bool is_final(grpc::StatusCode code) {
   switch (code) {
@@ -98,7 +98,7 @@ class GrpcClient final : public FederationClient {
   double arrival_seconds() const override { return arrival_seconds_; }
 
   Answer<Verdict> submit(const Update& update) override {
-    Call call(*this, kUploadPatience);
+    Call call(*this, upload_patience(update.payload.size()));
     v1::Verdict verdict;
     const auto writer = stub_->Submit(&call.context, &verdict);
     for (std::size_t i = 0; i < wire::pieces(update); ++i)
@@ -189,10 +189,14 @@ class GrpcClient final : public FederationClient {
 
 }  // namespace
 
+std::chrono::seconds upload_patience(std::uint64_t bytes) {
+  constexpr std::chrono::seconds kLeast{600};
+  constexpr std::uint64_t kSlowestLine = 8 * 1024;  // bytes per second
+  return kLeast + std::chrono::seconds(bytes / kSlowestLine);
+}
+
 Result<std::unique_ptr<FederationClient>> FederationClient::make(const ClientOptions& options) {
-  if (options.server.rfind(':') == std::string::npos)
-    return fail(ErrorCode::kBadConfig, fmt::format("--server {}: has no port", options.server),
-                "write HOST:PORT, such as fl.example.org:7443");
+  MFL_CHECK(parse_address("--server", options.server, PortZero::kRefused));
   if (!options.tls && !is_loopback(options.server))
     return fail(ErrorCode::kBadConfig,
                 fmt::format("--server {} without TLS: only loopback may be plaintext", options.server),

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,10 +28,14 @@ struct CallError {
   bool final = false;  // calling again would not help
 };
 
+// How long the upload of an update may take: ten minutes, and more for an update of more than 5 MB, so that it arrives over a
+// line of 64 kbit/s. A server that no longer answers is noticed within seconds by other means.
+std::chrono::seconds upload_patience(std::uint64_t bytes);
+
 // One connection. Calls block and are made from one thread; cancel() may come from any.
 class FederationClient {
  public:
-  // Makes no connection yet. kBadConfig for plaintext beyond loopback.
+  // Makes no connection yet. kBadConfig for a malformed address and for plaintext beyond loopback.
   static Result<std::unique_ptr<FederationClient>> make(const ClientOptions& options);
   virtual ~FederationClient() = default;
 

@@ -18,6 +18,8 @@
 #include <limits>
 #include <utility>
 
+#include "mfl/network/address.h"
+
 namespace mfl {
 namespace {
 
@@ -75,11 +77,9 @@ Result<std::unique_ptr<Listener>> Listener::open(const std::string& address) {
   const auto cannot = [&](const std::string& why) {
     return fail(ErrorCode::kNetwork, fmt::format("cannot listen on {}: {}", address, why), kHint);
   };
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return cannot("it has no port");
-  std::string host = address.substr(0, colon);
-  const std::string port = address.substr(colon + 1);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  MFL_TRY(const Address parsed, parse_address("--listen", address, PortZero::kAnyFree));
+  const std::string& host = parsed.host;
+  const std::string port = fmt::to_string(parsed.port);
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -106,7 +106,7 @@ Result<std::unique_ptr<Listener>> Listener::open(const std::string& address) {
     real_port = port_of(socket);
   }
   if (listener->sockets_.empty()) return cannot(std::strerror(error));
-  listener->address_ = address.substr(0, colon + 1) + fmt::to_string(real_port);
+  listener->address_ = address.substr(0, address.rfind(':') + 1) + fmt::to_string(real_port);
   return listener;
 }
 

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "mfl/network/address.h"
+
 namespace mfl {
 namespace {
 
@@ -88,6 +90,7 @@ class Endpoint final : public MetricsEndpoint {
 
 Result<std::unique_ptr<MetricsEndpoint>> serve_metrics(const std::string& address,
                                                        std::function<FederationStatus()> status) {
+  MFL_CHECK(parse_address("--metrics", address, PortZero::kAnyFree));
   try {
     return std::make_unique<Endpoint>(address, std::move(status));
   } catch (const std::exception& error) {

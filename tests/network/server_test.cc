@@ -375,11 +375,16 @@ TEST(Server, ListensWhereItCan) {
   const auto server = start("localhost:0");
   ASSERT_TRUE(server) << server.error().text();
   EXPECT_TRUE(FederationClient::make({(*server)->address(), std::nullopt, "a"}).value()->greet(""));
-  for (const std::string& bad :
-       {(*server)->address(), std::string("127.0.0.1:x"), std::string("127.0.0.1")}) {
+  const std::string taken = (*server)->address();
+  const std::pair<std::string, std::string> rows[] = {
+      {taken, "cannot listen on " + taken},
+      {"127.0.0.1:70000", "--listen 127.0.0.1:70000: the port must be a number from 0 to 65535"},
+      {"127.0.0.1:x", "--listen 127.0.0.1:x: the port must be"},
+      {"127.0.0.1", "--listen 127.0.0.1: has no port"}};
+  for (const auto& [bad, why] : rows) {
     const auto second = start(bad);
     ASSERT_FALSE(second) << bad;
-    EXPECT_THAT(second.error().text(), HasSubstr("cannot listen")) << bad;
+    EXPECT_THAT(second.error().text(), HasSubstr(why));
   }
 }
 
