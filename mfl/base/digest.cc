@@ -3,7 +3,8 @@
 #include <openssl/evp.h>
 
 #include <bit>
-#include <cassert>
+#include <new>
+#include <stdexcept>
 
 namespace mfl {
 
@@ -13,8 +14,9 @@ struct Sha256::Context {
 };
 
 Sha256::Sha256() : context_(std::make_unique<Context>()) {
-  [[maybe_unused]] const int ok = EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr);
-  assert(ok == 1);
+  if (context_->evp == nullptr) throw std::bad_alloc();
+  if (EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) != 1)
+    throw std::runtime_error("OpenSSL has no SHA-256");
 }
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;

@@ -1,10 +1,10 @@
-// Values as bytes between processes that run the same program on machines of one kind: no byte order, no checks of
-// what a stranger might send. What is stored or goes to strangers has a format of its own.
+// Values as bytes, between processes that run the same program on machines of the same architecture: native byte order, no
+// defence against a hostile sender. Files and the network protocol have formats of their own.
 #pragma once
 
-#include <cassert>
 #include <cstring>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -34,7 +34,8 @@ class MessageWriter {
   std::string bytes_;
 };
 
-// Takes values in the order in which they were put. The bytes outlive it.
+// Takes values in the order in which they were put. The bytes outlive it. Throws std::out_of_range where fewer bytes are left
+// than asked for: the two sides do not run the same program.
 class MessageReader {
  public:
   explicit MessageReader(std::string_view bytes) : rest_(bytes) {}
@@ -48,8 +49,10 @@ class MessageReader {
   std::string take_text() { return std::string(next(take<std::size_t>())); }
   template <class V>
   requires std::is_trivially_copyable_v<V> std::vector<V> take_all() {
-    std::vector<V> values(take<std::size_t>());
-    const std::string_view bytes = next(values.size() * sizeof(V));
+    const auto count = take<std::size_t>();
+    if (count > rest_.size() / sizeof(V)) throw_short();
+    std::vector<V> values(count);
+    const std::string_view bytes = next(count * sizeof(V));
     if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
   }
@@ -57,10 +60,14 @@ class MessageReader {
 
  private:
   std::string_view next(std::size_t size) {
-    assert(size <= rest_.size());
+    if (size > rest_.size()) throw_short();
     const std::string_view taken = rest_.substr(0, size);
     rest_.remove_prefix(size);
     return taken;
+  }
+
+  [[noreturn]] static void throw_short() {
+    throw std::out_of_range("a message between processes is shorter than it should be");
   }
 
   std::string_view rest_;

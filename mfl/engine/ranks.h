@@ -1,5 +1,5 @@
-// Processes that share one run. All of them do the same steps in the same order, each with its part of the nodes; where
-// they need each other they call the same function of Ranks, all of them, and it returns when it has heard from all.
+// Processes that share one run. All of them take the same steps in the same order, each with its part of the nodes. The
+// functions of Ranks are collective: all processes call the same one, and it returns when all have.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace mfl {
 
-// Not thread-safe: one thread of a process calls it. A process that is gone ends all the others.
+// Not thread-safe: only one thread of a process calls it. If one process dies, all others end.
 class Ranks {
  public:
   virtual ~Ranks() = default;
@@ -23,37 +23,37 @@ class Ranks {
   virtual unsigned rank() const = 0;  // of this process, from 0
   virtual unsigned size() const = 0;
   bool first() const { return rank() == 0; }
-  // How many of the processes, this one among them, are on this machine.
+  // The number of processes on this machine, including this one.
   virtual unsigned on_this_machine() const = 0;
 
-  // What everybody says, in the order of ranks, on every rank. Less than 2 GiB in all.
+  // The bytes of every rank, in the order of ranks, on every rank.
   virtual std::vector<std::string> gather(std::string_view mine) = 0;
-  // The same on the first rank, for much to say; nothing on the others.
+  // The same on the first rank only, for large amounts; empty on the others.
   virtual std::vector<std::string> gather_at_first(std::string_view mine) = 0;
   // The first rank's bytes, on every rank.
   virtual void share(std::string& bytes) = 0;
 
-  // The mean of what all ranks have added to their sums: the bits that one sum of everything gives. `total_weight` is
-  // that of all sums together, > 0. out.size() == sum.size(), the same on every rank.
+  // The mean over the sums of all ranks, with the same bits as a single sum of everything. `total_weight` > 0 is
+  // that of all sums together. out.size() == sum.size(), the same on every rank.
   virtual void mean(const ExactMean& sum, std::uint64_t total_weight, std::span<float> out) = 0;
   virtual void mean(const ExactMean& sum, std::uint64_t total_weight, std::span<double> out) = 0;
 
-  // Ends all processes at once, the job with this exit code. For what the others do not know of.
+  // Ends all processes at once, and the job with this exit code. For failures that the other ranks do not know of.
   [[noreturn]] virtual void abort(int code) = 0;
 
-  // The failure of the lowest rank that has one, with its number in front unless all fail in the same way; nothing where
-  // nobody fails. Afterwards failed_together() says that nobody needs to be told.
+  // The failure of the lowest rank that has one, prefixed with its number unless all fail in the same way; success if no
+  // rank fails. After a failure, failed_together() is true: no rank needs to be told.
   Result<void> agree(const Result<void>& mine);
   bool failed_together() const { return failed_together_; }
 
-  // Runs `work` on the first rank; its answer, or its failure, on every rank.
+  // Runs `work` on the first rank and returns its result, or its failure, on every rank.
   Result<std::string> from_first(const std::function<Result<std::string>()>& work);
 
  private:
   bool failed_together_ = false;
 };
 
-// This process by itself.
+// This process alone: a group of one.
 Ranks& alone();
 
 }  // namespace mfl

@@ -5,8 +5,10 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace mfl {
 namespace {
@@ -85,7 +87,11 @@ HingeSums hinge_of_block(const HingeShard<T>& shard, std::size_t block, std::siz
 template <class T>
 Samples<T>::Samples(Dataset data, std::span<const double> targets, const KernelSet& kernels)
     : data_(std::move(data)), targets_(targets.begin(), targets.end()), kernels_(&kernels.of<T>()) {
-  assert(targets_.size() == data_.rows);
+  if (targets_.size() != data_.rows) throw std::invalid_argument("every sample needs a target");
+  if (!std::holds_alternative<DenseRows<std::uint8_t>>(data_.features) &&
+      !std::holds_alternative<DenseRows<T>>(data_.features) &&
+      !std::holds_alternative<SparseRows<T>>(data_.features))
+    throw std::invalid_argument("features are neither bytes nor of the precision of the run");
   if (const auto* bytes = std::get_if<DenseRows<std::uint8_t>>(&data_.features)) {
     chunks_ = chunk_bits(*bytes, data_.rows, data_.columns);
     if (std::ranges::all_of(targets_, [](T y) { return y == 1 || y == -1; }))
@@ -107,7 +113,8 @@ Samples<T> Samples<T>::room(std::size_t most, std::size_t columns, double scale,
 template <class T>
 typename Samples<T>::Unfilled Samples<T>::refill(std::size_t rows) {
   auto& bytes = std::get<DenseRows<std::uint8_t>>(data_.features).values;
-  assert(rows <= targets_.size() && chunks_.empty() && lengths_.empty());
+  assert(chunks_.empty() && lengths_.empty());
+  if (rows > targets_.size()) throw std::length_error("more samples than there is room for");
   data_.rows = rows;
   return {std::span(bytes).first(rows * data_.columns), std::span(targets_).first(rows)};
 }
@@ -175,13 +182,12 @@ RowBlock<T> Samples<T>::rows(Shard shard) const {
   } else if (const auto* dense = std::get_if<DenseRows<T>>(&data_.features)) {
     block.kind = RowKind::kDense;
     block.values = dense->values.data() + at;
-  } else if (const auto* sparse = std::get_if<SparseRows<T>>(&data_.features)) {
-    block.kind = RowKind::kSparse;
-    block.starts = sparse->starts.data() + shard.first;
-    block.positions = sparse->columns.data();
-    block.values = sparse->values.data();
   } else {
-    assert(false && "features are neither bytes nor of the precision of the run");
+    const auto& sparse = std::get<SparseRows<T>>(data_.features);
+    block.kind = RowKind::kSparse;
+    block.starts = sparse.starts.data() + shard.first;
+    block.positions = sparse.columns.data();
+    block.values = sparse.values.data();
   }
   return block;
 }

@@ -32,7 +32,7 @@ constexpr std::size_t row_blocks(std::size_t rows) { return (rows + kRowBlock - 
 template <class T>
 class Samples {
  public:
-  // The features are bytes or of precision T (see with_precision); one target per row.
+  // Features of bytes or of precision T (see with_precision), one target per row; else throws std::invalid_argument.
   Samples(Dataset data, std::span<const double> targets, const KernelSet& kernels = default_kernel_set());
 
   // A buffer for up to `most` rows of bytes that one worker refills. Initially empty.
@@ -42,7 +42,7 @@ class Samples {
     std::span<std::uint8_t> bytes;  // rows x columns
     std::span<T> targets;           // one per row
   };
-  // Only for room(): makes it hold `rows` rows, which the caller then writes. Does not allocate.
+  // Only for room(): makes it hold `rows` <= `most` rows, which the caller then writes. Does not allocate.
   Unfilled refill(std::size_t rows);
 
   std::size_t size() const { return data_.rows; }

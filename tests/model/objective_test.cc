@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "mfl/base/rng.h"
 
@@ -209,6 +210,17 @@ TEST(Objective, LossesByHand) {
   EXPECT_EQ(evaluate({Loss::kHinge, 0}, signs, {0, 2}, w).correct, 1U);
   const Vector<double> zero = {0, 0};
   EXPECT_EQ(evaluate({Loss::kHinge, 0}, signs, {0, 2}, zero).correct, 0U);  // even only when z > 0
+}
+
+TEST(Samples, RefuseWhatTheyCannotRead) {
+  Dataset data = small_bytes(4, 3);
+  EXPECT_THROW(Samples<float>(data, std::vector<double>(3)), std::invalid_argument);
+  data.features = DenseRows<double>{std::vector<double>(12)};
+  EXPECT_NO_THROW(Samples<double>(data, std::vector<double>(4)));
+  EXPECT_THROW(Samples<float>(data, std::vector<double>(4)), std::invalid_argument);
+  auto room = Samples<float>::room(2, 3, 1);
+  EXPECT_NO_THROW(room.refill(2));
+  EXPECT_THROW(room.refill(3), std::length_error);
 }
 
 TEST(Objective, LogisticDoesNotOverflow) {

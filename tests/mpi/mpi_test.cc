@@ -30,11 +30,11 @@ constexpr unsigned kRankCounts[] = {1, 2, 3, 5, 8};
 // The first `count` ranks of the job as a group; the others skip the case.
 class Group {
  public:
-  explicit Group(unsigned count) {
+  explicit Group(unsigned count, std::uint64_t largest_message = kLargestMessage) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_split(MPI_COMM_WORLD, rank < static_cast<int>(count) ? 0 : MPI_UNDEFINED, rank, &communicator_);
-    if (communicator_ != MPI_COMM_NULL) ranks_ = ranks_over(communicator_);
+    if (communicator_ != MPI_COMM_NULL) ranks_ = ranks_over(communicator_, largest_message);
   }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -89,6 +89,25 @@ State<T> train_shared(const ModelCase& model, const Federation<T>& federation, c
   const auto engine = shared_engine<T>(federation, {Setting{algorithm.rule, model.objective.lambda}},
                                        thread_workers(threads), ranks);
   return testing::train_on(*engine, algorithm, federation.train.columns(), steps);
+}
+
+TEST(Ranks, GatherMoreThanOneMessageHolds) {
+  for (const std::uint64_t largest :
+       {std::uint64_t{1}, std::uint64_t{7}, std::uint64_t{64}, kLargestMessage}) {
+    const Group group(5, largest);
+    if (group.ranks() == nullptr) continue;
+    Ranks& ranks = *group.ranks();
+    const auto said_by = [](unsigned rank) { return std::string(rank * 11, static_cast<char>('a' + rank)); };
+    std::vector<std::string> expected;
+    for (unsigned rank = 0; rank < ranks.size(); ++rank) expected.push_back(said_by(rank));
+    EXPECT_EQ(ranks.gather(said_by(ranks.rank())), expected) << largest;
+    EXPECT_EQ(ranks.gather_at_first(said_by(ranks.rank())),
+              ranks.first() ? expected : std::vector<std::string>{});
+    std::string shared = ranks.first() ? "what the first one says" : "";
+    ranks.share(shared);
+    EXPECT_EQ(shared, "what the first one says");
+    EXPECT_EQ(ranks.gather(""), std::vector<std::string>(ranks.size()));
+  }
 }
 
 template <class T>

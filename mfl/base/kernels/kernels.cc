@@ -22,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mfl::HWY_NAMESPACE {
 namespace {
 
-// Where number j of a setting stands in packed weights; weights of one setting are not packed.
+// The position of number j of a setting in packed weights; the weights of a single setting are not packed.
 template <class T>
 HWY_INLINE std::size_t packed_place(std::size_t j, std::size_t columns, std::size_t settings,
                                     std::size_t setting) {
@@ -103,9 +103,10 @@ DenseTile<X> dense_tile(const RowBlock<T>& block, const X* rows, std::size_t fir
 // Asks for the rows of a tile while the one before it is worked on.
 template <class T, class X>
 HWY_INLINE void prefetch_tile(const RowBlock<T>& block, const X* rows, std::size_t first) {
-  const auto* line = reinterpret_cast<const char*>(rows + first * block.columns);
-  const auto* end = reinterpret_cast<const char*>(rows + std::min(first + kTile, block.rows) * block.columns);
-  for (; line < end; line += 64) __builtin_prefetch(line, 0, 2);
+  if (first >= block.rows) return;
+  const auto* begin = reinterpret_cast<const char*>(rows + first * block.columns);
+  const std::size_t size = std::min(kTile, block.rows - first) * block.columns * sizeof(X);
+  for (std::size_t at = 0; at < size; at += 64) __builtin_prefetch(begin + at, 0, 2);
 }
 
 // The loop over the tiles of a block. `margins_of(first, z)` and `add_gradient(first, c)` know the form of the rows.

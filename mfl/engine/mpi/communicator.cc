@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <functional>
 #include <numeric>
+#include <span>
 
 #include "mfl/engine/mpi/exact_mean.h"
 #include "mfl/engine/mpi/mpi.h"
@@ -13,7 +14,7 @@ namespace {
 
 class MpiRanks : public Ranks {
  public:
-  explicit MpiRanks(MPI_Comm communicator) : communicator_(communicator) {
+  MpiRanks(MPI_Comm communicator, std::uint64_t most) : communicator_(communicator), most_(most) {
     MPI_Comm_rank(communicator, &rank_);
     MPI_Comm_size(communicator, &size_);
     MPI_Comm here = MPI_COMM_NULL;
@@ -28,19 +29,11 @@ class MpiRanks : public Ranks {
 
   std::vector<std::string> gather(std::string_view mine) override {
     const auto ranks = static_cast<std::size_t>(size_);
-    std::vector<int> sizes(ranks), firsts(ranks);
-    const int size = static_cast<int>(mine.size());
-    MPI_Allgather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, communicator_);
-    std::exclusive_scan(sizes.begin(), sizes.end(), firsts.begin(), 0);
-    std::string all(static_cast<std::size_t>(firsts.back() + sizes.back()), '\0');
-    if (!all.empty())
-      MPI_Allgatherv(mine.data(), size, MPI_CHAR, all.data(), sizes.data(), firsts.data(), MPI_CHAR,
-                     communicator_);
-    std::vector<std::string> out;
-    out.reserve(ranks);
-    for (std::size_t r = 0; r < ranks; ++r)
-      out.emplace_back(all, static_cast<std::size_t>(firsts[r]), static_cast<std::size_t>(sizes[r]));
-    return out;
+    std::vector<std::uint64_t> sizes(ranks);
+    const std::uint64_t size = mine.size();
+    MPI_Allgather(&size, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, communicator_);
+    const std::uint64_t total = std::reduce(sizes.begin(), sizes.end());
+    return total <= most_ ? gather_at_once(mine, sizes) : gather_in_turn(mine, sizes);
   }
 
   std::vector<std::string> gather_at_first(std::string_view mine) override {
@@ -67,9 +60,7 @@ class MpiRanks : public Ranks {
     std::uint64_t size = bytes.size();
     MPI_Bcast(&size, 1, MPI_UINT64_T, 0, communicator_);
     bytes.resize(size);
-    in_pieces(size, [&](std::uint64_t at, int count) {
-      MPI_Bcast(bytes.data() + at, count, MPI_CHAR, 0, communicator_);
-    });
+    share_from(0, bytes);
   }
 
   void mean(const ExactMean& sum, std::uint64_t total_weight, std::span<float> out) override {
@@ -85,14 +76,49 @@ class MpiRanks : public Ranks {
   }
 
  private:
-  // MPI counts with int.
-  static void in_pieces(std::uint64_t size, const std::function<void(std::uint64_t, int)>& piece) {
-    constexpr std::uint64_t kMost = 1U << 30;
-    for (std::uint64_t at = 0; at < size; at += kMost)
-      piece(at, static_cast<int>(std::min(kMost, size - at)));
+  void in_pieces(std::uint64_t size, const std::function<void(std::uint64_t, int)>& piece) const {
+    for (std::uint64_t at = 0; at < size; at += most_)
+      piece(at, static_cast<int>(std::min(most_, size - at)));
+  }
+
+  // `bytes` has its size on every rank.
+  void share_from(int root, std::string& bytes) {
+    in_pieces(bytes.size(), [&](std::uint64_t at, int count) {
+      MPI_Bcast(bytes.data() + at, count, MPI_CHAR, root, communicator_);
+    });
+  }
+
+  std::vector<std::string> gather_at_once(std::string_view mine, std::span<const std::uint64_t> sizes) {
+    const std::vector<int> counts(sizes.begin(), sizes.end());
+    std::vector<int> firsts(sizes.size());
+    std::exclusive_scan(counts.begin(), counts.end(), firsts.begin(), 0);
+    std::string all(static_cast<std::size_t>(firsts.back()) + sizes.back(), '\0');
+    if (!all.empty())
+      MPI_Allgatherv(mine.data(), counts[rank()], MPI_CHAR, all.data(), counts.data(), firsts.data(),
+                     MPI_CHAR, communicator_);
+    std::vector<std::string> out;
+    out.reserve(sizes.size());
+    for (std::size_t r = 0; r < sizes.size(); ++r)
+      out.emplace_back(all, static_cast<std::size_t>(firsts[r]), sizes[r]);
+    return out;
+  }
+
+  std::vector<std::string> gather_in_turn(std::string_view mine, std::span<const std::uint64_t> sizes) {
+    std::vector<std::string> out;
+    out.reserve(sizes.size());
+    for (int root = 0; root < size_; ++root) {
+      std::string& theirs = out.emplace_back();
+      if (root == rank_)
+        theirs = mine;
+      else
+        theirs.resize(sizes[static_cast<std::size_t>(root)]);
+      share_from(root, theirs);
+    }
+    return out;
   }
 
   MPI_Comm communicator_;
+  std::uint64_t most_;  // bytes of one message: MPI counts with int
   int rank_ = 0, size_ = 1, here_ = 1;
 };
 
@@ -108,12 +134,14 @@ struct MpiSession {
 
 class AllRanks final : private MpiSession, public MpiRanks {
  public:
-  AllRanks() : MpiRanks(MPI_COMM_WORLD) {}
+  AllRanks() : MpiRanks(MPI_COMM_WORLD, kLargestMessage) {}
 };
 
 }  // namespace
 
-std::unique_ptr<Ranks> ranks_over(MPI_Comm communicator) { return std::make_unique<MpiRanks>(communicator); }
+std::unique_ptr<Ranks> ranks_over(MPI_Comm communicator, std::uint64_t largest_message) {
+  return std::make_unique<MpiRanks>(communicator, largest_message);
+}
 
 Result<std::unique_ptr<Ranks>> mpi_ranks() { return std::make_unique<AllRanks>(); }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 namespace mfl {
@@ -123,7 +124,9 @@ void hand_out(MPI_Comm communicator, int size, const Shares& shares, std::span<T
 template <class T>
 void mean_over_ranks(MPI_Comm communicator, const ExactMean& sum, std::uint64_t total_weight,
                      std::span<T> out) {
-  assert(out.size() == sum.size() && out.size() <= std::numeric_limits<int>::max());
+  assert(out.size() == sum.size());
+  if (out.size() > std::numeric_limits<int>::max())
+    throw std::length_error("a vector of more than 2^31 - 1 numbers cannot be averaged over MPI");
   int rank = 0, size = 1;
   MPI_Comm_rank(communicator, &rank);
   MPI_Comm_size(communicator, &size);
