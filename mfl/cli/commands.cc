@@ -38,8 +38,8 @@ void add_store_flag(Command& command, std::string& path) {
 }
 
 Result<Store> open_store(const std::string& path, bool read_only) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored))
+  std::error_code unseen;
+  if (!std::filesystem::exists(path, unseen) && !unseen)
     return fail(ErrorCode::kBadConfig, fmt::format("there is no run store at {}", path),
                 "mfl run makes it, --store or MFL_STORE names another");
   return Store::open(path, StoreOptions{.read_only = read_only});

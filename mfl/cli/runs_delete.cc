@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <memory>
+#include <unordered_set>
 
 #include "mfl/cli/commands.h"
 
@@ -16,9 +16,10 @@ struct Arguments {
 Result<Reply> delete_command(const Arguments& args) {
   MFL_TRY(Store store, open_store(args.store, false));
   std::vector<std::string> ids;
+  std::unordered_set<std::string> named;
   for (const std::string& id : args.ids) {
     MFL_TRY(const RunRow run, store.get(id));
-    if (std::ranges::find(ids, run.id) == ids.end()) ids.push_back(run.id);
+    if (named.insert(run.id).second) ids.push_back(run.id);
   }
   MFL_CHECK(store.remove(ids));
   Reply reply;

@@ -31,8 +31,8 @@ Result<void> check_status(const std::string& status) {
 }
 
 Result<std::vector<RunRow>> find_runs(const Arguments& args) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(args.store, ignored)) return std::vector<RunRow>{};
+  std::error_code unseen;
+  if (!std::filesystem::exists(args.store, unseen) && !unseen) return std::vector<RunRow>{};
   MFL_TRY(const Store store, open_store(args.store));
   RunFilter filter = args.filter;
   if (!args.status.empty())

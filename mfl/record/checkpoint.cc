@@ -86,15 +86,15 @@ class Reader {
 
 // Gives a reader at the byte after the version.
 Result<Reader> open(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return damaged("it does not begin with MFLSTATE");
+  if (!bytes.starts_with(kMagic)) return damaged("it does not start with MFLSTATE");
   if (bytes.size() < kMagic.size() + sizeof(std::uint32_t) + kTrailer)
-    return damaged(fmt::format("it is cut short at {} bytes", bytes.size()));
+    return damaged(fmt::format("it is truncated at {} bytes", bytes.size()));
   const std::string_view body = bytes.substr(0, bytes.size() - kTrailer);
   Reader reader(body.substr(kMagic.size()));
   MFL_TRY(const auto version, reader.number<std::uint32_t>("version"));
   if (version > kCheckpointVersion)
     return fail(ErrorCode::kRunFailed,
-                fmt::format("checkpoint has format version {}, this mfl knows versions up to {}", version,
+                fmt::format("checkpoint has format version {}, this mfl supports versions up to {}", version,
                             kCheckpointVersion),
                 "resume with the mfl that wrote it, or start the run again");
   if (sha256_bytes(body) != bytes.substr(body.size()))
@@ -165,7 +165,7 @@ Result<State<T>> decode_state(std::string_view bytes) {
   if (bits != 8 * sizeof(T))
     return fail(ErrorCode::kRunFailed,
                 fmt::format("checkpoint has precision f{}, the run asks for f{}", bits, 8 * sizeof(T)),
-                "resume with the configuration the run began with");
+                "resume with the configuration the run was started with");
   State<T> state;
   MFL_TRY(state.round, reader.number<std::uint64_t>("round"));
   MFL_TRY(state.step, reader.number<std::uint64_t>("step"));
@@ -174,7 +174,7 @@ Result<State<T>> decode_state(std::string_view bytes) {
   MFL_TRY(const auto loss, reader.number<std::uint64_t>("best loss"));
   state.best.train_loss = std::bit_cast<double>(loss);
   MFL_TRY(state.best.w, reader.values<T>("best weights"));
-  if (reader.left() != 0) return damaged(fmt::format("{} bytes stand after its end", reader.left()));
+  if (reader.left() != 0) return damaged(fmt::format("it has {} bytes after its end", reader.left()));
   return state;
 }
 

@@ -5,8 +5,8 @@
 namespace mfl {
 namespace {
 
-// Doubles stand in columns without a type: SQLite keeps what it is given there, while a REAL column would
-// turn negative zero into zero.
+// Doubles are in columns without a type, where SQLite keeps values as they are; a REAL column would turn
+// negative zero into zero.
 constexpr const char* kTables = R"sql(
 CREATE TABLE runs (
   number INTEGER PRIMARY KEY,          -- in the order of creation
@@ -88,7 +88,7 @@ CREATE TABLE checkpoints (
 );
 )sql";
 
-// What versions 2 and 3 added.
+// The additions of versions 2 and 3.
 constexpr const char* kFromOne = R"sql(
 ALTER TABLE runs ADD COLUMN virtual_seconds;
 ALTER TABLE rounds ADD COLUMN virtual_seconds;
@@ -139,18 +139,18 @@ Result<StoreKind> identify(const Database& database) {
   const std::string path = database.path().string();
   if (header.application == 0 && header.version == 0 && header.objects == 0) return StoreKind::kEmpty;
   if (header.application != kApplicationId)
-    return fail(ErrorCode::kRunFailed, fmt::format("{} is an SQLite file but not a store of mfl", path),
-                "name another file with --store");
+    return fail(ErrorCode::kRunFailed, fmt::format("{} is an SQLite file but not an mfl store", path),
+                "choose another file with --store");
   if (header.version > kSchemaVersion)
     return fail(ErrorCode::kRunFailed,
-                fmt::format("store {} has schema version {}, this mfl knows versions up to {}", path,
+                fmt::format("store {} has schema version {}, this mfl supports versions up to {}", path,
                             header.version, kSchemaVersion),
-                "use the newer mfl that wrote it, or name another store with --store");
+                "use the newer mfl that wrote it, or choose another store with --store");
   if (header.version < 1 || header.tables != 4)
     return fail(ErrorCode::kRunFailed,
                 fmt::format("store {} is damaged: {} of 4 tables, schema version {}", path, header.tables,
                             header.version),
-                "restore it from a copy, or move it away and start a new one");
+                "restore it from a backup, or move it away and start a new one");
   return header.version < kSchemaVersion ? StoreKind::kOlder : StoreKind::kStore;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <vector>
 
 #include "mfl/base/files.h"
@@ -14,7 +15,7 @@ std::filesystem::path StateFiles::file(std::string_view run, std::uint64_t round
 }
 
 Result<void> StateFiles::write(std::string_view run, std::uint64_t round, std::string_view bytes) const {
-  std::error_code ignored;  // what is wrong with the folder shows when it is used
+  std::error_code ignored;  // a problem with the folder shows when it is used
   if (!std::filesystem::exists(folder_, ignored)) {
     MFL_CHECK(make_folder(folder_));
     MFL_CHECK(sync_folder(std::filesystem::absolute(folder_, ignored).parent_path()));
@@ -27,16 +28,27 @@ Result<std::string> StateFiles::read(std::string_view run, std::uint64_t round) 
   return read_file(file(run, round));
 }
 
-void StateFiles::keep_only(std::string_view run, std::span<const std::uint64_t> rounds) const {
-  std::vector<std::filesystem::path> kept, found;
-  for (const std::uint64_t round : rounds) kept.push_back(file(run, round));
+void StateFiles::remove_if(const std::function<bool(std::string_view name)>& goes) const {
+  std::vector<std::filesystem::path> found;
   std::error_code ignored;
   for (std::filesystem::directory_iterator entry(folder_, ignored), end; !ignored && entry != end;
        entry.increment(ignored))
-    if (entry->path().filename().string().starts_with(fmt::format("{}-", run)))
-      found.push_back(entry->path());
-  for (const auto& path : found)
-    if (std::ranges::find(kept, path) == kept.end()) std::filesystem::remove(path, ignored);
+    if (goes(entry->path().filename().string())) found.push_back(entry->path());
+  for (const auto& path : found) std::filesystem::remove(path, ignored);
+}
+
+void StateFiles::keep_only(std::string_view run, std::span<const std::uint64_t> rounds) const {
+  std::vector<std::string> kept;
+  for (const std::uint64_t round : rounds) kept.push_back(file(run, round).filename().string());
+  const std::string start = fmt::format("{}-", run);
+  remove_if([&](std::string_view name) {
+    return name.starts_with(start) && std::ranges::find(kept, name) == kept.end();
+  });
+}
+
+void StateFiles::remove(std::span<const std::string> runs) const {
+  const std::unordered_set<std::string_view> gone(runs.begin(), runs.end());
+  remove_if([&](std::string_view name) { return gone.contains(name.substr(0, name.find('-'))); });
 }
 
 }  // namespace mfl

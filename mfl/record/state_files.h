@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,20 +12,23 @@
 
 namespace mfl {
 
-// A file is written before the transaction whose row refers to it and removed after the one that lets go of it, so a row
-// never lacks its file; a file that no row refers to is what a crash between the two left behind.
+// A file is written before the transaction that adds the row referring to it, and removed after the transaction that removes
+// that row, so a row never lacks its file. A file that no row refers to was left behind by a crash in between.
 class StateFiles {
  public:
   explicit StateFiles(const std::filesystem::path& store) : folder_(store.string() + ".states") {}
 
-  // It survives a power cut once this has returned.
+  // The file survives a power failure once this has returned.
   Result<void> write(std::string_view run, std::uint64_t round, std::string_view bytes) const;
   Result<std::string> read(std::string_view run, std::uint64_t round) const;
-  // Removes the run's other files. What cannot be removed stays for the next time.
+  // Removes the run's other files. Files that cannot be removed are left for the next call.
   void keep_only(std::string_view run, std::span<const std::uint64_t> rounds) const;
+  // Removes all files of the runs, in one pass over the folder.
+  void remove(std::span<const std::string> runs) const;
 
  private:
   std::filesystem::path file(std::string_view run, std::uint64_t round) const;
+  void remove_if(const std::function<bool(std::string_view name)>& goes) const;
 
   std::filesystem::path folder_;
 };

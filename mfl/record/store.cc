@@ -1,7 +1,10 @@
 #include "mfl/record/store.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <thread>
 
 #include "mfl/base/files.h"
@@ -18,6 +21,23 @@ tl::unexpected<Error> nothing_recorded(const fs::path& path) {
               "nothing has been recorded yet; run: mfl run");
 }
 
+tl::unexpected<Error> cannot_open(const fs::path& path, std::string_view why) {
+  return fail(ErrorCode::kRunFailed, fmt::format("cannot open store {}: {}", path.string(), why),
+              "choose another file with --store");
+}
+
+// SQLite answers a lack of permission with "No such file or directory".
+Result<void> check_access(const fs::path& path, bool exists) {
+  if (exists ? ::access(path.c_str(), R_OK) == 0 : ::access(path.parent_path().c_str(), W_OK | X_OK) == 0)
+    return {};
+  const std::string reason = std::strerror(errno);  // NOLINT(concurrency-mt-unsafe)
+  return fail(ErrorCode::kRunFailed,
+              exists ? fmt::format("cannot open store {}: {}", path.string(), reason)
+                     : fmt::format("cannot create store {}: folder {}: {}", path.string(),
+                                   path.parent_path().string(), reason),
+              "check the permissions, or choose another store with --store");
+}
+
 // Changing the journal needs the file alone for a moment, and SQLite does not always wait for that.
 Result<void> use_write_ahead_log(const Database& database, std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -25,10 +45,10 @@ Result<void> use_write_ahead_log(const Database& database, std::chrono::millisec
     const auto mode = database.text("PRAGMA journal_mode = WAL");
     if (mode && *mode == "wal") return {};
     if (mode)
-      return fail(
-          ErrorCode::kRunFailed,
-          fmt::format("store {} cannot have a write-ahead log on its file system", database.path().string()),
-          "put the store on a local disk with --store");
+      return fail(ErrorCode::kRunFailed,
+                  fmt::format("the file system of store {} does not support a write-ahead log",
+                              database.path().string()),
+                  "put the store on a local disk with --store");
     if (!database.last_was_busy() || std::chrono::steady_clock::now() >= deadline)
       return tl::unexpected<Error>(mode.error());
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -44,7 +64,7 @@ Result<void> open_for_reading(const Database& database) {
 Result<void> open_for_writing(const Database& database, const StoreOptions& options) {
   if (database.read_only())
     return fail(ErrorCode::kRunFailed, fmt::format("store {} is not writable", database.path().string()),
-                "check the permissions of the file, or name another store with --store");
+                "check the permissions of the file, or choose another store with --store");
   MFL_TRY(StoreKind kind, identify(database));
   if (options.max_pages > 0)
     MFL_CHECK(database.run(fmt::format("PRAGMA max_page_count = {}", options.max_pages)));
@@ -72,16 +92,20 @@ Result<Store> Store::open(const fs::path& path, const StoreOptions& options) {
   std::error_code ignored;
   fs::path absolute = fs::absolute(path, ignored);
   if (absolute.empty()) absolute = path;
-  if (fs::is_directory(absolute, ignored))
-    return fail(ErrorCode::kRunFailed, fmt::format("cannot open store {}: it is a folder", absolute.string()),
-                "name a file with --store");
+  std::error_code unseen;
+  const fs::file_status found = fs::status(absolute, unseen);
+  if (found.type() == fs::file_type::none) return cannot_open(absolute, unseen.message());
+  if (fs::is_directory(found)) return cannot_open(absolute, "it is a folder");
+  if (fs::exists(found) && !fs::is_regular_file(found))
+    return cannot_open(absolute, "it is not a regular file");
   if (options.read_only) {
-    if (!fs::exists(absolute, ignored)) return nothing_recorded(absolute);
+    if (!fs::exists(found)) return nothing_recorded(absolute);
   } else if (auto made = make_folder(absolute.parent_path()); !made) {
     Error error = std::move(made).error();
-    if (error.hint.empty()) error.hint = "name another store with --store";
+    if (error.hint.empty()) error.hint = "choose another store with --store";
     return fail_because(std::move(error), fmt::format("cannot create store {}", absolute.string()));
   }
+  MFL_CHECK(check_access(absolute, fs::exists(found)));
   MFL_TRY(auto database,
           Database::open(absolute, options.read_only, static_cast<int>(options.busy_timeout.count())));
   MFL_CHECK(database->run("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"));

@@ -70,7 +70,7 @@ Result<RunRow> read_run(const Database& database, Statement& row) {
     return fail(ErrorCode::kRunFailed,
                 fmt::format("store {} is damaged: run {} has status \"{}\"", database.path().string(), run.id,
                             status),
-                "restore it from a copy, or move it away and start a new one");
+                "restore it from a backup, or move it away and start a new one");
   run.status = *known;
   for (std::string* text :
        {&run.message, &run.name, &run.config, &run.config_digest, &run.data_digest, &run.problem,

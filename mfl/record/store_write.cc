@@ -65,7 +65,7 @@ Result<void> insert_records(const Database& database, std::int64_t run, std::spa
   return {};
 }
 
-// Where a row of the table has no bytes they are in a file (state_files.h).
+// If a row of the table has no bytes, they are in a file (state_files.h).
 Result<void> insert_checkpoint(const Database& database, std::string_view id, std::int64_t run,
                                const Checkpoint& checkpoint) {
   MFL_TRY(
@@ -174,7 +174,7 @@ Result<void> Store::refuse_if_going(std::string_view id, std::string_view doing)
   if (run.status == RunStatus::kRunning && owner_alive(run))
     return fail(ErrorCode::kRunFailed,
                 fmt::format("cannot {} run {}: process {} is still computing it", doing, id, run.owner.pid),
-                "wait until it is done, or stop it with Ctrl-C");
+                "wait until it has finished, or stop it with Ctrl-C");
   return {};
 }
 
@@ -223,7 +223,7 @@ Result<void> Store::remove(std::span<const std::string> ids) {
     MFL_CHECK(forget.with(view(id)).run());
   }
   MFL_CHECK(transaction.commit());
-  for (const std::string& id : ids) StateFiles(path()).keep_only(id, {});
+  StateFiles(path()).remove(ids);
   return {};
 }
 

@@ -120,7 +120,7 @@ TEST(Checkpoint, SaysWhatIsWrong) {
   const std::string good = body_of(encode_state(small_state()));
   const auto message = [](const std::string& bytes) { return decode_state<float>(bytes).error().message; };
   EXPECT_THAT(message(""), HasSubstr("MFLSTATE"));
-  EXPECT_THAT(message("MFLSTATE"), HasSubstr("cut short"));
+  EXPECT_THAT(message("MFLSTATE"), HasSubstr("truncated"));
   std::string newer = good;
   newer[8] = 2;
   EXPECT_THAT(message(sealed(newer)), HasSubstr("format version 2"));
@@ -128,7 +128,7 @@ TEST(Checkpoint, SaysWhatIsWrong) {
   older[8] = 0;
   EXPECT_THAT(message(sealed(older)), HasSubstr("format version 0"));
   EXPECT_THAT(message(good + std::string(32, 'x')), HasSubstr("checksum"));
-  EXPECT_THAT(message(sealed(good + "x")), HasSubstr("1 bytes stand after its end"));
+  EXPECT_THAT(message(sealed(good + "x")), HasSubstr("it has 1 bytes after its end"));
   EXPECT_THAT(decode_state<double>(sealed(good)).error().message, HasSubstr("precision f32"));
   std::string none = good;
   none[32] = 0;

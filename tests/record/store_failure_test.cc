@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,9 +177,9 @@ TEST(StoreFailure, Foreign) {
   const Home home;
   const auto path = home.folder.path() / "other.db";
   Connection(path).run("CREATE TABLE songs (title)");
-  expect_refused(path, "not a store of mfl");
+  expect_refused(path, "not an mfl store");
   Connection(path).run("PRAGMA application_id = 77; DROP TABLE songs");
-  expect_refused(path, "not a store of mfl");
+  expect_refused(path, "not an mfl store");
 }
 
 TEST(StoreFailure, Newer) {
@@ -212,6 +213,61 @@ TEST(StoreFailure, AFolderThatCannotBeMade) {
   ASSERT_FALSE(opened);
   expect_clear(opened.error(), file / "runs.db", "cannot create store");
   EXPECT_EQ(read_file(file).value(), "keep");
+}
+
+// The error of opening `path` as a user without privileges, in words.
+std::string error_for_a_user(const std::filesystem::path& path, const StoreOptions& options) {
+  int pipe[2];
+  EXPECT_EQ(::pipe(pipe), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::geteuid() == 0 && ::setuid(65'534) != 0) ::_exit(1);
+    const auto opened = Store::open(path, options);
+    const std::string text = opened ? "opened" : opened.error().text() + "; " + opened.error().hint;
+    ::_exit(::write(pipe[1], text.data(), text.size()) < 0 ? 1 : 0);
+  }
+  ::close(pipe[1]);
+  char text[1024];
+  const ssize_t n = ::read(pipe[0], text, sizeof text);
+  ::close(pipe[0]);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  return n > 0 ? std::string(text, static_cast<std::size_t>(n)) : "(nothing)";
+}
+
+TEST(StoreFailure, ALackOfPermissionIsCalledThat) {
+  using std::filesystem::perms;
+  const Filled home;
+  std::filesystem::permissions(home.folder.path(), perms(0755));
+  const auto folder = home.store.parent_path();
+  const auto expect_denied = [](const std::filesystem::path& path) {
+    for (const StoreOptions& options : {kImpatient, kReader}) {
+      const std::string said = error_for_a_user(path, options);
+      EXPECT_THAT(said, HasSubstr("Permission denied"));
+      EXPECT_THAT(said, ::testing::Not(HasSubstr("No such file")));
+      EXPECT_THAT(said, HasSubstr(path.string()));
+    }
+  };
+  std::filesystem::permissions(folder, perms(0000));
+  expect_denied(home.store);
+  std::filesystem::permissions(folder, perms(0755));
+  std::filesystem::permissions(home.store, perms(0000));
+  expect_denied(home.store);
+  std::filesystem::permissions(folder, perms(0555));
+  const std::string said = error_for_a_user(folder / "new.db", kImpatient);
+  EXPECT_THAT(said, HasSubstr("cannot create store " + (folder / "new.db").string()));
+  EXPECT_THAT(said, HasSubstr("Permission denied; check the permissions"));
+  std::filesystem::permissions(folder, perms(0755));
+}
+
+TEST(StoreFailure, AFifoInItsPlaceIsNotWaitedFor) {
+  const Home home;
+  ASSERT_TRUE(make_folder(home.store.parent_path()));
+  ASSERT_EQ(::mkfifo(home.store.c_str(), 0600), 0);
+  for (const StoreOptions& options : {kImpatient, kReader}) {
+    const auto opened = Store::open(home.store, options);
+    ASSERT_FALSE(opened);
+    expect_clear(opened.error(), home.store, "is not a regular file");
+  }
 }
 
 TEST(StoreFailure, AFolderInItsPlace) {
