@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds and tests: test.sh [PRESET ...]. Without a preset: dev, which is every test.
-# asan and tsan run the same tests under sanitizers; tidy checks the format and runs clang-tidy.
+# Installs missing packages, builds and tests: test.sh [PRESET ...]. The default is dev, which runs every test.
+#   asan, tsan     every test under the address and undefined behaviour sanitizers, or the thread sanitizer
+#   asan-fast      the unit tests labelled "fast" under the address and undefined behaviour sanitizers
+#   tsan-session   the test of the server's session state under the thread sanitizer, without suppressions
+#   tidy           the format and clang-tidy
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -16,19 +19,19 @@ presets=("$@")
 sets=(build)
 for preset in "${presets[@]}"; do
   case $preset in
-    dev | asan | tsan) sets+=(test) ;;
+    dev | asan | asan-fast | tsan | tsan-session) sets+=(test) ;;
     tidy) sets+=(tidy) ;;
     *)
-      echo "test.sh: unknown preset '$preset'; the presets are dev, asan, tsan, tidy" >&2
+      echo "test.sh: unknown preset '$preset'; the presets are dev, asan, asan-fast, tsan, tsan-session, tidy" >&2
       exit 2
       ;;
   esac
 done
 
-begin "install the packages that are missing"
+begin "install missing packages"
 scripts/install_packages.sh "${sets[@]}"
 
-# The golden and the README tests read MNIST from the user's cache. Where it cannot be had they fail and say so.
+# The golden and the README tests read MNIST from the user's cache; without it they fail and say so.
 get_mnist() {
   local mfl=build/$1/bin/mfl
   "$mfl" data fetch mnist && return
@@ -44,12 +47,14 @@ for preset in "${presets[@]}"; do
     scripts/format.sh --check
   fi
   begin "configure $preset"
-  cmake --preset "$preset"
+  cmake --preset "${preset%-*}"
   begin "build $preset"
   cmake --build --preset "$preset"
   [[ $preset != tidy ]] || continue
-  begin "get MNIST"
-  get_mnist "$preset"
+  if [[ $preset != *-* ]]; then
+    begin "get MNIST"
+    get_mnist "$preset"
+  fi
   begin "test $preset"
-  ctest --preset "$preset" || exit # its summary is the last that is said
+  ctest --preset "$preset" || exit # its summary is the last output
 done
