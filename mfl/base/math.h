@@ -1,5 +1,5 @@
-// Transcendental functions built from IEEE operations in a fixed order. libm's differ between versions
-// and processors; these give the same bits everywhere. Relative error below 4e-16.
+// Transcendental functions made of IEEE operations in a fixed order. Those of libm differ between versions
+// and processors; these give the same bits everywhere. The relative error is below 4e-16.
 #pragma once
 
 namespace mfl {

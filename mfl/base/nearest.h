@@ -1,4 +1,4 @@
-// What the user probably meant.
+// Suggestions for misspelt words.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Other programs, run to their end.
+// Running another program to completion.
 #pragma once
 
 #include <filesystem>
@@ -10,12 +10,12 @@
 namespace mfl {
 
 struct ProgramOptions {
-  std::filesystem::path folder;  // to run in; empty: where this process is
-  std::string errors;            // file, in that folder, for what it says on standard error; empty: nowhere
+  std::filesystem::path folder;  // working directory; empty: that of this process
+  std::string errors;            // file in that folder for its standard error; empty: discarded
 };
 
-// Runs words[0], found on PATH, with the words after it: no input, output dropped. Its exit code; kRunFailed where it is not
-// installed, cannot be started or is killed.
+// Runs words[0], found on PATH, with the remaining words as arguments, no input, and its output discarded. Returns its exit code;
+// kRunFailed if it is not installed, cannot be started or is killed by a signal.
 Result<int> run_program(std::vector<std::string> words, const ProgramOptions& options = {});
 
 }  // namespace mfl

@@ -10,7 +10,7 @@
 
 namespace mfl {
 
-// What kind of failure it is. The value is the exit code of the process.
+// The kind of failure. The value is the exit code of the process.
 enum class ErrorCode : int {
   kRunFailed = 1,  // the run itself: diverged, interrupted, store not writable
   kBadConfig = 2,  // arguments, experiment files
@@ -19,14 +19,14 @@ enum class ErrorCode : int {
   kInternal = 5,   // a bug in mfl
 };
 
-// Name as it stands in JSON: "run_failed", "bad_config", ...
+// The name used in JSON: "run_failed", "bad_config", ...
 std::string_view error_code_name(ErrorCode code);
 
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;                 // what and where, no trailing period
   std::string hint;                    // what to do; may be empty
-  std::shared_ptr<const Error> cause;  // what lay below it; may be null
+  std::shared_ptr<const Error> cause;  // the error that caused this one; may be null
 
   // "message: cause: cause of the cause", without the hint.
   std::string text() const;
@@ -39,7 +39,7 @@ using Result = tl::expected<T, Error>;
 
 tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string hint = {});
 
-// Wraps `cause` in a message that says what was being done. Code and hint are the cause's.
+// Wraps `cause` in a message that says what was being attempted. Code and hint are those of the cause.
 tl::unexpected<Error> fail_because(Error cause, std::string message);
 
 }  // namespace mfl

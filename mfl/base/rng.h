@@ -1,5 +1,5 @@
-// Counter-based randomness: what is drawn depends on (seed, purpose, round, node) and on nothing else,
-// so it is the same on any thread, rank or machine and needs no saved position.
+// Counter-based random numbers: they depend on (seed, purpose, round, node) and nothing else, so they are
+// the same on any thread, rank or machine, and there is no generator state to save.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ enum class Purpose : std::uint64_t {
   kDropout = 18,
 };
 
-// A stream of Philox4x64-10. Not thread-safe; make one wherever it is needed.
+// A stream of Philox4x64-10 numbers. Not thread-safe; cheap to create wherever it is needed.
 class Stream {
  public:
   Stream(std::uint64_t seed, Purpose purpose, std::uint64_t round = 0, std::uint64_t node = 0);

@@ -1,7 +1,7 @@
-// An engine decides where the nodes' work runs, and nothing else: every engine gives the bits of the serial one.
+// An engine decides where the nodes' work runs, and nothing else: every engine gives the same bits as the serial one.
 //
-// It runs one or several settings over the same data at once, each pass over a node's rows serving all of them. What a
-// setting gets does not depend on the others.
+// It runs one or several settings over the same data at once; they share each pass over a node's rows. The results of a
+// setting do not depend on the others.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +21,19 @@
 
 namespace mfl {
 
-// Who holds what, and the loss that is minimised: of all nodes, or of those that one of several processes runs.
+// The nodes' data and the loss to minimise: of all nodes, or of those that one of several processes runs.
 template <class T>
 struct Federation {
   Loss loss;
   Samples<T> train;
   std::vector<Shard> nodes;  // disjoint parts of train
-  // Whole row blocks of the test set, those of lower ranks before those of higher ones; there on every rank or on none.
+  // Whole row blocks of the test set, those of lower ranks before those of higher ones; present on every rank or on none.
   std::optional<Samples<T>> test;
-  // Where there is one, what its nodes hold is made when they run: train then has columns but no rows, and nodes is empty.
+  // If set, the nodes' data is generated when they run: train then has columns but no rows, and nodes is empty.
   std::shared_ptr<const Fleet<T>> fleet = nullptr;
   std::size_t first_node = 0;  // the number of nodes[0] among all nodes
-  // How many samples each node has, those of other processes included; empty where this one has all nodes. Any process can
-  // run any node of a fleet.
+  // The number of samples of each node, including those of other processes; empty if this process has all nodes. Any process
+  // can run any node of a fleet.
   std::vector<std::size_t> all_samples = {};
 
   std::size_t node_count() const {
@@ -46,7 +46,7 @@ struct Federation {
   }
 };
 
-// Where a run left the numbers: the first node (by index) whose loss or vector is not finite.
+// The first non-finite value: of the first node (by index) whose loss or vector is not finite.
 struct NotFinite {
   std::size_t node = 0;
   std::string what;  // "the loss" or "d[17]"
@@ -57,25 +57,25 @@ struct TestMetrics {
   double accuracy = 0;
 };
 
-// One setting's part in a stretch of steps.
+// One setting's share of a range of steps.
 template <class T>
 struct Stretch {
   std::size_t setting = 0;
   const State<T>* state = nullptr;
   bool starts =
-      true;          // a round starts here: nodes take up the state's vectors; else they go on with their own
+      true;  // a round starts here: nodes start from the state's vectors; else they continue with their own
   bool ends = true;  // a round ends here: the nodes' vectors are averaged; else nodes keep them
   Aggregate<T>* out =
       nullptr;  // loss_before is written when the round starts, vectors when it ends; memory is reused
   std::optional<NotFinite>
-      failure;  // written; out.vectors are then of no use, loss_before is NaN if it was the loss
+      failure;  // written; out.vectors are then undefined, and loss_before is NaN if it was the loss
   bool measure_moves = false;  // out.mean_square_move is written when the round ends
   // The nodes that take part, ascending; empty: all. The same for all stretches of a call, and from the start of a round
   // to its end.
   std::span<const std::uint32_t> participants = {};
 };
 
-// Not thread-safe: one call at a time.
+// Not thread-safe: one call at a time. An exception of a worker, such as std::bad_alloc, is rethrown; discard the engine then.
 template <class T>
 class Engine {
  public:
@@ -84,29 +84,29 @@ class Engine {
   // Every node that takes part takes `steps` steps with each of the settings. Means are over those nodes.
   virtual void run(std::span<Stretch<T>> stretches, std::uint64_t steps) = 0;
 
-  // F(w) = sum |D_i| F_i(w) / |D| over the participants (empty: all nodes), the bits that run gives for the same w and
-  // nodes. NaN when a node's is not finite.
+  // F(w) = sum |D_i| F_i(w) / |D| over the participants (empty: all nodes), with the same bits as run() for the same w and
+  // nodes. NaN if the loss of a node is not finite.
   virtual double train_loss(std::size_t setting, const Vector<T>& w,
                             std::span<const std::uint32_t> participants) = 0;
   double train_loss(std::size_t setting, const Vector<T>& w) { return train_loss(setting, w, {}); }
 
-  // On the test set; nothing when there is none.
+  // On the test set; empty if there is none.
   virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) = 0;
 
-  // Whether to stop, given whether this process is asked to. Processes that share a run agree on it: what one of them is
-  // asked for, all of them stop for after their next run().
+  // Whether to stop, given whether this process was asked to. Processes that share a run agree: if one of them was asked,
+  // all of them stop after their next run().
   virtual bool stop(bool asked) { return asked; }
 };
 
-// On this machine, over the given workers: over nodes, or over row blocks inside a node when nodes are too few to
-// keep the workers busy. The federation outlives the engine. Memory: O(workers x settings x model), O(workers x largest
-// node) for a fleet, and O(nodes x model) for settings whose rounds do not end together with the others'.
+// On this machine, over the given workers: in parallel over nodes, or over row blocks within a node if there are too few
+// nodes to keep the workers busy. The federation outlives the engine. Memory: O(workers x settings x model), O(workers x largest
+// node) for a fleet, and O(nodes x model) for settings whose rounds do not end at the same steps as the others'.
 template <class T>
 std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                         std::unique_ptr<Workers> workers);
 
-// The same over several processes: each runs the nodes of its own federation, and the sums of all of them become one. Every
-// process makes the same calls in the same order, with the same states, and gets the same answers. The ranks outlive
+// The same over several processes: each runs the nodes of its own federation, and their sums are combined. Every
+// process makes the same calls in the same order, with the same states, and gets the same results. The ranks outlive
 // the engine.
 template <class T>
 std::unique_ptr<Engine<T>> shared_engine(const Federation<T>& federation, std::vector<Setting> settings,

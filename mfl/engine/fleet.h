@@ -1,4 +1,4 @@
-// Nodes whose data is made when they run, in the memory of the worker that runs them.
+// Nodes whose data is generated when they run, in the memory of the worker that runs them.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace mfl {
 
-// Read-only once made, so safe to share.
+// Immutable, so safe to share between threads.
 template <class T>
 class Fleet {
  public:
@@ -18,9 +18,9 @@ class Fleet {
   std::size_t nodes() const { return nodes_; }
   std::size_t samples(std::size_t node) const { return rows_.samples(node); }
 
-  // Where a worker keeps the data of the node that it runs: memory for the largest node.
+  // A buffer for the data of the node that a worker runs, large enough for the largest node.
   Samples<T> room() const;
-  // Makes the room hold what the node holds. Nothing is allocated.
+  // Generates the node's data into the buffer. Allocates nothing.
   void fill(std::size_t node, Samples<T>& room) const;
 
  private:

@@ -30,12 +30,12 @@ struct Worker {
   NodeMemory<T> memory;
   std::optional<Samples<T>> room;  // of a fleet: what the node that is run holds
   std::vector<double> losses;
-  std::vector<Sums> sums;            // one a setting
-  std::vector<HingeShard<T>> hinge;  // of the node that is run, one a setting; empty where none are kept
+  std::vector<Sums> sums;            // one per setting
+  std::vector<HingeShard<T>> hinge;  // of the current node, one per setting; empty if none are kept
 };
 
-// One a setting, or none: where the samples have no HingeSums, or where they would take much memory beside the data, as with
-// many settings on nodes of few samples.
+// One per setting, or none: if the samples have no HingeSums, or if these would take much memory compared with the data, as
+// with many settings on nodes of few samples.
 template <class T>
 std::vector<HingeMemory<T>> hinge_memories(const Federation<T>& federation, std::size_t settings,
                                            std::size_t wave) {

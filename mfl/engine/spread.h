@@ -1,4 +1,4 @@
-// Which process runs which nodes.
+// Assignment of nodes to processes.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace mfl {
 
-// Process r of `processes` gets the nodes starts[r] .. starts[r+1], neighbours all of them: the most that one has to do,
-// the sum of its nodes' work, is as small as neighbours allow. Some get none where nodes are few.
+// Process r of `processes` gets the consecutive nodes starts[r] .. starts[r+1] - 1, such that the largest load (the sum of the
+// work of a process's nodes) is as small as consecutive ranges allow. Some processes get none if there are few nodes.
 std::vector<std::size_t> spread_nodes(std::span<const std::size_t> work, std::size_t processes);
 
 }  // namespace mfl

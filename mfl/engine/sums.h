@@ -1,4 +1,4 @@
-// What the nodes of a round add up to, and how the sums of several processes become one.
+// The sums over the nodes of a round, and how the sums of several processes are combined.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@ struct Sums {
   Sums(std::size_t columns, std::size_t vector_count);
 
   void clear();
-  // The node with the lowest number is kept.
+  // Keeps the failure of the node with the lowest number.
   void fail(std::size_t node, std::string what);
 
   std::vector<ExactMean> vectors;
   ExactMean loss;
   ExactMean square_moves;
   bool loss_is_finite = true;
-  std::uint64_t weight = 0;  // of all that is added to a vector; where processes share a run, by all of them
+  std::uint64_t weight = 0;  // of everything added to a vector, by all processes of the run
   std::optional<NotFinite> failure;
 };
 
-// Which of the small parts a stretch has changed.
+// Which of the small parts a range of steps has changed.
 struct SmallParts {
   bool loss = false;
   bool square_moves = false;
@@ -38,17 +38,17 @@ struct SmallParts {
 
 // Everything but the vectors, for another process.
 void put_small(MessageWriter& to, const Sums& sums, SmallParts parts);
-// Merges what another has put.
+// Merges what another process has put.
 void merge_small_from(MessageReader& from, Sums& total, SmallParts parts);
 
-// The vectors, where they are small.
+// The vectors, if they are small.
 void put_vectors(MessageWriter& to, const Sums& sums);
 void merge_vectors_from(MessageReader& from, Sums& total);
 
-// `mean`, of one number, becomes that of all ranks; true if all of them are finite.
+// Merges `mean`, of one number, over all ranks. Returns whether all of them are finite.
 bool merge_over_ranks(Ranks& ranks, ExactMean& mean, bool finite);
 
-// This rank's row blocks and how many rows they have become those of all, in the order of ranks.
+// Replaces this rank's row blocks and their number of rows with those of all ranks, in the order of ranks.
 void gather_blocks(Ranks& ranks, std::vector<Evaluation>& blocks, std::size_t& rows);
 
 }  // namespace mfl

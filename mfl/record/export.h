@@ -14,27 +14,27 @@
 
 namespace mfl {
 
-// A run with what was recorded of it.
+// A run and its recorded data.
 struct RunExport {
   RunRow run;
   std::vector<RecordRow> records;
-  std::optional<std::vector<RoundRow>> rounds;  // absent when not asked for
+  std::optional<std::vector<RoundRow>> rounds;  // absent if not requested
 };
 
 // `id` as Store::get takes it.
 Result<RunExport> load_run(const Store& store, std::string_view id, bool with_rounds);
 
-// A header and one line a record or round, the run's id in the first column. Doubles have 17 significant
-// digits (nan, inf and -inf where they are not finite), a value that was not measured is an empty field.
+// A header and one line per record or round, with the run's id in the first column. Doubles have 17 significant
+// digits (nan, inf and -inf if they are not finite); a value that was not measured is an empty field.
 std::string records_csv(std::span<const RunExport> runs);
 std::string rounds_csv(std::span<const RunExport> runs);
 
-// JSON knows no NaN and no infinity: a double that is not finite is null, as is a value that was not
-// measured. Finite doubles are written with as many digits as bring back the same bits, at most 17.
+// JSON has no NaN and no infinity: a double that is not finite is null, as is a value that was not
+// measured. Finite doubles are written with as many digits as restore the same bits, at most 17.
 Json run_json(const RunRow& run);
 Json record_json(const RecordRow& record);
 Json round_json(const RoundRow& round);
-// {"run":run_json,"records":[...]}, and "rounds":[...] when they were loaded.
+// {"run":run_json,"records":[...]}, and "rounds":[...] if they were loaded.
 Json export_json(const RunExport& run);
 // {"schema_version":1,"runs":[...]}, indented.
 std::string export_json_text(std::span<const RunExport> runs);

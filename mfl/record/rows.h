@@ -1,4 +1,4 @@
-// Internal to mfl/record: rows of tables to structs and back.
+// Internal to mfl/record: conversion between table rows and structs.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace mfl {
 
-// In the order in which read_run takes them.
+// In the order in which read_run reads them.
 inline constexpr std::string_view kRunColumns =
     "id, created, status, message, name, config, config_digest, data_digest, problem, mfl_version, data, "
     "model, "
@@ -31,7 +31,7 @@ RoundRow read_round(Statement& row);
 RecordRow read_record(Statement& row);
 
 std::string to_hex(std::string_view bytes);
-// 32 bytes from 64 digits, nothing from nothing. Else kInternal.
+// 32 bytes from 64 hexadecimal digits, or no bytes from an empty string; anything else is kInternal.
 Result<std::string> digest_bytes(std::string_view hex);
 
 // SHA-256 as 32 raw bytes.

@@ -1,4 +1,4 @@
-// What the store keeps of a run. Plain values; a copy is as good as the original.
+// The data that the store keeps of a run, as plain values.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Owner {
 
 Owner this_process();
 
-// What the caller says of a run before it starts.
+// The description of a run before it starts.
 struct RunSpec {
   std::string name;           // the user's; may be empty
   std::string config;         // the whole configuration as TOML
@@ -32,22 +32,22 @@ struct RunSpec {
   std::string problem;        // equal for runs that minimise the same function: compare groups by it
   std::string mfl_version;
 
-  // Said in `config` too; here for listing and comparing without reading TOML.
+  // Also part of `config`; repeated here for listing and comparing without parsing TOML.
   std::string data;       // the data spec, such as "mnist"
   std::string model;      // "svm", ...
   std::string algorithm;  // canonical name: "fl", not its alias
   std::string precision;  // "f32" or "f64"
   std::uint64_t nodes = 0;
   double eta = 0;
-  std::optional<double> gamma;       // absent where the algorithm has none
-  std::optional<std::uint64_t> tau;  // absent where the algorithm has none
+  std::optional<double> gamma;       // absent if the algorithm has none
+  std::optional<std::uint64_t> tau;  // absent if the algorithm has none
 
   std::uint64_t planned_steps = 0;
   double load_seconds = 0;  // reading the data
   std::string data_schema;  // what columns and labels mean, as JSON (mfl/data/schema.h); empty: not known yet
 };
 
-// Where a run ended, or stands when it was stopped.
+// The state of a run when it ended or was stopped.
 struct RunSummary {
   struct Final {
     std::uint64_t step = 0;
@@ -65,23 +65,23 @@ struct RunSummary {
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
   std::string digest;                          // of the final weights, hex
-  std::optional<double> virtual_seconds = {};  // absent where the run has no virtual time
+  std::optional<double> virtual_seconds = {};  // absent if the run has no virtual time
 };
 
 struct RunRow : RunSpec {
   std::string id;       // 8 hexadecimal digits
   std::string created;  // UTC, "2025-01-31T09:30:00Z"
   RunStatus status = RunStatus::kRunning;
-  std::string message;  // why it stopped; empty when it is done
+  std::string message;  // why it stopped; empty if it is done
   Owner owner;
   double wall_seconds = 0;            // training and recorded evaluations, over all resumptions
   std::optional<RunSummary> summary;  // absent until the run stops
 };
 
-// True when the run's process is on this host and still there.
+// True if the run's process is on this host and still alive.
 bool owner_alive(const RunRow& run);
 
-// True when the run says "running", was started on this host, and its process is gone.
+// True if the status is "running", the run was started on this host, and its process no longer exists.
 bool owner_lost(const RunRow& run);
 
 // True when the run stopped before its end and can be continued: interrupted, failed, or its process on this host is gone.
@@ -90,28 +90,28 @@ bool is_unfinished(const RunRow& run);
 // A round under a model of devices and their network.
 struct RoundTime {
   double total_seconds = 0;    // from the start of the run to the end of the round
-  double seconds = 0;          // of the round, attempts that were abandoned included
+  double seconds = 0;          // of the round, including abandoned attempts
   double slowest_seconds = 0;  // of the nodes that were counted
-  double idle_share = 0;       // of those nodes' time in the attempt that counted: how much they waited, 0..1
-  std::uint64_t chosen = 0;    // nodes, in the attempt that counted
-  std::uint64_t missed = 0;    // answers that did not come in time, over all attempts
+  double idle_share = 0;  // of those nodes' time in the attempt that counted: the share spent waiting, 0..1
+  std::uint64_t chosen = 0;     // nodes, in the attempt that counted
+  std::uint64_t missed = 0;     // answers that did not arrive in time, over all attempts
   std::uint64_t abandoned = 0;  // attempts
 
   bool operator==(const RoundTime&) const = default;
 };
 
-// One a round; round 0 is the initial state. Bytes are cumulative.
+// One per round; round 0 is the initial state. Bytes are cumulative.
 struct RoundRow {
   std::uint64_t round = 0;
   std::uint64_t step = 0;
-  double train_loss = 0;  // may be infinite or NaN where a run diverges
+  double train_loss = 0;  // may be infinite or NaN if the run diverges
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
   std::string digest;                  // of the state: 64 hexadecimal digits, or empty
-  std::optional<RoundTime> time = {};  // absent where the run has no virtual time
+  std::optional<RoundTime> time = {};  // absent if the run has no virtual time
 };
 
-// One an evaluation (record-every). Bytes and seconds are cumulative.
+// One per evaluation (record_every). Bytes and seconds are cumulative.
 struct RecordRow {
   std::uint64_t step = 0;
   std::uint64_t round = 0;

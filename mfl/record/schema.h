@@ -1,4 +1,4 @@
-// Internal to mfl/record: what a store file looks like, and whether a file is one.
+// Internal to mfl/record: the tables of a store, and whether a file is a store.
 #pragma once
 
 #include "mfl/record/sqlite.h"
@@ -14,13 +14,13 @@ enum class StoreKind { kStore, kOlder, kEmpty };
 // error. Changes nothing.
 Result<StoreKind> identify(const Database& database);
 
-// Makes an empty database a store. Harmless when another process does so at the same time.
+// Turns an empty database into a store. Harmless if another process does so at the same time.
 Result<void> create_schema(const Database& database);
 
-// Brings an older store to this version; what it holds stays. Harmless when another process does so at the same time.
+// Upgrades an older store to this version and keeps its contents. Harmless if another process does so at the same time.
 Result<void> migrate_schema(const Database& database);
 
-// Lets this connection read an older store as if it were of this version. Changes nothing in the file.
+// Lets this connection read an older store as if it had this version. Does not change the file.
 Result<void> view_as_current(const Database& database);
 
 }  // namespace mfl

@@ -36,21 +36,22 @@ Words words_for(int code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {"is locked by another process",
-              "wait until the other process is done, or name another store with --store"};
+              "wait until the other process has finished, or choose another store with --store"};
     case SQLITE_FULL:
       return {"has no space left",
               "free disk space or delete runs with mfl runs delete; nothing was changed"};
     case SQLITE_IOERR:
       return {"cannot be read or written", "check the disk and its free space; nothing was changed"};
-    case SQLITE_CORRUPT: return {"is damaged", "restore it from a copy, or move it away and start a new one"};
+    case SQLITE_CORRUPT:
+      return {"is damaged", "restore it from a backup, or move it away and start a new one"};
     case SQLITE_NOTADB:
-      return {"is damaged or not a store", "name another file with --store, or move this one away"};
+      return {"is damaged or not a store", "choose another file with --store, or move this one away"};
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_AUTH:
       return {"cannot be opened",
-              "check that its folder exists and is writable, or name another store with --store"};
+              "check that its folder exists and is writable, or choose another store with --store"};
     default: return {"failed", ""};
   }
 }
@@ -208,7 +209,7 @@ Result<void> Transaction::commit() {
   return {};
 }
 
-// After a full disk SQLite may already have undone the transaction itself.
+// After a full disk SQLite may already have rolled back the transaction.
 Transaction::~Transaction() {
   if (database_ != nullptr && sqlite3_get_autocommit(database_->connection_.get()) == 0)
     sqlite3_exec(database_->connection_.get(), "ROLLBACK", nullptr, nullptr, nullptr);

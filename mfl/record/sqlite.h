@@ -1,4 +1,4 @@
-// Internal to mfl/record: the SQLite C API with owners and Results.
+// Internal to mfl/record: the SQLite C API with ownership and Results.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace mfl {
 
 class Database;
 
-// Bytes that are not text.
+// Binary data.
 struct Blob {
   std::string_view bytes;
 };
 
 // A prepared statement. Not thread-safe. Doubles keep their bits: SQLite turns NaN into NULL, so a NaN
-// goes into the table as a blob of 8 bytes, its IEEE bits in little-endian order, and NULL means absent.
+// is stored as a blob of 8 bytes, its IEEE bits in little-endian order, and NULL means absent.
 class Statement {
  public:
   // Binds all parameters in order, ready for the next step. Text and blobs must outlive the steps.
@@ -34,7 +34,7 @@ class Statement {
     (bind(values), ...);
     return *this;
   }
-  // True: a row is there. False: no more.
+  // True: there is a row. False: no more rows.
   Result<bool> step();
   Result<void> run();
 
@@ -77,7 +77,7 @@ class Statement {
   int bind_code_ = 0;
 };
 
-// A connection. Not thread-safe. Stays at its address: statements refer to it.
+// A connection. Not thread-safe. Must not move in memory: statements refer to it.
 class Database {
  public:
   static Result<std::unique_ptr<Database>> open(const std::filesystem::path& path, bool read_only,
@@ -94,7 +94,7 @@ class Database {
   std::int64_t changes() const;
   bool read_only() const;
 
-  // The last failure of this connection, in words.
+  // The last failure of this connection as an Error.
   tl::unexpected<Error> failure() const;
   bool last_was_busy() const;
   bool last_was_corrupt() const;
@@ -111,7 +111,7 @@ class Database {
   std::unique_ptr<sqlite3, Close> connection_;
 };
 
-// A write transaction; undone unless committed.
+// A write transaction; rolled back unless committed.
 class Transaction {
  public:
   static Result<Transaction> begin(const Database& database);

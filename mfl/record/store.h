@@ -1,8 +1,8 @@
 // The run store: one SQLite file (write-ahead log) that holds runs, their rounds, records and checkpoints. Checkpoints of 1 MiB
 // and more are files in the folder STORE.states beside it: SQLite writes such bytes several times over.
 //
-// Every change is one transaction: after an error, a full disk or a killed process the store is as it was
-// before the call. Failures are kRunFailed with a hint; an unknown run is kBadConfig.
+// Every change is one transaction: after an error, a full disk or a killed process the store is unchanged
+// since before the call. Failures are kRunFailed with a hint; an unknown run is kBadConfig.
 #pragma once
 
 #include <chrono>
@@ -25,11 +25,11 @@ class Database;
 struct StoreOptions {
   // Read-only never creates or changes a store, and a missing one is an error.
   bool read_only = false;
-  // NORMAL: a killed process loses nothing, a power cut may lose the last transactions (a run is resumed
-  // from an earlier checkpoint and gets the same bits). FULL, for a server that has answered its peers:
-  // a committed transaction survives a power cut as well.
+  // False: a killed process loses nothing; a power failure may lose the last transactions (a run then resumes
+  // from an earlier checkpoint and gets the same bits). True, for a server that has answered its peers:
+  // a committed transaction also survives a power failure.
   bool full_sync = false;
-  // How long to wait for another process before the store counts as locked.
+  // How long to wait for another process before reporting the store as locked.
   std::chrono::milliseconds busy_timeout{2000};
   // Limit on the size of the store in pages of 4096 bytes; 0 is SQLite's own limit. Beyond it, writing
   // fails as on a full disk.
@@ -45,28 +45,28 @@ struct RunFilter {
   std::size_t limit = 0;  // 0: all
 };
 
-// An encoded State (checkpoint.h). The store takes any bytes and keeps their SHA-256 beside them.
+// An encoded State (checkpoint.h). The store accepts any bytes and keeps their SHA-256.
 struct Checkpoint {
   std::uint64_t round = 0;
   std::string blob;
-  std::uint64_t damaged = 0;  // on reading: how many newer generations were damaged and passed over
+  std::uint64_t damaged = 0;  // on reading: how many newer checkpoints were damaged and skipped
 };
 
 // The runs of a store that was merged into another, by id.
 struct MergeReport {
   std::vector<std::string> merged;
-  std::vector<std::string> present;  // the same run was there already
+  std::vector<std::string> present;  // this store already had the same run
   std::vector<std::string>
-      conflicting;  // another run of this id was there, or the run with another end; left out
-  std::vector<std::string> running;  // being computed by a process of this host; left out
+      conflicting;  // this store has another run of this id, or one that ended differently; skipped
+  std::vector<std::string> running;  // being computed by a process of this host; skipped
 };
 
-// One connection. Move-only. Not thread-safe: open one a thread; do not carry it across fork(). Any number of
+// One connection. Move-only. Not thread-safe: open one per thread; do not use it across fork(). Any number of
 // processes may have the same store open; readers never wait for the writer.
 class Store {
  public:
-  // Read-write creates the file and its folder, and brings a store of an older mfl up to date. A file that is not a
-  // store, is damaged, or was written by a newer mfl is refused and left alone.
+  // Read-write creates the file and its folder, and upgrades a store of an older mfl. A file that is not a
+  // store, is damaged, or was written by a newer mfl is refused and not changed.
   static Result<Store> open(const std::filesystem::path& path, const StoreOptions& options = {});
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
@@ -74,36 +74,36 @@ class Store {
 
   const std::filesystem::path& path() const;
 
-  // A run in status running, owned by this process. Gives its id.
+  // Creates a run with status running, owned by this process, and returns its id.
   Result<std::string> create_run(const RunSpec& spec);
 
-  // All of it or none. Rounds and steps already recorded are an error. The last two checkpoints of a run
+  // All or nothing. Rounds and steps already recorded are an error. The last two checkpoints of a run
   // are kept, so that one remains should the newest be damaged.
   Result<void> append(std::string_view id, std::span<const RoundRow> rounds,
                       std::span<const RecordRow> records,
                       const std::optional<Checkpoint>& checkpoint = std::nullopt);
 
-  // Ends a run. The summary replaces an earlier one, also when absent.
+  // Ends a run. The summary replaces an earlier one, even if absent.
   Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
                       const std::optional<RunSummary>& summary, double wall_seconds);
   Result<void> set_status(std::string_view id, RunStatus status, std::string_view message);
 
-  // For a run that learns what its data is like only when nodes join.
+  // For a run whose schema is known only when nodes have joined.
   Result<void> set_data_schema(std::string_view id, std::string_view schema);
 
-  // For resuming: forgets everything after `round` (everything at all when absent) and the summary, and makes
-  // this process the owner of a running run. An error while the run's owner is alive and the run is running,
-  // also when that owner is this process.
+  // For resuming: deletes everything after `round` (everything if absent) and the summary, sets the status to running
+  // and makes this process the owner. An error if the run is running and its owner is alive,
+  // even if that owner is this process.
   Result<void> rewind(std::string_view id, std::optional<std::uint64_t> round);
 
-  // Forgets the row and the records of one round, but not its checkpoint.
+  // Deletes the row and the records of one round, but not its checkpoint.
   Result<void> forget_row(std::string_view id, std::uint64_t round);
 
   // Takes over the runs of another store that this one does not have, with rounds, records and checkpoints, in one
   // transaction. They come after the runs of this store, in their own order. The other store is left as it is.
   Result<MergeReport> merge(const std::filesystem::path& other);
 
-  // All or none. Unknown ids and runs that are still going are errors.
+  // Deletes all of the runs or none. Unknown ids and runs that are still running are errors.
   Result<void> remove(std::span<const std::string> ids);
 
   // Newest first.
@@ -116,7 +116,7 @@ class Store {
   Result<std::vector<RecordRow>> records(std::string_view id) const;  // by step
   // The first round whose training loss is at or below the target. NaN is below nothing.
   Result<std::optional<RoundRow>> first_round_at(std::string_view id, double target_loss) const;
-  // The newest checkpoint whose bytes match their checksum; absent when none was written, an error when every
+  // The newest checkpoint whose bytes match their checksum; absent if none was written, an error if every
   // one is damaged.
   Result<std::optional<Checkpoint>> latest_checkpoint(std::string_view id) const;
   // The newest finished run that did exactly this work.

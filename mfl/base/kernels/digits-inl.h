@@ -43,7 +43,7 @@ void products(std::size_t n, const T* x, double weight, double* high, double* lo
 }
 
 // A number so large that its last bit is the unit, added and taken away again, leaves the nearest multiple of the unit;
-// meanwhile the multiple stands in the last bits of the sum.
+// meanwhile the multiple is in the low bits of the sum.
 inline bool take_digits(std::size_t n, double unit, double* HWY_RESTRICT rest,
                         std::int64_t* HWY_RESTRICT digits) {
   constexpr double kLastBitIsOne = 0x1.8p52;

@@ -10,9 +10,9 @@
 
 namespace mfl {
 
-// As Ranks::mean. Every rank adds up and rounds its share of the coordinates: the others' digits for them come in slices,
-// packed, the next slice on its way while one is added; then each rank's rounded numbers go to all. Beside the sums it
-// needs memory for two slices of all ranks, some megabytes.
+// As Ranks::mean. Every rank sums and rounds its share of the coordinates: it receives the others' digits for them in packed
+// slices, one slice in transit while another is added; then each rank's rounded numbers are sent to all. Besides the sums it
+// needs memory for two slices of all ranks, a few megabytes.
 template <class T>
 void mean_over_ranks(MPI_Comm communicator, const ExactMean& sum, std::uint64_t total_weight,
                      std::span<T> out);

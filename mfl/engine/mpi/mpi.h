@@ -1,4 +1,4 @@
-// MPI, an optional part: how a process that mpirun or srun started finds its fellows.
+// MPI, an optional part: how a process started by mpirun or srun finds the others.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace mfl {
 
-// The rank of this process, as mpirun or srun tells it in the environment; nothing without them. Costs nothing.
+// The rank of this process according to the environment variables of mpirun or srun; empty without them. Does not start MPI.
 std::optional<unsigned> launched_rank();
 
-// Joins the processes that were started together; one process started by hand is a group of one. Call at most once in
-// a process. The last of the group's objects to go ends MPI for this process, in which all ranks must have part.
-// kBadConfig where mfl was built without MPI.
+// Joins the processes that were started together; a process started without mpirun is a group of one. Call at most once per
+// process. Destroying the result ends MPI for this process, which is collective: all ranks must do so.
+// kBadConfig if mfl was built without MPI.
 Result<std::unique_ptr<Ranks>> mpi_ranks();
 
 }  // namespace mfl

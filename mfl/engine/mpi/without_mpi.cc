@@ -3,8 +3,8 @@
 namespace mfl {
 
 Result<std::unique_ptr<Ranks>> mpi_ranks() {
-  return fail(ErrorCode::kBadConfig, "the engine mpi is not in this mfl: it was built without MPI",
-              "install libopenmpi-dev and build mfl again, or run without mpirun and --engine mpi");
+  return fail(ErrorCode::kBadConfig, "this build of mfl has no MPI support",
+              "install libopenmpi-dev and rebuild mfl, or run it without mpirun and --engine mpi");
 }
 
 }  // namespace mfl
