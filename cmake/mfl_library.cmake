@@ -1,5 +1,5 @@
 # mfl_library(NAME SOURCES ... [LINKS ...] [PRIVATE_LINKS ...]): the static library mfl_NAME, alias mfl::NAME.
-# Its headers are those of the folder it is made in. It is installed, and is part of mfl::mfl.
+# Its headers are those of the current folder. It is installed and is part of mfl::mfl.
 function(mfl_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
@@ -13,10 +13,10 @@ function(mfl_library name)
   set_property(GLOBAL APPEND PROPERTY MFL_LIBRARIES mfl_${name})
 endfunction()
 
-# How mfl itself is compiled. Nothing here reaches a consumer.
+# The flags that mfl itself is compiled with. Consumers do not inherit them.
 add_library(mfl_build_flags INTERFACE)
 target_compile_features(mfl_build_flags INTERFACE cxx_std_20)
-# The numerics contract: a multiply and an add are fused where the source says fma and nowhere else.
+# The numerics contract: multiplication and addition are fused only where the source says fma.
 target_compile_options(mfl_build_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                                  -Wnon-virtual-dtor -Wold-style-cast)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formats every C++ file with clang-format; with --check changes nothing and fails if a file would change.
+# Formats every C++ file with clang-format; with --check it changes nothing and fails if a file is not formatted.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The long forms of the reliability tests, one figure a line: reliability.sh [BUILD]. BUILD is a folder that ./test.sh made,
-# build/dev if not said. Takes about half an hour. docs/reliability.md has the last figures. Exit code 1 if a test fails.
+# Runs the long reliability tests and prints one figure per line: reliability.sh [BUILD]. BUILD is a build folder of ./test.sh,
+# build/dev by default. Takes about half an hour. docs/reliability.md has the last figures. Exit code 1 if a test fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,7 +14,7 @@ done
 ulimit -n "$(ulimit -Hn)" # a thousand nodes in one process
 
 failed=0
-# run PROGRAM FILTER: the lines that begin with a number are the figures.
+# run PROGRAM FILTER: lines that start with a number are the figures.
 run() {
   local out
   out=$("$build/bin/$1" --gtest_filter="$2" 2> /dev/null) || {
