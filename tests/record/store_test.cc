@@ -357,6 +357,30 @@ TEST(Store, LargeCheckpointsAreFilesThatComeAndGoWithTheirRows) {
   EXPECT_TRUE(names_in(folder).empty());
 }
 
+TEST(Store, RemovesManyRunsWithTheirFilesAndNoOthers) {
+  const Home home;
+  const std::filesystem::path folder = home.store.string() + ".states";
+  Store store = Store::open(home.store).value();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 60; ++i) {
+    ids.push_back(store.create_run(spec()).value());
+    ASSERT_TRUE(store.append(ids.back(), rounds(0, 3), records(0, 3)));
+    ASSERT_TRUE(store.finish(ids.back(), RunStatus::kDone, "", summary(), 3));
+    ASSERT_TRUE(make_folder(folder));
+    for (const char* round : {"-2", "-3"}) std::ofstream(folder / (ids.back() + round)) << "state";
+  }
+  ASSERT_TRUE(store.remove(std::span(ids).first(50)));
+  EXPECT_EQ(store.list().value().size(), 10U);
+  EXPECT_EQ(names_in(folder).size(), 20U);
+  for (const std::string& id : std::span(ids).last(10)) {
+    EXPECT_EQ(store.rounds(id).value().size(), 4U);
+    EXPECT_TRUE(names_in(folder).contains(id + "-3"));
+  }
+  Connection plain(home.store);
+  EXPECT_EQ(plain.integer("SELECT count(*) FROM rounds"), 40);
+  EXPECT_EQ(plain.integer("SELECT count(*) FROM records"), 40);
+}
+
 TEST(Store, RewindForgetsWhatCameLater) {
   const Home home;
   Store store = Store::open(home.store).value();
