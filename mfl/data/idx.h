@@ -1,4 +1,4 @@
-// IDX, the format of MNIST (big-endian header, then bytes), plain or gzipped; which one is seen from the
+// IDX, the format of MNIST (big-endian header, then bytes), plain or gzipped; detected from the
 // contents.
 #pragma once
 
@@ -19,7 +19,7 @@ Result<Dataset> read_idx(const std::filesystem::path& images, const std::filesys
 // The same from memory.
 Result<Dataset> parse_idx(const FileBytes& images, const FileBytes& labels);
 
-// The same of plain files, images read when asked for; nothing where the images are packed.
+// The same of plain files, images read on demand; null where the images are packed.
 Result<std::unique_ptr<RowSource>> open_idx_rows(const std::filesystem::path& images,
                                                  const std::filesystem::path& labels);
 

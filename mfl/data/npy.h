@@ -19,7 +19,7 @@ Result<Dataset> read_npy(const std::filesystem::path& x, const std::filesystem::
 // The same from memory.
 Result<Dataset> parse_npy(const FileBytes& x, const FileBytes& y);
 
-// The same, rows of x read when asked for; whether they are finite is seen then.
+// The same, rows of x read on demand; whether they are finite is checked then.
 Result<std::unique_ptr<RowSource>> open_npy_rows(const std::filesystem::path& x,
                                                  const std::filesystem::path& y);
 
@@ -28,7 +28,7 @@ Result<void> write_npy(const std::filesystem::path& path, std::span<const float>
 Result<void> write_npy(const std::filesystem::path& path, std::span<const double> vector);
 
 // folder/x.npy in the stored element type (the scale is not written) and folder/y.npy as f8. A sparse set is
-// written densely; above 4 GiB that is kBadData and nothing is written. The folder is made if need be.
+// written densely; above 4 GiB that is kBadData and nothing is written. The folder is created if necessary.
 Result<void> write_npy_folder(const std::filesystem::path& folder, const Dataset& data);
 
 }  // namespace mfl

@@ -1,4 +1,4 @@
-// Data sets whose rows are read when they are asked for: for a process that needs some of them.
+// Data sets whose rows are read on demand, for a process that needs only some of them.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct RowShape {
   bool sparse = false;
 };
 
-// Where rows come from. Labels are held, features are not. Read-only, so safe to share.
+// A source of rows. Labels are in memory, features are not. Read-only, so safe to share.
 class RowSource {
  public:
   RowSource(const RowShape& shape, std::vector<double> labels, std::shared_ptr<const Origin> origin)
@@ -43,7 +43,7 @@ class RowSource {
   std::shared_ptr<const Origin> origin_;
 };
 
-// A set that is in memory already.
+// A set that is already in memory.
 std::unique_ptr<RowSource> rows_in_memory(Dataset data);
 
 // Rows of plain numbers in a file, `start` bytes after its beginning. A file that ends before them is kBadData.

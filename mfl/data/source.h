@@ -1,11 +1,11 @@
 // From a data spec to a training and a test set.
 //
 //   mnist                   the cache folder, filled by fetch_mnist()
-//   idx:DIR                 *train-images*, *train-labels* and, if there, *t10k-images*, *t10k-labels*; plain or .gz
+//   idx:DIR                 *train-images*, *train-labels* and, if present, *t10k-images*, *t10k-labels*; plain or .gz
 //   csv:FILE                see csv.h
 //   libsvm:FILE             see libsvm.h
-//   npy:DIR                 x.npy, y.npy and, if there, x_test.npy, y_test.npy
-//   synthetic[:ROWSxCOLS]   see synthetic.h; 10000x784 if not said
+//   npy:DIR                 x.npy, y.npy and, if present, x_test.npy, y_test.npy
+//   synthetic[:ROWSxCOLS]   see synthetic.h; 10000x784 by default
 //   fleet[:...]             refused here: its rows are made node by node (fleet.h)
 #pragma once
 
@@ -59,8 +59,8 @@ struct TrainTestRows {
   std::optional<SomeRows> test;
 };
 
-// The same sets, rows read when they are asked for: those of plain IDX files, NPY files and synthetic sets one by one; the
-// other formats are read whole here and held. Errors as those of load; numbers in rows that nobody asks for are not looked at.
+// The same sets, rows read on demand: those of plain IDX files, NPY files and synthetic sets one by one; the
+// other formats are read whole here and held. Errors as those of load; numbers in rows that are never requested are not checked.
 Result<TrainTestRows> open_rows(const DataOptions& options);
 
 }  // namespace mfl

@@ -22,7 +22,7 @@ class SyntheticRows {
   SyntheticRows(std::size_t columns, std::uint64_t seed);
 
   std::size_t columns() const { return columns_; }
-  // Writes row `row` (columns() bytes) and gives its class, 0..9.
+  // Writes row `row` (columns() bytes) and returns its class, 0..9.
   unsigned fill(std::uint64_t row, std::span<std::uint8_t> pixels) const;
   // The class alone.
   unsigned label(std::uint64_t row) const;
@@ -39,7 +39,7 @@ class SyntheticRows {
 
 // Rows 0..rows-1, scale 1/255. kBadConfig if there are no rows or columns, or more than 16 GiB or 2^26 columns.
 Result<Dataset> make_synthetic(std::size_t rows, std::size_t columns, std::uint64_t seed);
-// The same, rows made when asked for.
+// The same, rows made on demand.
 Result<std::unique_ptr<RowSource>> open_synthetic_rows(std::size_t rows, std::size_t columns,
                                                        std::uint64_t seed);
 

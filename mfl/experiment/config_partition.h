@@ -1,4 +1,4 @@
-// From [federation] to who holds what.
+// From [federation] to a partition of the samples.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The server of a federation without transport or clock: a state machine that is told who came, what arrived
-// and what time it is.
+// The server of a federation without transport or clock: a state machine whose inputs are nodes
+// that join and leave, updates that arrive, and the time.
 //
 // A run starts when min_available_nodes have joined. Each round chooses nodes, hands out the State, counts updates
 // until all chosen have answered, or until the deadline with at least `quorum` of them, and is committed to the log; or
@@ -45,13 +45,13 @@ struct CoordinatorOptions {
   std::uint64_t max_payload = std::uint64_t{1} << 30U;  // bytes of all vectors of a State
   unsigned threads = 1;  // that add up large updates, as of thread_workers(); nothing depends on it
 
-  // For a run that has ended already: nodes are told so, and nothing else happens.
+  // For a run that has already ended: nodes are told so, and nothing else happens.
   std::string ended_status;  // "done" or "diverged"; empty: the run continues
   std::string ended_digest;
 };
 
 struct Joined {
-  std::uint64_t session = 0;  // of one node's presence; a later one of the same name ends it
+  std::uint64_t session = 0;  // of one connection of a node; a later one of the same name ends it
   Verdict verdict;            // session is 0 where it does not count
 };
 
@@ -70,21 +70,21 @@ struct FederationStatus {
   std::optional<double> train_loss;  // of the state before the last
   std::array<std::uint64_t, kReasons> refused = {};
   std::string digest;   // of the final weights; empty while the run continues
-  std::string schema;   // schema_text() and where it comes from; empty while nobody has told anything
+  std::string schema;   // schema_text() and where it comes from; empty while nothing is known
   std::string trouble;  // why the last attempt was abandoned, or the run failed
 };
 
-// Not thread-safe. Every call may move the run on; calls with an older time than an earlier one are harmless.
+// Not thread-safe. Every call may advance the run; calls with an older time than an earlier one are harmless.
 class Coordinator {
  public:
   virtual ~Coordinator() = default;
 
   virtual Joined join(Time now, const std::string& node, const Joining& joining) = 0;
-  // Nothing happens unless it is the node's present session.
+  // Has no effect unless it is the node's current session.
   virtual void leave(Time now, const std::string& node, std::uint64_t session) = 0;
   // What is new for the node since it was given `last` (a default Ticket at first).
   virtual Order order_for(const std::string& node, std::uint64_t session, const Ticket& last) const = 0;
-  // Grows whenever order_for may have something new for somebody.
+  // Grows whenever order_for may have something new for a node.
   virtual std::uint64_t news() const = 0;
   // Counts it or says why not.
   virtual Verdict submit(Time now, const std::string& node, Update update) = 0;
@@ -95,7 +95,7 @@ class Coordinator {
   // Bytes of the payload of an update with this ticket; nothing where such an update would not count.
   virtual std::optional<std::uint64_t> payload_size(const std::string& node, const Ticket& ticket) const = 0;
 
-  // An empty string for such a payload, with the memory of one that is not needed any more where there is such.
+  // An empty string for such a payload; reuses the memory of a payload that is no longer needed.
   virtual std::string room() = 0;
 
   // Of the run. Complete once a node has joined.

@@ -1,4 +1,4 @@
-// What a federation's server and nodes say to each other, as values. No transport, no text format: see mfl/network.
+// The messages between a federation's server and its nodes, as values. No transport, no text format: see mfl/network.
 #pragma once
 
 #include <cstdint>
@@ -24,25 +24,25 @@ struct Plan {
   std::uint64_t tau = 1;
   std::uint64_t steps = 0;  // T
   std::uint32_t bits = 32;  // of a number: 32 or 64
-  Schema schema = {};       // of the run; parts that no node or file has told yet are open
+  Schema schema = {};       // of the run; parts that are not known yet are open
 
   bool operator==(const Plan&) const = default;
 };
 
-// How a node joins. Its name is not here: the transport knows it.
+// How a node joins. It does not include the node's name: the transport knows it.
 struct Joining {
   std::string config_digest;  // of the plan that it follows
   std::uint64_t weight = 0;   // |D_i|
   std::uint64_t columns = 0;  // features of its samples
   std::uint32_t bits = 32;
   // What its data has (observe()), with the positive class where the node's operator names one. The coordinator compares it
-  // with the run's; one without a task is compared by its columns alone, and the wire lets none such pass.
+  // with the run's; one without a task is compared by its columns alone; the wire refuses such a node.
   Schema schema = {};
 
   bool operator==(const Joining&) const = default;
 };
 
-// Names one attempt at one round by one incarnation of the server, so that nothing old passes for new.
+// Names one attempt at one round by one incarnation of the server, so that nothing old is mistaken for new.
 struct Ticket {
   std::uint64_t epoch = 0;    // of the server process
   std::uint64_t round = 0;    // the round that the work leads to, from 1
@@ -60,14 +60,14 @@ struct Assignment {
   std::shared_ptr<const std::string> payload;  // all vectors in their order, little-endian numbers
 };
 
-// How long a task took, in seconds, as the node saw it. Nothing is decided by it.
+// How long a task took, in seconds, as measured by the node. No decision depends on it.
 struct Timing {
   double compute = 0;     // its steps
   double down = 0;        // its vectors, from the first piece to the last
   double round_trip = 0;  // of a message without vectors
 };
 
-// What a node made of a task.
+// The result of a task.
 struct Update {
   std::string run_id;
   Ticket ticket;
@@ -77,7 +77,7 @@ struct Update {
   Timing timing = {};
 };
 
-// Why something that a node sent does not count.
+// Why something that a node sent was not counted.
 enum class Reason {
   kNone,  // it counts
   kProtocol,
@@ -89,7 +89,7 @@ enum class Reason {
   kStale,      // a round that is over, or a ticket of an earlier incarnation of the server
   kLate,       // an attempt of this round that is over
   kFuture,     // a round that has not begun
-  kNotChosen,  // the node has no part in this round
+  kNotChosen,  // the node was not chosen for this round
   kDuplicate,  // counted before
   kOver,       // the run has ended
   kSchema,     // columns, labels or classes that are not those of the run
@@ -112,7 +112,7 @@ struct Order {
     kNone,   // nothing new
     kTask,   // work
     kDone,   // the run is over
-    kEnded,  // the session is: join again
+    kEnded,  // the session is over: join again
   };
   Kind kind = Kind::kNone;
   Assignment task;

@@ -1,4 +1,4 @@
-// The vectors of a State as one string of little-endian numbers: what travels.
+// The vectors of a State as one string of little-endian numbers, as they are sent.
 #pragma once
 
 #include <cstddef>

@@ -14,13 +14,13 @@
 
 namespace mfl {
 
-// A round as it is kept: the state after it, the row of the state before it (whose loss came with the round) and who
-// took part.
+// A committed round: the state after it, the row of the state before it (whose loss came with the round) and the
+// nodes that took part.
 struct CommittedRound {
   std::uint64_t round = 0;
   std::string blob;  // encode_round()
   RoundRow closed;
-  std::shared_ptr<const std::string> vectors;  // of the state that `closed` is of, as they travel
+  std::shared_ptr<const std::string> vectors;  // of the state that `closed` describes, as they are sent
   std::string data_schema;                     // JSON, with the first commit of a process; else empty
   std::vector<std::string> nodes;              // whose updates were counted, in the order of their names
 };
@@ -30,7 +30,7 @@ struct Ending {
   RunStatus status = RunStatus::kDone;
   std::string message;
   RoundRow last;                               // of the final state
-  std::shared_ptr<const std::string> vectors;  // of the final state, as they travel
+  std::shared_ptr<const std::string> vectors;  // of the final state, as they are sent
   RunSummary summary;
 };
 
@@ -42,11 +42,11 @@ class RoundLog {
   virtual Result<void> finish(const Ending& ending) = 0;
 };
 
-// What the log gives back after a restart.
+// What the log returns after a restart.
 template <class T>
 struct Resumption {
   State<T> state;
-  std::uint64_t bytes_up = 0, bytes_down = 0;  // vectors that travelled for committed rounds
+  std::uint64_t bytes_up = 0, bytes_down = 0;  // of vectors sent for committed rounds
 };
 
 // "MFLROUND", u64 bytes up, u64 bytes down, little-endian, the state as in a checkpoint, which ends in its own SHA-256, and

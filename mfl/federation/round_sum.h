@@ -31,12 +31,12 @@ class RoundSum {
   // payload.size() == vectors * columns * sizeof(T), 0 < weight <= ExactMean::kMaxWeight.
   std::optional<std::size_t> add(std::string payload, std::uint64_t weight);
 
-  // Of all that was added since clear(), one vector after the other; there is something. The memory of `out` is used again.
+  // Of all that was added since clear(), one vector after the other; there must be something. The memory of `out` is reused.
   void mean(std::vector<Vector<T>>& out);
 
   void clear();
 
-  // Empty, with the memory of an update that has been added where there is such: new memory for every update of a large
+  // Empty; reuses the memory of an update that has been added, if there is one: new memory for every update of a large
   // State costs more than adding it up.
   std::string room();
 

@@ -1,4 +1,4 @@
-// Who takes part in an attempt at a round, and what became of each.
+// The nodes that take part in an attempt at a round, and the state of each.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct Seat {
   State state = State::kAwaited;
 };
 
-// Seats by the names of their nodes. How many are in a state is known without a pass over them.
+// Seats by the names of their nodes. Counts by state take constant time.
 class Seats {
  public:
   void add(const std::string& node, std::uint64_t weight);  // awaited; no node twice

@@ -22,14 +22,14 @@ struct TestRow {
 
 struct StoreLogOptions {
   std::uint64_t record_every = 1;  // steps between records, over the rounds
-  double wall_before = 0;          // seconds that the run took before
+  double wall_before = 0;          // seconds of earlier processes of the run
   // Of the last row in the store: a continued run has the records of one that was never stopped.
   std::optional<std::uint64_t> last_step = {};
-  // Tests the vectors of a State, as they travel, for a record; empty: there is no test set.
+  // Tests the vectors of a State, as they are sent, for a record; empty: there is no test set.
   std::function<TestRow(const std::string&)> test = {};
 };
 
-// The store is open with full_sync and outlives it. wall_seconds are counted from the construction on.
+// The store is open with full_sync and outlives it. wall_seconds count from construction.
 class StoreLog final : public RoundLog {
  public:
   StoreLog(Store& store, std::string run_id, StoreLogOptions options);

@@ -22,7 +22,7 @@ class Trainer {
   virtual std::uint64_t weight() const = 0;   // |D_i|
   virtual std::uint64_t columns() const = 0;  // features
   virtual std::uint32_t bits() const = 0;     // of a number
-  // kNetwork when the payload is not of the shape that the rule has.
+  // kNetwork when the payload does not have the shape that the rule needs.
   virtual Result<Trained> train(const Assignment& task) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Who holds what.
+// Which node holds which samples.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 namespace mfl {
 
 // Node i holds the samples order[starts[i] .. starts[i+1]). Inside a node they ascend, so one node alone is
-// the whole set in its own order. No node is empty and no sample is held twice; a sample may be held by
-// nobody.
+// the whole set in its own order. No node is empty and no sample is in two nodes; a sample may be in
+// none.
 struct Partition {
   std::vector<std::uint32_t> order;
   std::vector<std::size_t> starts;  // nodes() + 1 of them
@@ -27,7 +27,7 @@ struct Partition {
 // The first three give every sample to a node; the first (samples mod nodes) nodes hold one more than the
 // others. Fewer than 1 node, or more nodes than samples, is kBadConfig.
 
-// A random deal, decided by (seed, samples, nodes).
+// A random split, determined by (seed, samples, nodes).
 Result<Partition> iid(std::size_t samples, std::size_t nodes, std::uint64_t seed);
 
 // Blocks in data order.
@@ -37,7 +37,7 @@ Result<Partition> contiguous(std::size_t samples, std::size_t nodes);
 Result<Partition> label_sorted(std::span<const double> labels, std::size_t nodes);
 
 // Text: one line per node, the sample numbers it holds (from 0) separated by blanks, in any order. '#' starts a
-// comment; blank lines are skipped. A number twice, out of range or not a number is kBadData.
+// comment; blank lines are skipped. A duplicate number, one out of range or not a number is kBadData.
 Result<Partition> from_file(const std::filesystem::path& path, std::size_t samples);
 
 }  // namespace mfl
