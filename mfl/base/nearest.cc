@@ -27,10 +27,15 @@ std::size_t edits(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view word, std::span<const std::string_view> candidates) {
+  return nearest(word, candidates, std::max<std::size_t>(2, word.size() / 3));
+}
+
+std::string nearest(std::string_view word, std::span<const std::string_view> candidates,
+                    std::size_t most_edits) {
   constexpr std::size_t kLongest = 64;
   if (word.size() > kLongest) return {};
   std::string_view best;
-  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::size_t least = most_edits + 1;
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = edits(word, candidate);
     if (distance < least && distance < std::max(word.size(), candidate.size())) {

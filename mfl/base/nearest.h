@@ -1,6 +1,7 @@
 // Suggestions for misspelt words.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,5 +12,9 @@ namespace mfl {
 // counts), the first of equals. Empty when even that one is more than max(2, word length / 3) edits away, or
 // when the edits would leave nothing of the word.
 std::string nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+// The same with a limit of the caller's.
+std::string nearest(std::string_view word, std::span<const std::string_view> candidates,
+                    std::size_t most_edits);
 
 }  // namespace mfl

@@ -9,7 +9,6 @@
 
 #include "mfl/base/files.h"
 #include "mfl/base/kernels/kernels.h"
-#include "mfl/base/version.h"
 #include "mfl/engine/mpi/mpi.h"
 
 namespace mfl::cli {
@@ -43,12 +42,6 @@ Result<Store> open_store(const std::string& path, bool read_only) {
     return fail(ErrorCode::kBadConfig, fmt::format("there is no run store at {}", path),
                 "mfl run makes it, --store or MFL_STORE names another");
   return Store::open(path, StoreOptions{.read_only = read_only});
-}
-
-std::string version_text() {
-  std::string kernels;
-  for (const KernelSet& set : kernel_sets()) kernels += fmt::format(" {}", set.name);
-  return fmt::format("mfl {}\nkernels:{} (in use: {})\n", version(), kernels, default_kernel_set().name);
 }
 
 Result<void> check_kernel_choice() {
@@ -100,6 +93,11 @@ void setup_all(Command& mfl, Commands& commands) {
   setup_runs_export(*runs, commands);
   setup_runs_merge(*runs, commands);
   setup_runs_delete(*runs, commands);
+
+  setup_help(mfl, commands);
+  setup_version(mfl, commands);
+  setup_completion(mfl, commands);
+  setup_man(mfl, commands);
 }
 
 }  // namespace mfl::cli

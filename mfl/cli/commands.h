@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "mfl/cli/command.h"
 #include "mfl/cli/reply.h"
@@ -70,6 +71,14 @@ void setup_runs_compare(Command& runs, Commands& commands);
 void setup_runs_export(Command& runs, Commands& commands);
 void setup_runs_merge(Command& runs, Commands& commands);
 void setup_runs_delete(Command& runs, Commands& commands);
+
+void setup_help(Command& mfl, Commands& commands);
+void setup_version(Command& mfl, Commands& commands);
+void setup_completion(Command& mfl, Commands& commands);
+void setup_man(Command& mfl, Commands& commands);
+
+// The command of that path below `mfl`: {"runs", "export"}.
+Result<const Command*> find_command(const Command& mfl, const std::vector<std::string>& words);
 
 // MFL_KERNEL, if set, names kernels that this machine has.
 Result<void> check_kernel_choice();

@@ -4,12 +4,13 @@
 
 namespace mfl::cli {
 
-void ConfigFlags::add(Command& command, bool (*wanted)(const Key&)) {
+void ConfigFlags::add(Command& command, bool (*wanted)(const Key&), const Config& defaults) {
   for (const Key& key : config_keys()) {
     if (!wanted(key)) continue;
     Option* option = command.add_option(std::string(key.flag), std::string(key.help));
     option->type_name(std::string(key.placeholder))->group(fmt::format("[{}]", key.table));
-    option->default_str(default_text(key));
+    option->default_str(default_text(key, defaults));
+    option->choices({key.choices.begin(), key.choices.end()});
     flags_.push_back({&key, option});
   }
 }

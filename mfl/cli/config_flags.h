@@ -21,8 +21,8 @@ class ConfigFlags {
   ConfigFlags(const ConfigFlags&) = delete;
   ConfigFlags& operator=(const ConfigFlags&) = delete;
 
-  // A flag for each key that `wanted` says yes to, grouped by table.
-  void add(Command& command, bool (*wanted)(const Key&));
+  // A flag for each key that `wanted` says yes to, grouped by table. The help shows what `defaults` has.
+  void add(Command& command, bool (*wanted)(const Key&), const Config& defaults = {});
   // --set table.key=value, any number of times.
   void add_set(Command& command);
 

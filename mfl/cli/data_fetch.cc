@@ -39,7 +39,7 @@ void setup_data_fetch(Command& data, Commands& commands) {
                                   "  mfl data fetch mnist\n"
                                   "  mfl data fetch mnist --from ~/Downloads/mnist",
                                   [args, &commands] { return fetch_command(*args, commands.json); });
-  command.add_option("NAME", args->name, "mnist")->required();
+  command.add_option("NAME", args->name, "mnist")->required()->choices({"mnist"});
   command.add_option("--from", args->from, "A folder that holds the four files, plain or .gz")
       ->type_name("DIR");
   command.add_flag("--quiet", args->quiet, "No progress on stderr");

@@ -111,7 +111,8 @@ void setup_data_info(Command& data, Commands& commands) {
                                   "  mfl data info csv:houses.csv --label price",
                                   [args] { return info_command(*args); });
   command.add_option("SPEC", args->spec, "mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR")
-      ->required();
+      ->required()
+      ->choices({"mnist", "synthetic", "idx:", "csv:", "libsvm:", "npy:"});
   args->flags.add(command, [](const Key& key) {
     return (key.table == "data" && key.key != "source") || key.key == "seed";
   });

@@ -48,7 +48,8 @@ void setup_data_split(Command& data, Commands& commands) {
                    "  mfl data split mnist --nodes 4 --partition iid --seed 1 --out shards",
                    [args] { return split_command(*args); });
   command.add_option("SPEC", args->spec, "mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR")
-      ->required();
+      ->required()
+      ->choices({"mnist", "synthetic", "idx:", "csv:", "libsvm:", "npy:"});
   command.add_option("--out", args->out, "The folder to make; must not hold anything")
       ->type_name("DIR")
       ->required();

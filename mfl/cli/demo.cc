@@ -27,6 +27,23 @@ struct Arguments {
   ConfigFlags flags;
 };
 
+Config demo_config() {
+  Config config;
+  config.data.train = 5000;
+  config.data.test = 0;
+  config.run.steps = 100;
+  return config;
+}
+
+// The keys that change what the server, its nodes and the simulation compute.
+bool is_demonstrated(const Key& key) {
+  if (key.table == "data") return key.key != "test" && key.key != "test_source";
+  if (key.table == "federation")
+    return key.key == "nodes" || key.key == "partition" || key.key == "fraction_train";
+  if (key.table == "run") return key.key == "steps" || key.key == "seed" || key.key == "precision";
+  return key.table == "model" || key.table == "algorithm";
+}
+
 void say(const std::string& line) {
   std::fputs((line + '\n').c_str(), stderr);
   std::fflush(stderr);
@@ -119,10 +136,7 @@ Result<Json> run_federation(const Config& config, const fs::path& folder, const 
 }
 
 Result<Reply> federation_command(const Arguments& args) {
-  Config config;
-  config.data.train = 5000;
-  config.data.test = 0;
-  config.run.steps = 100;
+  Config config = demo_config();
   MFL_CHECK(args.flags.apply(config));
   MFL_CHECK(validate(config));
   config.data.task =
@@ -163,10 +177,7 @@ void setup_demo(Command& mfl, Commands& commands) {
       *demo, "federation", "A server and its nodes as processes on loopback, against the simulation",
       "  mfl demo federation\n  mfl demo federation --data synthetic --train 400 --algorithm fl --steps 40",
       [args] { return federation_command(*args); });
-  args->flags.add(command, [](const Key& key) {
-    return key.key != "test" && key.key != "test_source" && key.key != "name" && key.key != "engine" &&
-           key.key != "threads" && key.key != "record_every" && key.key != "checkpoint_every";
-  });
+  args->flags.add(command, is_demonstrated, demo_config());
 }
 
 }  // namespace mfl::cli

@@ -37,7 +37,9 @@ std::string entry(const std::string& label, std::string_view text) {
   return out.empty() ? line + '\n' : out;
 }
 
-std::vector<std::string_view> groups_of(const Command& command) {
+}  // namespace
+
+std::vector<std::string_view> option_groups(const Command& command) {
   std::vector<std::string_view> groups;
   for (const auto& option : command.options())
     if (!option->is_positional() && std::ranges::find(groups, option->group()) == groups.end())
@@ -46,8 +48,6 @@ std::vector<std::string_view> groups_of(const Command& command) {
   if (groups.empty() || !groups.front().empty()) groups.insert(groups.begin(), "");
   return groups;
 }
-
-}  // namespace
 
 std::string option_label(const Option& option) {
   std::string label = option.name();
@@ -77,7 +77,7 @@ std::string help_text(const Command& command) {
   for (const auto& option : command.options())
     if (option->is_positional()) arguments += entry(option_label(*option), option->help());
   if (!arguments.empty()) out += "\nArguments:\n" + arguments;
-  for (const std::string_view group : groups_of(command)) {
+  for (const std::string_view group : option_groups(command)) {
     out += fmt::format("\n{}:\n", group.empty() ? "Options" : group);
     if (group.empty()) out += entry("-h, --help", "Print this help and exit");
     for (const auto& option : command.options())

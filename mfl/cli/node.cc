@@ -85,6 +85,7 @@ void setup_node(Command& mfl, Commands& commands) {
       ->check_range(0.0, 1e9);
   command.add_option("--log", args->log, "Log on stderr: text, json or none")
       ->type_name("STYLE")
+      ->choices({"text", "json", "none"})
       ->capture_default_str();
   args->flags.add(command, [](const Key& key) {
     return (key.table == "data" && key.key != "test" && key.key != "test_source") || key.key == "seed" ||

@@ -127,7 +127,8 @@ void setup_run(Command& mfl, Commands& commands) {
       "  mfl run experiments/quickstart.toml --gamma 0.9\n"
       "  mfl run --data mnist --train 5000 --test 5000 --model svm --algorithm mfl --tau 4 --json\n"
       "  mfl run experiments/fleet.toml --nodes 1000000\n"
-      "  mfl run --nodes 20 --device-speed 'lognormal(2000, 0.5)' --network-up 1e6 --round-deadline 5 "
+      "  mfl run --train 5000 --nodes 20 --device-speed 'lognormal(2000, 0.5)' --network-up 1e6 "
+      "--round-deadline 5 "
       "--quorum 15\n"
       "Precedence, lowest first: defaults, FILE, --set, the other flags.\n"
       "Ctrl-C stops at the end of a round; mfl run --resume latest continues it.",

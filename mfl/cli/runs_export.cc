@@ -49,7 +49,10 @@ void setup_runs_export(Command& runs, Commands& commands) {
                                   "  mfl runs export latest --format csv --out curve.csv",
                                   [args, &commands] { return export_command(*args, commands.json); });
   command.add_option("RUN", args->ids, kRunsHelp)->required();
-  command.add_option("--format", args->format, "csv or json")->type_name("FORMAT")->capture_default_str();
+  command.add_option("--format", args->format, "csv or json")
+      ->type_name("FORMAT")
+      ->choices({"csv", "json"})
+      ->capture_default_str();
   command.add_flag("--rounds", args->rounds, "Every round instead of the records (in JSON: both)");
   command.add_option("--out", args->out, "Write to a file instead of stdout")->type_name("FILE");
   add_store_flag(command, args->store);

@@ -66,7 +66,8 @@ void setup_runs_list(Command& runs, Commands& commands) {
   command
       .add_option("--status", args->status,
                   "Only running, done, diverged, interrupted, failed or killed runs")
-      ->type_name("STATUS");
+      ->type_name("STATUS")
+      ->choices({"running", "done", "diverged", "interrupted", "failed", "killed"});
   command.add_option("--name", args->filter.name, "Only runs with this name")->type_name("TEXT");
   command.add_option("--model", args->filter.model, "Only runs of this model")->type_name("NAME");
   command.add_option("--algorithm", args->filter.algorithm, "Only runs of this algorithm")->type_name("NAME");

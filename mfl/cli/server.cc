@@ -215,6 +215,7 @@ void setup_server(Command& mfl, Commands& commands) {
   command.add_option("--metrics", args->metrics, "Address of a Prometheus endpoint")->type_name("HOST:PORT");
   command.add_option("--log", args->log, "Log on stderr: text, json or none")
       ->type_name("STYLE")
+      ->choices({"text", "json", "none"})
       ->capture_default_str();
   add_status(command, commands);
 }

@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
 #include "mfl/engine/workers.h"
 #include "mfl/experiment/config_values.h"
+#include "mfl/experiment/foreign_words.h"
 
 namespace mfl {
 namespace {
@@ -24,6 +26,16 @@ constexpr Choice<AnyTask> kTasks[] = {
 constexpr Choice<CsvHeader> kHeaders[] = {
     {"auto", CsvHeader::kAuto}, {"yes", CsvHeader::kYes}, {"no", CsvHeader::kNo}};
 constexpr Choice<Precision> kPrecisions[] = {{"f32", Precision::kF32}, {"f64", Precision::kF64}};
+
+// The names of a table of choices.
+template <const auto& choices>
+constexpr auto kNamesOf = [] {
+  std::array<std::string_view, std::size(choices)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = choices[i].name;
+  return names;
+}();
+constexpr std::string_view kSpecs[] = {"mnist", "synthetic", "fleet", "idx:", "csv:", "libsvm:", "npy:"};
+constexpr std::string_view kPartitionSpecs[] = {"iid", "contiguous", "label-sorted", "file:"};
 
 constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
 constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
@@ -106,10 +118,10 @@ constexpr Key kKeys[] = {
     {"data", "source", "--data", "SPEC",
      "data: mnist, synthetic, fleet, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_text(c.data.source, t, false); },
-     [](const Config& c) { return toml_text(c.data.source); }},
+     [](const Config& c) { return toml_text(c.data.source); }, kSpecs},
     {"data", "test_source", "--test-source", "SPEC", "separate test data", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_text(c.data.test_source, t, true); },
-     [](const Config& c) { return toml_text(c.data.test_source); }},
+     [](const Config& c) { return toml_text(c.data.test_source); }, kSpecs},
     {"data", "train", "--train", "N", "training samples, or all", KeyKind::kInteger, "all", kResult,
      [](Config& c, Text t) { return set_integer(c.data.train, t, 1, "all"); },
      [](const Config& c) { return toml_integer(c.data.train, "all"); }},
@@ -118,11 +130,11 @@ constexpr Key kKeys[] = {
      [](const Config& c) { return toml_integer(c.data.test, "all"); }},
     {"data", "take", "--take", "HOW", "which samples: first or random", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_choice<Take>(c.data.take, t, kTakes); },
-     [](const Config& c) { return toml_choice<Take>(c.data.take, kTakes); }},
+     [](const Config& c) { return toml_choice<Take>(c.data.take, kTakes); }, kNamesOf<kTakes>},
     {"data", "task", "--task", "TASK",
      "labels to train on: even-odd, raw, or auto (even-odd for mnist, idx, synthetic, fleet)", KeyKind::kText,
      "", kResult, [](Config& c, Text t) { return set_choice<AnyTask>(c.data.task, t, kTasks); },
-     [](const Config& c) { return toml_choice<AnyTask>(c.data.task, kTasks); }},
+     [](const Config& c) { return toml_choice<AnyTask>(c.data.task, kTasks); }, kNamesOf<kTasks>},
     {"data", "scale", "--scale", "X", "factor on every feature, or auto (1/255 for bytes)", KeyKind::kNumber,
      "auto", kResult, [](Config& c, Text t) { return set_number(c.data.scale, t, kPositive, "auto"); },
      [](const Config& c) { return toml_number(c.data.scale, "auto"); }},
@@ -132,7 +144,7 @@ constexpr Key kKeys[] = {
     {"data", "header", "--header", "WHEN", "whether a CSV file starts with column names: auto, yes or no",
      KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_choice<CsvHeader>(c.data.header, t, kHeaders); },
-     [](const Config& c) { return toml_choice<CsvHeader>(c.data.header, kHeaders); }},
+     [](const Config& c) { return toml_choice<CsvHeader>(c.data.header, kHeaders); }, kNamesOf<kHeaders>},
     {"data", "positive", "--positive", "CLASS",
      "the positive class; if not given, the last of the two: 1 of 0 and 1, malignant of benign and malignant",
      KeyKind::kTextOrNumber, "", kLaterResult,
@@ -145,7 +157,7 @@ constexpr Key kKeys[] = {
     {"federation", "partition", "--partition", "HOW",
      "who holds what: iid, contiguous, label-sorted or file:PATH", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_partition(c.federation.partition, t); },
-     [](const Config& c) { return toml_text(c.federation.partition); }},
+     [](const Config& c) { return toml_text(c.federation.partition); }, kPartitionSpecs},
     {"federation", "fraction_train", "--fraction-train", "X",
      "share of the nodes that a round chooses, in (0, 1]", KeyKind::kNumber, "", kLaterResult,
      [](Config& c, Text t) { return set_number(c.federation.fraction_train, t, kShare); },
@@ -185,7 +197,7 @@ constexpr Key kKeys[] = {
 
     {"model", "name", "--model", "NAME", "svm, squared-svm, linear or logistic", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_name(c.model.name, t, kModels); },
-     [](const Config& c) { return toml_text(c.model.name); }},
+     [](const Config& c) { return toml_text(c.model.name); }, kModels},
     {"model", "lambda", "--lambda", "X", "weight of the regulariser, or auto (0.3 for the svms, else 0)",
      KeyKind::kNumber, "auto", kResult,
      [](Config& c, Text t) { return set_number(c.model.lambda, t, kNotNegative, "auto"); },
@@ -193,7 +205,7 @@ constexpr Key kKeys[] = {
 
     {"algorithm", "name", "--algorithm", "NAME", "gd, mgd, fl (or fedavg) or mfl", KeyKind::kText, "",
      kResult, [](Config& c, Text t) { return set_algorithm(c.algorithm.name, t); },
-     [](const Config& c) { return toml_text(c.algorithm.name); }},
+     [](const Config& c) { return toml_text(c.algorithm.name); }, kAlgorithms},
     {"algorithm", "eta", "--eta", "X", "step size, > 0", KeyKind::kNumber, "", kResult,
      [](Config& c, Text t) { return set_number(c.algorithm.eta, t, kPositive); },
      [](const Config& c) { return toml_number(c.algorithm.eta); }},
@@ -215,10 +227,11 @@ constexpr Key kKeys[] = {
      [](const Config& c) { return toml_integer(c.run.seed, ""); }},
     {"run", "precision", "--precision", "P", "f32 or f64", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_choice<Precision>(c.run.precision, t, kPrecisions); },
-     [](const Config& c) { return toml_choice<Precision>(c.run.precision, kPrecisions); }},
+     [](const Config& c) { return toml_choice<Precision>(c.run.precision, kPrecisions); },
+     kNamesOf<kPrecisions>},
     {"run", "engine", "--engine", "NAME", "where nodes run: threads, serial or mpi (under mpirun always mpi)",
      KeyKind::kText, "", kNoResult, [](Config& c, Text t) { return set_name(c.run.engine, t, kEngines); },
-     [](const Config& c) { return toml_text(c.run.engine); }},
+     [](const Config& c) { return toml_text(c.run.engine); }, kEngines},
     {"run", "threads", "--threads", "N", "threads, 0 for one per core", KeyKind::kInteger, "", kNoResult,
      [](Config& c, Text t) { return set_integer(c.run.threads, t, 0, kMaxThreads); },
      [](const Config& c) { return toml_integer(c.run.threads, ""); }},
@@ -258,6 +271,16 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
 }
 
+// For a word of another framework; empty for any other.
+std::string translated(std::string_view table, std::string_view key) {
+  const ForeignWord* foreign = find_foreign_word(key);
+  if (foreign == nullptr) return {};
+  if (foreign->key.empty()) return fmt::format("; {}", foreign->note);
+  const std::string where = foreign->table == table ? "" : fmt::format(" in [{}]", foreign->table);
+  const std::string note = foreign->note.empty() ? "" : fmt::format(" ({})", foreign->note);
+  return fmt::format("; did you mean \"{}\"{}{}?", foreign->key, where, note);
+}
+
 // The table of `key`, for one that was written into the wrong table.
 std::string_view table_of(std::string_view key) {
   const auto* found = std::ranges::find(kKeys, key, &Key::key);
@@ -268,8 +291,8 @@ std::string_view table_of(std::string_view key) {
 
 std::span<const Key> config_keys() { return kKeys; }
 
-std::string default_text(const Key& key) {
-  const std::string toml = key.get(Config{});
+std::string default_text(const Key& key, const Config& config) {
+  const std::string toml = key.get(config);
   return toml.starts_with('"') ? toml.substr(1, toml.size() - 2) : toml;
 }
 
@@ -287,7 +310,7 @@ Result<const Key*> find_key(std::string_view table, std::string_view key) {
   std::string advice;
   if (const std::string_view right = table_of(key); !right.empty())
     advice = fmt::format("; it belongs in [{}]", right);
-  else
+  else if (advice = translated(table, key); advice.empty())
     advice = did_you_mean(key, keys);
   if (advice.empty()) {
     advice = "; known:";

@@ -42,6 +42,8 @@ struct Key {
   Result<void> (*set)(Config&, std::string_view text);
   // As a TOML value.
   std::string (*get)(const Config&);
+  // The words that a text key may be, if there are only some; one that ends in ":" is followed by a path.
+  std::span<const std::string_view> choices = {};
 };
 
 // Whether a TOML array is one value of the key, and not several.
@@ -52,8 +54,8 @@ constexpr bool is_list(const Key& key) {
 // In canonical order, keys of a table together.
 std::span<const Key> config_keys();
 
-// What a default Config has, as --help shows it: without quotes; empty for an empty string.
-std::string default_text(const Key& key);
+// What `config` has, as --help shows it: without quotes; empty for an empty string.
+std::string default_text(const Key& key, const Config& config = {});
 
 // The key "table.key"; the error names the nearest one.
 Result<const Key*> find_key(std::string_view table, std::string_view key);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 
 #include "process.h"
 
@@ -42,6 +43,10 @@ const std::vector<std::vector<std::string>> kCommands = {
     {"runs", "export"},
     {"runs", "merge"},
     {"runs", "delete"},
+    {"help"},
+    {"version"},
+    {"completion"},
+    {"man"},
 };
 
 TEST(Help, EveryCommandHasOneWithAWorkedExample) {
@@ -108,6 +113,38 @@ TEST(Help, Version) {
       outcome.out,
       ::testing::MatchesRegex("mfl [0-9]+\\.[0-9]+\\.[0-9]+\nkernels:.* portable \\(in use: [a-z0-9]+\\)\n"));
 }
+
+TEST(Help, CommandsForHelpAndVersionSayWhatTheFlagsSay) {
+  const Sandbox box;
+  EXPECT_EQ(box.run({"help"}).out, box.run({"--help"}).out);
+  EXPECT_EQ(box.run({"help", "runs", "export"}).out, box.run({"runs", "export", "-h"}).out);
+  EXPECT_EQ(box.run({"version"}).out, box.run({"--version"}).out);
+  EXPECT_EQ(ok_data(box.run({"help", "run", "--json"}))["command"], "mfl run");
+  EXPECT_EQ(ok_data(box.run({"version", "--json"}))["kernels"].back(), "portable");
+}
+
+TEST(Help, FitsEightyColumnsButForExamples) {
+  const Sandbox box;
+  for (const auto& command : kCommands) {
+    auto args = command;
+    args.emplace_back("--help");
+    const std::string text = box.run(args).out;
+    std::istringstream lines(text.substr(0, text.find("\nExample:")));
+    std::getline(lines, args.front());  // what the command does
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_TRUE(line.size() <= 80 || line.find("--store PATH=") != std::string::npos) << line;
+  }
+}
+
+#ifdef MFL_NETWORK
+TEST(Help, TheDemonstrationOffersWhatItUsesWithItsOwnDefaults) {
+  const std::string help = Sandbox().run({"demo", "federation", "--help"}).out;
+  for (const char* flag : {"--steps N=100", "--train N=5000", "--algorithm NAME=mfl", "--model NAME=svm"})
+    EXPECT_THAT(help, HasSubstr(flag));
+  for (const char* flag : {"[devices]", "[network]", "--quorum", "--engine"})
+    EXPECT_THAT(help, ::testing::Not(HasSubstr(flag)));
+}
+#endif
 
 TEST(Help, KernelsAreChosenByName) {
   const Sandbox box;

@@ -1,0 +1,52 @@
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mfl/base/kernels/kernels.h"
+#include "mfl/base/version.h"
+#include "mfl/cli/commands.h"
+#include "mfl/cli/help.h"
+#include "mfl/cli/usage.h"
+
+namespace mfl::cli {
+
+std::string version_text() {
+  std::string kernels;
+  for (const KernelSet& set : kernel_sets()) kernels += fmt::format(" {}", set.name);
+  return fmt::format("mfl {}\nkernels:{} (in use: {})\n", version(), kernels, default_kernel_set().name);
+}
+
+Result<const Command*> find_command(const Command& mfl, const std::vector<std::string>& words) {
+  const Command* command = &mfl;
+  for (const std::string& word : words) {
+    const Command* sub = command->find_subcommand(word);
+    if (sub == nullptr) return unknown_command(*command, word);
+    command = sub;
+  }
+  return command;
+}
+
+void setup_help(Command& mfl, Commands& commands) {
+  const auto words = std::make_shared<std::vector<std::string>>();
+  Command& command = commands.add(mfl, "help", "Print the help of a command",
+                                  "  mfl help\n  mfl help runs export", [words, &mfl]() -> Result<Reply> {
+                                    MFL_TRY(const Command* asked, find_command(mfl, *words));
+                                    const std::string text = help_text(*asked);
+                                    return Reply{{{"command", asked->path()}, {"help", text}}, text, {}};
+                                  });
+  command.add_option("COMMAND", *words, "The command and its subcommand; all commands if left out");
+}
+
+void setup_version(Command& mfl, Commands& commands) {
+  commands.add(mfl, "version", "Print the version and the kernels of this machine", "  mfl version --json",
+               []() -> Result<Reply> {
+                 Reply reply{{{"version", version()}, {"kernels", Json::array()}}, version_text(), {}};
+                 for (const KernelSet& set : kernel_sets()) reply.data["kernels"].push_back(set.name);
+                 reply.data["kernel"] = default_kernel_set().name;
+                 return reply;
+               });
+}
+
+}  // namespace mfl::cli

@@ -1,0 +1,78 @@
+#include "mfl/experiment/foreign_words.h"
+
+#include <algorithm>
+#include <string>
+
+namespace mfl {
+namespace {
+
+constexpr std::string_view kRounds = "steps = rounds x tau";
+constexpr std::string_view kLocal = "local steps per round";
+constexpr std::string_view kFullBatch =
+    "every local step uses all samples of a node; there are no minibatches";
+
+// Flower, PyTorch and scikit-learn.
+constexpr ForeignWord kWords[] = {
+    {"lr", "algorithm", "eta", ""},
+    {"learning-rate", "algorithm", "eta", ""},
+    {"eta0", "algorithm", "eta", ""},
+    {"step-size", "algorithm", "eta", ""},
+    {"momentum", "algorithm", "gamma", ""},
+    {"strategy", "algorithm", "name", ""},
+    {"optimizer", "algorithm", "name", ""},
+    {"solver", "algorithm", "name", ""},
+    {"algo", "algorithm", "name", ""},
+    {"epochs", "algorithm", "tau", kLocal},
+    {"local-epochs", "algorithm", "tau", kLocal},
+    {"local-steps", "algorithm", "tau", ""},
+    {"rounds", "run", "steps", kRounds},
+    {"num-rounds", "run", "steps", kRounds},
+    {"num-server-rounds", "run", "steps", kRounds},
+    {"comm-rounds", "run", "steps", kRounds},
+    {"iterations", "run", "steps", ""},
+    {"max-iter", "run", "steps", ""},
+    {"num-steps", "run", "steps", ""},
+    {"random-seed", "run", "seed", ""},
+    {"random-state", "run", "seed", ""},
+    {"dtype", "run", "precision", ""},
+    {"workers", "run", "threads", ""},
+    {"num-workers", "run", "threads", ""},
+    {"num-threads", "run", "threads", ""},
+    {"jobs", "run", "threads", ""},
+    {"n-jobs", "run", "threads", ""},
+    {"clients", "federation", "nodes", ""},
+    {"num-clients", "federation", "nodes", ""},
+    {"num-nodes", "federation", "nodes", ""},
+    {"num-supernodes", "federation", "nodes", ""},
+    {"num-partitions", "federation", "nodes", ""},
+    {"partitioner", "federation", "partition", ""},
+    {"fraction-fit", "federation", "fraction_train", ""},
+    {"client-fraction", "federation", "fraction_train", ""},
+    {"min-available-clients", "federation", "min_available_nodes", ""},
+    {"min-fit-clients", "federation", "quorum", ""},
+    {"timeout", "federation", "round_deadline", ""},
+    {"dataset", "data", "source", ""},
+    {"data-path", "data", "source", ""},
+    {"target", "data", "label", "the label column"},
+    {"weight-decay", "model", "lambda", ""},
+    {"l2", "model", "lambda", ""},
+    {"alpha", "model", "lambda", ""},
+    {"loss", "model", "name", ""},
+    {"batch-size", "", "", kFullBatch},
+    {"batch", "", "", kFullBatch},
+    {"minibatch", "", "", kFullBatch},
+};
+
+}  // namespace
+
+const ForeignWord* find_foreign_word(std::string_view word) {
+  std::string spelt(word);
+  for (char& c : spelt) {
+    if (c == '_') c = '-';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  const auto* found = std::ranges::find(kWords, spelt, &ForeignWord::word);
+  return found == std::ranges::end(kWords) ? nullptr : found;
+}
+
+}  // namespace mfl
