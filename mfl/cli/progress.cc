@@ -17,6 +17,7 @@ namespace {
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr std::size_t kWidestBar = 24, kNarrowestBar = 8;
 constexpr std::size_t kUsualWidth = 80;
+constexpr std::size_t kRoomForEcho = 3;  // the terminal shows "^C" behind the line, which must not break it
 
 std::size_t terminal_width() {
   winsize size = {};
@@ -140,7 +141,7 @@ void ProgressMeter::show(const Progress& progress) {
   const Parts parts = parts_of(progress, seconds > 0 ? done / seconds : 0);
   if (style_ == Style::kBar) {
     const std::size_t width = terminal_width();
-    draw(fitted(parts, share_of(progress), std::max<std::size_t>(width, 2) - 1), width);
+    draw(fitted(parts, share_of(progress), std::max(width, kRoomForEcho + 1) - kRoomForEcho), width);
   } else {
     std::fputs((parts.text() + "\n").c_str(), stderr);
     std::fflush(stderr);

@@ -57,9 +57,9 @@ std::string outcome_text(const RunOutcome& run) {
 Reply outcome_reply(const RunOutcome& run) {
   Reply reply{outcome_json(run), outcome_text(run), std::nullopt};
   if (run.status == "interrupted")
-    reply.failure = Error{ErrorCode::kRunFailed,
-                          fmt::format("run {} was interrupted at step {}", run.run_id, run.final.step),
-                          fmt::format("continue with: mfl run --resume {}", run.run_id), nullptr};
+    reply.failure =
+        Error{ErrorCode::kRunFailed, fmt::format("run {} stopped at step {}", run.run_id, run.final.step),
+              fmt::format("continue: mfl run --resume {}", run.run_id), nullptr};
   else if (run.status != "done")
     reply.failure = Error{ErrorCode::kRunFailed,
                           fmt::format("run {} {}{}", run.run_id, run.status,

@@ -47,9 +47,12 @@ std::optional<Error> failure_of(const std::vector<RunOutcome>& runs, std::size_t
   const auto done = static_cast<std::size_t>(
       std::ranges::count_if(runs, [](const RunOutcome& run) { return run.status == "done"; }));
   if (done == settings) return std::nullopt;
+  const bool stopped = runs.size() < settings || std::ranges::any_of(runs, [](const RunOutcome& run) {
+                         return run.status == "interrupted";
+                       });
   return Error{ErrorCode::kRunFailed,
                fmt::format("{} of {} settings are not done", settings - done, settings),
-               "mfl runs list shows why; the same command with --resume continues where it stopped", nullptr};
+               stopped ? "the same command with --resume continues" : "mfl runs list shows why", nullptr};
 }
 
 struct Grid {

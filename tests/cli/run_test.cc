@@ -129,7 +129,7 @@ TEST(Run, InterruptedAndResumedEndsWithTheSameDigest) {
   EXPECT_THAT(stopped.out, HasSubstr("interrupted"));
   std::smatch match;
   const std::regex line(
-      "mfl: run ([0-9a-f]+) was interrupted at step [0-9]+ \\(continue with: mfl run --resume "
+      "mfl: run ([0-9a-f]+) stopped at step [0-9]+ \\(continue: mfl run --resume "
       "([0-9a-f]+)\\)");
   ASSERT_TRUE(std::regex_search(stopped.err, match, line)) << stopped.err;
   EXPECT_EQ(match[1], match[2]);

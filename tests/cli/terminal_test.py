@@ -145,7 +145,7 @@ class TerminalTest(unittest.TestCase):
         return terminal
 
     def test_a_run_fits(self):
-        expected = {100: "[", 80: "[", 60: "loss ", 40: "step ", 20: " %", 6: " %"}
+        expected = {100: "[", 80: "[", 60: "loss ", 40: "step ", 20: " %", 12: " %"}
         for width, part in expected.items():
             with self.subTest(width=width):
                 terminal = self.several(width, "run", *ENDLESS)
@@ -185,10 +185,11 @@ class TerminalTest(unittest.TestCase):
     def test_the_first_ctrl_c_says_what_happens(self):
         for args in (["run", *ENDLESS], ["sweep", *ENDLESS, "--set", "algorithm.gamma=[0.1, 0.5]"]):
             with self.subTest(command=args[0]):
-                terminal = self.several(60, *args)
+                terminal = self.several(80, *args)
                 terminal.ctrl_c()
                 self.assertEqual(terminal.wait(), 1)
-                self.assertIn(NOTICE, drawn_lines(terminal.text))
+                self.assertIn(NOTICE, self.check_width(terminal, 80))
+                self.assertLess(len(NOTICE), 60)
         self.assertEqual({run["status"] for run in terminal.runs()}, {"interrupted"})
 
     def test_a_closed_terminal_leaves_a_checkpoint(self):

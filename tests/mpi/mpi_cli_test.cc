@@ -196,9 +196,17 @@ TEST(Mpirun, ASweepIsSpreadOverRanksAndRecordedInOneStore) {
 
 TEST(Mpirun, AStoppedSweepContinuesOnOtherRanks) {
   const Sandbox alone, box;
-  const Words sweep = {"sweep",  "--data", "synthetic:600x200",
-                       "--test", "0",      "--steps",
-                       "4000",   "--set",  "algorithm.gamma=[0, 0.3, 0.6, 0.9]"};
+  const Words sweep = {"sweep",
+                       "--data",
+                       "synthetic:600x200",
+                       "--test",
+                       "0",
+                       "--steps",
+                       "30000",
+                       "--tau",
+                       "10",
+                       "--set",
+                       "algorithm.gamma=[0, 0.3, 0.6, 0.9]"};
   Limits limits = ranks(2);
   limits.interrupt_after = "step ";
   const Outcome stopped = box.run(sweep, limits);
