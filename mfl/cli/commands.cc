@@ -40,7 +40,7 @@ Result<Store> open_store(const std::string& path, bool read_only) {
   std::error_code unseen;
   if (!std::filesystem::exists(path, unseen) && !unseen)
     return fail(ErrorCode::kBadConfig, fmt::format("there is no run store at {}", path),
-                "mfl run makes it, --store or MFL_STORE names another");
+                "mfl run creates one; --store or MFL_STORE names another");
   return Store::open(path, StoreOptions{.read_only = read_only});
 }
 
@@ -67,7 +67,7 @@ void setup_all(Command& mfl, Commands& commands) {
   setup_report(mfl, commands);
 
   Command* theory =
-      mfl.add_subcommand("theory", "What the convergence theory says: bounds, a judged run, advice");
+      mfl.add_subcommand("theory", "Convergence theory: bounds, a checked run, advice on settings");
   theory->footer("Example:\n  mfl theory run --data synthetic --model squared-svm --steps 200");
   setup_theory_run(*theory, commands);
   setup_theory_h(*theory, commands);
@@ -79,7 +79,7 @@ void setup_all(Command& mfl, Commands& commands) {
   setup_demo(mfl, commands);
 #endif
 
-  Command* data = mfl.add_subcommand("data", "Get, look at and split data");
+  Command* data = mfl.add_subcommand("data", "Fetch, describe and split data");
   data->footer("Example:\n  mfl data fetch mnist\n  mfl data info mnist");
   setup_data_fetch(*data, commands);
   setup_data_info(*data, commands);

@@ -1,4 +1,4 @@
-// The subcommands. Each lives in a file of its own: an options struct, a setup function and what it runs.
+// The subcommands. Each has a file of its own: a struct of arguments, a setup function and the action.
 #pragma once
 
 #include <functional>
@@ -14,33 +14,33 @@
 
 namespace mfl::cli {
 
-// What a subcommand does when mpirun starts it several times.
+// How a subcommand behaves when mpirun starts several processes of it.
 enum class UnderMpi {
-  kFirst,    // the first process does it, the others nothing
-  kShared,   // all of them work on it together
-  kRefused,  // long work that one process alone would do, which is not what the user expects
+  kFirst,    // the first process runs it, the others exit
+  kShared,   // all processes share the work
+  kRefused,  // long work that only one process would do, which is not what the user expects
 };
 
-// What to do for the subcommand that was named.
+// The actions of the subcommands, and what they share.
 struct Commands {
   using Action = std::function<Result<Reply>()>;
 
   bool json = false;
   bool version = false;  // --version was given
   std::map<const Command*, Action> actions;
-  std::map<const Command*, UnderMpi> under_mpi;  // kFirst where nothing is said
-  std::unique_ptr<Ranks> ranks;                  // once a command has joined them
+  std::map<const Command*, UnderMpi> under_mpi;  // kFirst if absent
+  std::unique_ptr<Ranks> ranks;                  // set once a command has joined
 
-  // For a command that is kShared: joins the processes that mpirun started, or a group of one where the engine mpi is asked
-  // for without it. This process alone otherwise.
+  // For a kShared command: joins the processes that mpirun started, or makes a group of one if the engine is mpi without
+  // mpirun. Otherwise this process alone.
   Result<Ranks*> join(bool engine_is_mpi);
 
-  // A subcommand with --json and a worked example under its help.
+  // Adds a subcommand with --json. `example` is printed under its help; its indented lines run as tests.
   Command& add(Command& parent, const std::string& name, const std::string& help, const std::string& example,
                Action action);
 };
 
-// The store that is there already, for reading. One that is not there is an error that says how to make it.
+// Opens an existing store. A missing one is an error that says how to create it.
 Result<Store> open_store(const std::string& path, bool read_only = true);
 
 // How a run may be named on the command line (Store::get).
@@ -48,7 +48,7 @@ inline constexpr const char* kRunHelp = "A run: its id, the first digits of it, 
 inline constexpr const char* kRunsHelp =
     "Runs: their ids, the first digits of them, names, latest or latest~N";
 
-// --store on a subcommand that uses the run store; the default is in `path` already.
+// Adds --store, and sets `path` to the default.
 void add_store_flag(Command& command, std::string& path);
 
 void setup_run(Command& mfl, Commands& commands);

@@ -14,14 +14,14 @@
 
 namespace mfl::cli {
 
-// Must stay where it is after add(): the parser writes into it.
+// Must not move after add(): the parser writes into it.
 class ConfigFlags {
  public:
   ConfigFlags() = default;
   ConfigFlags(const ConfigFlags&) = delete;
   ConfigFlags& operator=(const ConfigFlags&) = delete;
 
-  // A flag for each key that `wanted` says yes to, grouped by table. The help shows what `defaults` has.
+  // Adds a flag for each key that `wanted` accepts, grouped by table. The help shows what `defaults` has.
   void add(Command& command, bool (*wanted)(const Key&), const Config& defaults = {});
   // --set table.key=value, any number of times.
   void add_set(Command& command);
@@ -31,7 +31,7 @@ class ConfigFlags {
   // The same over a sweep, where "[a, b]" makes a key an axis (set_sweep_key).
   Result<void> apply(Sweep& sweep) const;
 
-  // Those that were given: "--gamma", "--set".
+  // The flags on the command line: "--gamma", "--set".
   std::vector<std::string> given() const;
 
  private:

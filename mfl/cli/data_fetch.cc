@@ -17,7 +17,7 @@ struct Arguments {
 Result<Reply> fetch_command(const Arguments& args, bool json) {
   if (args.name != "mnist")
     return fail(ErrorCode::kBadConfig, fmt::format("cannot fetch \"{}\"", args.name),
-                "mnist is the one known set");
+                "mnist is the only known data set");
   FetchOptions options;
   if (!args.from.empty()) options.from_folder = args.from;
   if (!args.quiet && !json)
@@ -35,12 +35,15 @@ Result<Reply> fetch_command(const Arguments& args, bool json) {
 
 void setup_data_fetch(Command& data, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  Command& command = commands.add(data, "fetch", "Put a public data set into the cache, digests checked",
-                                  "  mfl data fetch mnist\n"
-                                  "  mfl data fetch mnist --from ~/Downloads/mnist",
-                                  [args, &commands] { return fetch_command(*args, commands.json); });
+  Command& command =
+      commands.add(data, "fetch", "Download a public data set into the cache and check its digests",
+                   "  mfl data fetch mnist\n"
+                   "  mfl data fetch mnist --from ~/Downloads/mnist",
+                   [args, &commands] { return fetch_command(*args, commands.json); });
   command.add_option("NAME", args->name, "mnist")->required()->choices({"mnist"});
-  command.add_option("--from", args->from, "A folder that holds the four files, plain or .gz")
+  command
+      .add_option("--from", args->from,
+                  "Folder that holds the four files, plain or .gz, instead of downloading")
       ->type_name("DIR");
   command.add_flag("--quiet", args->quiet, "No progress on stderr");
 }

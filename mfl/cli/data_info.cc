@@ -51,8 +51,8 @@ std::string describe_text(const std::string& title, const Dataset& data) {
              {"  shape",
               fmt::format("{} samples x {} features, {}", about.rows, about.columns, about.storage)},
              {"  range", fmt::format("{:g} to {:g} (scale {:g})", about.min, about.max, about.scale)},
-             {"  sparsity", fmt::format("{} nonzero; {} columns are zero throughout",
-                                        percent_text(about.nonzero_share), about.zero_columns)},
+             {"  sparsity", fmt::format("{} nonzero; {} all-zero columns", percent_text(about.nonzero_share),
+                                        about.zero_columns)},
              {"  labels", has_text_labels(data) ? "text"
                                                 : fmt::format("{:g} to {:g}, mean {:.6g}", about.label_min,
                                                               about.label_max, about.label_mean)},
@@ -106,7 +106,7 @@ Result<Reply> info_command(const Arguments& args) {
 
 void setup_data_info(Command& data, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  Command& command = commands.add(data, "info", "Shape, classes, sparsity and range of data",
+  Command& command = commands.add(data, "info", "Print the shape, classes, sparsity and range of data",
                                   "  mfl data info mnist\n"
                                   "  mfl data info csv:houses.csv --label price",
                                   [args] { return info_command(*args); });

@@ -44,13 +44,13 @@ Result<Reply> split_command(const Arguments& args) {
 void setup_data_split(Command& data, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
   Command& command =
-      commands.add(data, "split", "Write the training samples of each node to a folder of its own",
+      commands.add(data, "split", "Write the training samples of each node into a separate folder",
                    "  mfl data split mnist --nodes 4 --partition iid --seed 1 --out shards",
                    [args] { return split_command(*args); });
   command.add_option("SPEC", args->spec, "mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR")
       ->required()
       ->choices({"mnist", "synthetic", "idx:", "csv:", "libsvm:", "npy:"});
-  command.add_option("--out", args->out, "The folder to make; must not hold anything")
+  command.add_option("--out", args->out, "Folder to create; must be empty if it exists")
       ->type_name("DIR")
       ->required();
   args->flags.add(command, [](const Key& key) {

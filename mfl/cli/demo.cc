@@ -109,7 +109,7 @@ Result<Json> run_federation(const Config& config, const fs::path& folder, const 
   MFL_CHECK(make_certificates(folder / "pki", count));
   say(fmt::format("made an authority and {} certificates", count + 1));
   MFL_CHECK(deal_data(config, folder / "parts"));
-  say(fmt::format("gave each of {} nodes its part of {}", count, config.data.source));
+  say(fmt::format("wrote the samples of {} nodes from {}", count, config.data.source));
   MFL_CHECK(write_file(folder / "experiment.toml", to_toml(config)));
   MFL_TRY(Child server,
           Child::start({"server", folder / "experiment.toml", "--listen", "127.0.0.1:0", "--state",
@@ -126,7 +126,7 @@ Result<Json> run_federation(const Config& config, const fs::path& folder, const 
                 folder / node_name(i)));
     nodes.push_back(std::move(node));
   }
-  say(fmt::format("{} node processes train", count));
+  say(fmt::format("{} node processes are training", count));
   MFL_CHECK(wait_for_all(server, nodes, folder, stop));
   MFL_TRY(const std::string answer, read_file(folder / "server.out"));
   const Json reply = Json::parse(answer).value_or(nullptr);
@@ -144,7 +144,7 @@ Result<Reply> federation_command(const Arguments& args) {
   MFL_TRY(const TempFolder folder, TempFolder::make());
   const std::atomic<bool>& stop = watch_interrupts();
   MFL_TRY(Json served, run_federation(config, folder.path(), stop));
-  say("the same in one process");
+  say("running the same experiment in one process");
   MFL_TRY(const RunOutcome simulated,
           run_experiment(config, {folder.path() / "runs.db", {}, false, {}}, {{}, &stop}));
   const std::string digest = std::string(served["digest"].text());
@@ -162,7 +162,7 @@ Result<Reply> federation_command(const Arguments& args) {
       {"equal", equal ? "yes, bit for bit" : "no"},
   });
   if (!equal)
-    reply.failure = Error{ErrorCode::kInternal, "federation and simulation parted",
+    reply.failure = Error{ErrorCode::kInternal, "the federation and the simulation differ",
                           "this is a bug: please report it", nullptr};
   return reply;
 }
@@ -174,7 +174,7 @@ void setup_demo(Command& mfl, Commands& commands) {
   demo->footer("Example:\n  mfl demo federation");
   const auto args = std::make_shared<Arguments>();
   Command& command = commands.add(
-      *demo, "federation", "A server and its nodes as processes on loopback, against the simulation",
+      *demo, "federation", "Run a server and nodes on loopback and compare the result with the simulation",
       "  mfl demo federation\n  mfl demo federation --data synthetic --train 400 --algorithm fl --steps 40",
       [args] { return federation_command(*args); });
   args->flags.add(command, is_demonstrated, demo_config());

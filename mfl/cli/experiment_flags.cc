@@ -5,7 +5,8 @@
 namespace mfl::cli {
 
 void ExperimentFlags::add(Command& command, bool (*wanted)(const Key&)) {
-  command.add_option("FILE", file_, "Experiment file (TOML); its data paths are relative to where you are");
+  command.add_option("FILE", file_,
+                     "Experiment file (TOML); paths in it are relative to the working directory");
   flags_.add(command, wanted);
   flags_.add_set(command);
 }
@@ -35,7 +36,7 @@ std::string setting_text(const Config& config) {
     out += fmt::format(", tau {}, {} nodes ({})", algorithm.tau, config.federation.nodes,
                        config.federation.partition);
   if (config.federation.fraction_train < 1)
-    out += fmt::format(", {} of them a round", config.federation.fraction_train);
+    out += fmt::format(", {} of them per round", config.federation.fraction_train);
   return out;
 }
 

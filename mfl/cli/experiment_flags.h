@@ -11,7 +11,7 @@
 
 namespace mfl::cli {
 
-// Must stay where it is after add(): the parser writes into it.
+// Must not move after add(): the parser writes into it.
 class ExperimentFlags {
  public:
   // `wanted` says which keys are flags; --set reaches all.
@@ -21,7 +21,7 @@ class ExperimentFlags {
   // After parsing: defaults < FILE < --set < flags, validated.
   Result<Config> assemble() const;
 
-  // What was given of it: FILE's name, "--gamma", "--set".
+  // What the command line gave: the name of FILE, "--gamma", "--set".
   std::vector<std::string> given() const;
 
  private:

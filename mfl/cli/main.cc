@@ -16,7 +16,7 @@
 namespace mfl::cli {
 namespace {
 
-// Also holds when the command line could not be parsed.
+// Works on a command line that cannot be parsed, too.
 bool asks_for_json(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i)
     if (std::string_view(argv[i]) == "--json") return true;
@@ -24,7 +24,7 @@ bool asks_for_json(int argc, const char* const* argv) {
 }
 
 Error out_of_memory() {
-  return {ErrorCode::kRunFailed, "out of memory", "take fewer samples or use a larger machine", nullptr};
+  return {ErrorCode::kRunFailed, "out of memory", "use fewer samples or a larger machine", nullptr};
 }
 
 Error no_more_threads() {
@@ -50,7 +50,7 @@ Error caught() {
   }
 }
 
-// The processes of a group must hear of a failure before the stack unwinds and MPI ends.
+// The other processes of a group must learn of a failure before the stack unwinds and MPI is finalised.
 Result<Reply> guarded(const Commands::Action& action) {
   try {
     return action();
@@ -59,8 +59,8 @@ Result<Reply> guarded(const Commands::Action& action) {
   }
 }
 
-// The first rank speaks for all and gives the job its exit code. A failure that the others do not know of is told by
-// the rank that has it, and ends them.
+// The first rank prints for all and sets the exit code of the job. A rank whose failure the others do not know prints
+// it and aborts them.
 int answer_for_ranks(Ranks& ranks, const Result<Reply>& reply, bool json) {
   if (!reply && !ranks.failed_together() && ranks.size() > 1) {
     Error error = reply.error();

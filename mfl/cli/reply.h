@@ -1,4 +1,4 @@
-// What a subcommand answers, and how it reaches people and programs.
+// What a subcommand returns, and how it is printed.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace mfl::cli {
 struct Reply {
   Json data = Json::object();    // for programs
   std::string text;              // for people; whole lines
-  std::optional<Error> failure;  // it did its work and the work failed: shown beside data or text
+  std::optional<Error> failure;  // the work failed after producing data and text; printed with them
 };
 
 // One line, numbers with 17 significant digits, numbers that are not finite as null.
@@ -27,7 +27,7 @@ Json optional_json(const std::optional<T>& value) {
 }
 
 // Prints one object on stdout (json), or the text on stdout and one line on stderr for an error.
-// Gives the exit code of the process.
+// Returns the exit code of the process.
 int print_text(const std::string& text);
 int print_reply(const Reply& reply, bool json);
 int print_error(const Error& error, bool json);

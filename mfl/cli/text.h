@@ -1,4 +1,4 @@
-// Words and tables for people.
+// Text for terminals.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace mfl::cli {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// One "name   value" a line, values aligned; facts with an empty value are left out.
+// One "name   value" per line, values aligned; facts with an empty value are left out.
 std::string facts_text(const Facts& facts);
 
 // "81.02 %", or empty.

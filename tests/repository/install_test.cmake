@@ -40,6 +40,12 @@ endif()
 set(digest ${CMAKE_MATCH_1})
 if(EXISTS ${prefix}/bin/mfl)
   run(${prefix}/bin/mfl --help)
+  foreach(file IN ITEMS man/man1/mfl.1 man/man1/mfl-runs-export.1 bash-completion/completions/mfl zsh/site-functions/_mfl
+                        fish/vendor_completions.d/mfl.fish)
+    if(NOT EXISTS ${prefix}/share/${file})
+      message(FATAL_ERROR "share/${file} is not installed")
+    endif()
+  endforeach()
   execute_process(COMMAND ${prefix}/bin/mfl run ${ROOT}/experiments/quickstart.toml --quiet --store ${WORK}/runs.db
                   OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
   if(NOT printed MATCHES "${digest}")
