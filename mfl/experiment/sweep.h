@@ -30,7 +30,7 @@ Result<Sweep> read_sweep(const std::filesystem::path& path);
 Result<Sweep> parse_sweep(std::string_view text, std::string_view file);
 
 // As set_key for all settings. "[a, b]" makes the key an axis, or replaces the values of the axis that it is; a single value
-// for a key that is an axis is an error. Elements may be quoted.
+// for a key that is an axis is an error. Elements may be quoted. For a key whose value is a list, "[a, b]" is one value.
 Result<void> set_sweep_key(Sweep& sweep, std::string_view table_dot_key, std::string_view text,
                            std::string_view where);
 

@@ -184,6 +184,7 @@ TEST(Mpirun, ASweepIsSpreadOverRanksAndRecordedInOneStore) {
   EXPECT_EQ(digests(got), digests(expected));
   for (std::size_t i = 0; i < 12; ++i) {
     EXPECT_EQ(got["runs"][i]["final"], expected["runs"][i]["final"]);
+    EXPECT_EQ(got["runs"][i]["schema"], expected["runs"][i]["schema"]);
     EXPECT_EQ(shown(box, got["runs"][i]["run_id"])["runs"][0]["rounds"],
               shown(alone, expected["runs"][i]["run_id"])["runs"][0]["rounds"]);
   }

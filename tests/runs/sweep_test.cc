@@ -266,6 +266,10 @@ TEST_F(Sweeps, KeysSetOnTheCommandLineMakeAxes) {
   EXPECT_EQ(sweep.axes[3].values, (std::vector<std::string>{"lognormal(500, 0.8)", "uniform(1, 2)", "7"}));
   EXPECT_EQ(sweep.base.run.steps, 7U);
 
+  ASSERT_TRUE(set_sweep_key(sweep, "schema.classes", "[\"a\", \"b\"]", "--set"));
+  EXPECT_EQ(sweep.axes.size(), 4U) << "a list is one value of this key";
+  EXPECT_EQ(sweep.base.schema.classes.size(), 2U);
+
   const auto single = set_sweep_key(sweep, "algorithm.gamma", "0.3", "--gamma 0.3");
   ASSERT_FALSE(single);
   EXPECT_NE(single.error().message.find("--gamma 0.3: algorithm.gamma is an array"), std::string::npos);
