@@ -1,6 +1,7 @@
 #include "mfl/cli/outcome_json.h"
 
 #include "mfl/experiment/config_keys.h"
+#include "mfl/record/export.h"
 
 namespace mfl::cli {
 
@@ -16,10 +17,9 @@ Json config_json(const Config& config) {
 
 namespace {
 
-Json warnings_json(const std::vector<Warning>& warnings) {
+Json warnings_json(const std::vector<RunWarning>& warnings) {
   Json out = Json::array();
-  for (const Warning& warning : warnings)
-    out.push_back({{"id", warning.id}, {"step", warning.step}, {"message", warning.message}});
+  for (const RunWarning& warning : warnings) out.push_back(warning_json(warning));
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/outcome_json.h"
 #include "mfl/cli/progress.h"
+#include "mfl/cli/shell_command.h"
 #include "mfl/cli/text.h"
 #include "mfl/experiment/config.h"
 #include "mfl/experiment/runner.h"
@@ -33,9 +34,7 @@ std::string outcome_labels(const RunOutcome& run) {
 }
 
 std::string outcome_text(const RunOutcome& run) {
-  std::string warnings;
-  for (const Warning& warning : run.warnings) warnings += (warnings.empty() ? "" : "; ") + warning.message;
-  return facts_text({
+  Facts facts = {
       {"run", fmt::format("{} ({}{})", run.run_id, run.status, run.reused ? ", recorded before" : "")},
       {"setting", setting_text(run.config)},
       {"labels", outcome_labels(run)},
@@ -49,9 +48,11 @@ std::string outcome_text(const RunOutcome& run) {
       {"traffic", fmt::format("{} up, {} down", bytes_text(run.bytes_up), bytes_text(run.bytes_down))},
       {"time", fmt::format("{:.2f} s loading, {:.2f} s training", run.load_seconds, run.wall_seconds)},
       {"virtual time", run.virtual_seconds ? seconds_text(run.virtual_seconds) : ""},
-      {"warnings", warnings},
       {"digest", run.digest},
-  });
+  };
+  add_warnings(facts, run.warnings);
+  facts.emplace_back("try", advise_line(run));
+  return facts_text(facts);
 }
 
 Reply outcome_reply(const RunOutcome& run) {
@@ -79,7 +80,7 @@ Result<void> check_resume(const Arguments& args) {
               fmt::format("remove {}", extra.front()));
 }
 
-std::string warning_text(const Warning& warning) {
+std::string warning_text(const RunWarning& warning) {
   return fmt::format("warning at step {}: {}", warning.step, warning.message);
 }
 
@@ -110,7 +111,7 @@ Result<Reply> run_command(const Arguments& args, Commands& commands) {
     ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
     outcome = run_experiment(config, options,
                              {[&](const Progress& progress) { meter.show(progress); }, &stop,
-                              [&](const Warning& warning) {
+                              [&](const RunWarning& warning) {
                                 if (!json && ranks->first()) meter.say(warning_text(warning));
                               }});
   }

@@ -74,7 +74,7 @@ Result<Reply> server_command(const Arguments& args) {
   MFL_TRY(const HostOutcome hosted, host_run(config, options));
   const RunOutcome& outcome = hosted.run;
   Reply reply{outcome_json(outcome), {}, std::nullopt};
-  reply.text = facts_text({
+  Facts facts = {
       {"run", fmt::format("{} ({})", outcome.run_id, outcome.status)},
       {"step", fmt::format("{} of {}, {} rounds", outcome.final.step, config.run.steps, outcome.rounds)},
       {"schema", outcome.schema == Schema{} ? "" : schema_text(outcome.schema)},
@@ -82,7 +82,9 @@ Result<Reply> server_command(const Arguments& args) {
       {"test loss", loss_text(outcome.final.test_loss)},
       {"digest", outcome.digest},
       {"state", args.state + (outcome.digest.empty() ? " (start the server again to go on)" : "")},
-  });
+  };
+  add_warnings(facts, outcome.warnings);
+  reply.text = facts_text(facts);
   if (args.measure) {
     reply.data["measured"] = hosted.measured;
     reply.text += "\n" + hosted.measured;

@@ -35,12 +35,16 @@ std::string outcomes_text(const Sweep& sweep, const std::vector<RunOutcome>& run
     for (const SweepAxis& axis : sweep.axes) cells.push_back(axis_value(axis, run.config));
     const std::string digest = run.digest.substr(0, 12);
     for (const std::string& cell :
-         {run.status, loss_text(run.final.train_loss), percent_text(run.final.test_accuracy),
-          fmt::format("{}", run.best_step), digest})
+         {run.status + (run.warnings.empty() ? "" : "!"), loss_text(run.final.train_loss),
+          percent_text(run.final.test_accuracy), fmt::format("{}", run.best_step), digest})
       cells.push_back(cell);
     table.add(cells);
   }
-  return table.text();
+  std::string out = table.text();
+  for (const RunOutcome& run : runs)
+    for (const RunWarning& warning : run.warnings)
+      out += fmt::format("{}! {} ({})\n", run.run_id, warning.message, warning.hint);
+  return out;
 }
 
 std::optional<Error> failure_of(const std::vector<RunOutcome>& runs, std::size_t settings) {

@@ -18,6 +18,13 @@ std::string facts_text(const Facts& facts) {
   return out;
 }
 
+void add_warnings(Facts& facts, const std::vector<RunWarning>& warnings) {
+  for (const RunWarning& warning : warnings) {
+    facts.emplace_back("warning", warning.message);
+    facts.emplace_back("", warning.hint);
+  }
+}
+
 std::string percent_text(const std::optional<double>& share) { return share ? mfl::percent_text(share) : ""; }
 
 std::string loss_text(const std::optional<double>& loss) { return loss ? fmt::format("{:.10g}", *loss) : ""; }

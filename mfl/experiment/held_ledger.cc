@@ -67,7 +67,7 @@ void pass(Io& io, RunSpec& spec) {
   io(spec.name), io(spec.config), io(spec.config_digest), io(spec.data_digest), io(spec.problem);
   io(spec.mfl_version), io(spec.data), io(spec.model), io(spec.algorithm), io(spec.precision);
   io(spec.nodes), io(spec.eta), io(spec.gamma), io(spec.tau), io(spec.planned_steps), io(spec.load_seconds);
-  io(spec.data_schema);
+  io(spec.data_schema), io(spec.sampled);
 }
 
 template <class Io>

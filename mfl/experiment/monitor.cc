@@ -18,8 +18,14 @@ struct Pace {
 };
 
 Pace pace_of(const Rule& rule) {
-  if (const auto* momentum = std::get_if<Momentum>(&rule)) return {momentum->eta, momentum->gamma};
-  return {std::get<GradientDescent>(rule).eta, 0};
+  return std::visit(
+      [](const auto& any) -> Pace {
+        if constexpr (requires { any.gamma; })
+          return {any.eta, any.gamma};
+        else
+          return {any.eta, 0};
+      },
+      rule);
 }
 
 // The rows that a node holds.
@@ -61,12 +67,12 @@ RoundSigns round_signs(const Rule& rule, std::uint64_t steps, const std::vector<
   return out;
 }
 
-Monitor::Monitor(const Rule& rule, std::optional<double> beta, std::function<void(const Warning&)> warn)
+Monitor::Monitor(const Rule& rule, std::optional<double> beta, std::function<void(const RunWarning&)> warn)
     : rule_(rule), beta_(beta), warn_(std::move(warn)) {}
 
 void Monitor::warn(std::string id, std::uint64_t step, std::string message) {
   if (!given_.insert(id).second) return;
-  warnings_.push_back({std::move(id), step, std::move(message)});
+  warnings_.push_back({std::move(id), step, std::move(message), {}});
   if (warn_) warn_(warnings_.back());
 }
 
@@ -89,7 +95,7 @@ void Monitor::recorded(std::uint64_t step) {
          fmt::format("eta is above 2 (1 + gamma) / beta = {:.4g}: the run may diverge",
                      2 * (1 + gamma) / *beta_));
   if (!signs_) return;
-  constexpr double kAtRest = 1e-2;  // a run that has converged stands still between its nodes
+  constexpr double kAtRest = 1e-2;  // a converged run no longer moves
   if (const auto effect = drift_effect(); effect && *effect > 1 && signs_->move > kAtRest)
     warn("drift", step,
          fmt::format("the nodes drift apart {:.3g} times as far as they move together, more than averaging "

@@ -1,4 +1,4 @@
-// Warnings about a run while it goes on, from what it computes anyway: no gradient is taken for them.
+// Warnings about a run while it trains, from values that it computes anyway: they cost no gradient.
 #pragma once
 
 #include <cstdint>
@@ -36,29 +36,29 @@ RoundSigns round_signs(const Rule& rule, std::uint64_t steps, const std::vector<
 class Monitor {
  public:
   // `beta` is absent where the loss is not smooth.
-  Monitor(const Rule& rule, std::optional<double> beta, std::function<void(const Warning&)> warn);
+  Monitor(const Rule& rule, std::optional<double> beta, std::function<void(const RunWarning&)> warn);
 
   const Rule& rule() const { return rule_; }
   void round_done(const RoundSigns& signs) { signs_ = signs; }
-  // Drift is not warned of once a round moves w by less than a hundredth: such a run has come to rest.
+  // There is no warning about drift once a round moves w by less than a hundredth: such a run has converged.
   void recorded(std::uint64_t step);
 
   // How much of a round's common move the nodes' drift can undo: a gradient taken away from the mean is wrong by up to
   // beta times the distance, which grows from 0 at the first step to the spread at the last. Where there is no beta, a
-  // quarter of the spread stands for it. Averaging helps while this is below 1.
+  // quarter of the spread is used instead. Averaging helps while this is below 1.
   std::optional<double> drift_effect() const;
 
-  const std::vector<Warning>& warnings() const { return warnings_; }
+  const std::vector<RunWarning>& warnings() const { return warnings_; }
 
  private:
   void warn(std::string id, std::uint64_t step, std::string message);
 
   Rule rule_;
   std::optional<double> beta_;
-  std::function<void(const Warning&)> warn_;
+  std::function<void(const RunWarning&)> warn_;
   std::optional<RoundSigns> signs_;
   std::set<std::string> given_;
-  std::vector<Warning> warnings_;
+  std::vector<RunWarning> warnings_;
 };
 
 // The largest beta_i of all ranks' nodes, from the data alone and one node at a time: some tens of passes over the data,

@@ -23,6 +23,8 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Proble
   spec.eta = config.algorithm.eta;
   if (std::holds_alternative<Momentum>(algorithm.rule)) spec.gamma = config.algorithm.gamma;
   if (!algorithm.centralised) spec.tau = config.algorithm.tau;
+  spec.sampled =
+      !algorithm.centralised && (config.federation.fraction_train < 1 || config.federation.quorum != 0);
   spec.planned_steps = config.run.steps;
   spec.load_seconds = problem.load_seconds;
   spec.data_schema = schema_json(problem.schema);
@@ -34,6 +36,7 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   out.run_id = run.id;
   out.status = run_status_name(run.status);
   out.message = run.message;
+  out.warnings = run.warnings;
   out.config = std::move(config);
   out.load_seconds = run.load_seconds;
   out.wall_seconds = run.wall_seconds;

@@ -155,7 +155,8 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
     return std::string();
   });
   MFL_CHECK(closed);
-  if (monitor) out.warnings = monitor->warnings();
+  if (monitor)
+    out.warnings.insert(out.warnings.begin(), monitor->warnings().begin(), monitor->warnings().end());
   return out;
 }
 

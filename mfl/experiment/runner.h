@@ -12,6 +12,7 @@
 #include "mfl/base/result.h"
 #include "mfl/engine/ranks.h"
 #include "mfl/experiment/config.h"
+#include "mfl/record/run.h"
 
 namespace mfl {
 
@@ -23,17 +24,10 @@ struct Progress {
   std::uint64_t settings = 1, settings_done = 0;
 };
 
-// A sign of trouble in a monitored run, at the record of `step`.
-struct Warning {
-  std::string id;  // "eta_beta", "unstable", "drift" or "momentum_angle"
-  std::uint64_t step = 0;
-  std::string message;
-};
-
 struct RunHooks {
-  std::function<void(const Progress&)> progress;  // after every round; may be empty
-  const std::atomic<bool>* stop = nullptr;        // polled at the end of every round
-  std::function<void(const Warning&)> warn = {};  // as warnings arise; may be empty
+  std::function<void(const Progress&)> progress;     // after every round; may be empty
+  const std::atomic<bool>* stop = nullptr;           // polled at the end of every round
+  std::function<void(const RunWarning&)> warn = {};  // of the monitor, as it comes; may be empty
 };
 
 struct RunOptions {
@@ -71,7 +65,7 @@ struct RunOutcome {
   double load_seconds = 0, wall_seconds = 0;
   std::optional<double> virtual_seconds;  // present when [devices] or [network] define a virtual time
   std::string digest;
-  std::vector<Warning> warnings;  // of a monitored run
+  std::vector<RunWarning> warnings;  // of its monitor, then how it ended (convergence.h)
 };
 
 // Loads, trains and records. A resumed run takes its configuration from the store, except for engine and threads of `config`.

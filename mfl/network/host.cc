@@ -58,6 +58,7 @@ RunSpec spec_of(const Config& config, const Algorithm& algorithm, std::size_t no
   spec.eta = config.algorithm.eta;
   if (std::holds_alternative<Momentum>(algorithm.rule)) spec.gamma = config.algorithm.gamma;
   spec.tau = config.algorithm.tau;
+  spec.sampled = config.federation.fraction_train < 1 || config.federation.quorum != 0;
   spec.planned_steps = config.run.steps;
   return spec;
 }

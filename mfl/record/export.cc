@@ -62,6 +62,10 @@ std::string rounds_csv(std::span<const RunExport> runs) {
   return csv;
 }
 
+Json warning_json(const RunWarning& warning) {
+  return {{"id", warning.id}, {"step", warning.step}, {"message", warning.message}, {"hint", warning.hint}};
+}
+
 Json run_json(const RunRow& run) {
   Json out = {{"run_id", run.id},
               {"created", run.created},
@@ -85,6 +89,8 @@ Json run_json(const RunRow& run) {
               {"schema", Json::parse(run.data_schema).value_or(nullptr)},
               {"load_seconds", number(run.load_seconds)},
               {"wall_seconds", number(run.wall_seconds)},
+              {"sampled", run.sampled},
+              {"warnings", Json::array()},
               {"owner", {{"host", run.owner.host}, {"pid", run.owner.pid}}},
               {"final", nullptr},
               {"best", nullptr},
@@ -93,6 +99,7 @@ Json run_json(const RunRow& run) {
               {"bytes_down", nullptr},
               {"digest", nullptr},
               {"virtual_seconds", nullptr}};
+  for (const RunWarning& warning : run.warnings) out["warnings"].push_back(warning_json(warning));
   if (!run.summary) return out;
   const RunSummary& summary = *run.summary;
   out["final"] = {{"step", summary.final.step},

@@ -32,6 +32,7 @@ std::string rounds_csv(std::span<const RunExport> runs);
 // JSON has no NaN and no infinity: a double that is not finite is null, as is a value that was not
 // measured. Finite doubles are written with as many digits as restore the same bits, at most 17.
 Json run_json(const RunRow& run);
+Json warning_json(const RunWarning& warning);
 Json record_json(const RecordRow& record);
 Json round_json(const RoundRow& round);
 // {"run":run_json,"records":[...]}, and "rounds":[...] if they were loaded.

@@ -1,8 +1,10 @@
 // Internal to mfl/record: conversion between table rows and structs.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mfl/base/result.h"
 #include "mfl/record/run.h"
@@ -15,7 +17,8 @@ inline constexpr std::string_view kRunColumns =
     "id, created, status, message, name, config, config_digest, data_digest, problem, mfl_version, data, "
     "model, "
     "algorithm, precision, nodes, eta, gamma, tau, planned_steps, load_seconds, host, pid, process_start, "
-    "wall_seconds, data_schema, final_step, final_train_loss, final_test_loss, final_test_accuracy, "
+    "wall_seconds, warnings, sampled, data_schema, final_step, final_train_loss, final_test_loss, "
+    "final_test_accuracy, "
     "best_step, "
     "best_train_loss, "
     "rounds, bytes_up, bytes_down, digest, virtual_seconds";
@@ -29,6 +32,10 @@ inline constexpr std::string_view kRecordColumns =
 Result<RunRow> read_run(const Database& database, Statement& row);
 RoundRow read_round(Statement& row);
 RecordRow read_record(Statement& row);
+
+// The column `warnings`: a JSON array. What cannot be read as one counts as none.
+std::string warnings_json_text(std::span<const RunWarning> warnings);
+std::vector<RunWarning> read_warnings(std::string_view text);
 
 std::string to_hex(std::string_view bytes);
 // 32 bytes from 64 hexadecimal digits, or no bytes from an empty string; anything else is kInternal.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mfl {
 
@@ -41,6 +42,7 @@ struct RunSpec {
   double eta = 0;
   std::optional<double> gamma;       // absent if the algorithm has none
   std::optional<std::uint64_t> tau;  // absent if the algorithm has none
+  bool sampled = false;              // a round's training loss is that of the nodes it counted, not of all
 
   std::uint64_t planned_steps = 0;
   double load_seconds = 0;  // reading the data
@@ -68,6 +70,16 @@ struct RunSummary {
   std::optional<double> virtual_seconds = {};  // absent if the run has no virtual time
 };
 
+// A sign that a run went badly, and what to do about it.
+struct RunWarning {
+  std::string id;  // a word for programs, such as "oscillating"
+  std::uint64_t step = 0;
+  std::string message;
+  std::string hint;
+
+  bool operator==(const RunWarning&) const = default;
+};
+
 struct RunRow : RunSpec {
   std::string id;       // 8 hexadecimal digits
   std::string created;  // UTC, "2025-01-31T09:30:00Z"
@@ -76,6 +88,7 @@ struct RunRow : RunSpec {
   Owner owner;
   double wall_seconds = 0;            // training and recorded evaluations, over all resumptions
   std::optional<RunSummary> summary;  // absent until the run stops
+  std::vector<RunWarning> warnings;   // of how it ended (convergence.h)
 };
 
 // True if the run's process is on this host and still alive.

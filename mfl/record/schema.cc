@@ -45,6 +45,8 @@ CREATE TABLE runs (
   bytes_down INTEGER,
   digest TEXT,
   virtual_seconds,
+  warnings TEXT,                       -- a JSON array; NULL: not judged
+  sampled INTEGER NOT NULL DEFAULT 0,  -- 1: training losses are those of the nodes that a round counted
   data_schema TEXT                     -- JSON; NULL: unknown
 );
 CREATE INDEX runs_by_work ON runs (config_digest, data_digest, mfl_version);
@@ -100,16 +102,23 @@ ALTER TABLE rounds ADD COLUMN missed INTEGER;
 ALTER TABLE rounds ADD COLUMN abandoned INTEGER;
 ALTER TABLE records ADD COLUMN virtual_seconds;
 )sql";
-constexpr const char* kFromTwo = "ALTER TABLE runs ADD COLUMN data_schema TEXT;";
+constexpr const char* kFromTwo = R"sql(
+ALTER TABLE runs ADD COLUMN warnings TEXT;
+ALTER TABLE runs ADD COLUMN sampled INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN data_schema TEXT;
+)sql";
 
 // A temporary view hides the table of its name.
 constexpr const char* kViewOne = R"sql(
-CREATE TEMP VIEW runs AS SELECT *, NULL AS virtual_seconds, NULL AS data_schema FROM main.runs;
+CREATE TEMP VIEW runs AS SELECT *, NULL AS virtual_seconds, NULL AS warnings, 0 AS sampled, NULL AS data_schema
+  FROM main.runs;
 CREATE TEMP VIEW rounds AS SELECT *, NULL AS virtual_seconds, NULL AS round_seconds, NULL AS slowest_seconds,
   NULL AS idle_share, NULL AS chosen, NULL AS missed, NULL AS abandoned FROM main.rounds;
 CREATE TEMP VIEW records AS SELECT *, NULL AS virtual_seconds FROM main.records;
 )sql";
-constexpr const char* kViewTwo = "CREATE TEMP VIEW runs AS SELECT *, NULL AS data_schema FROM main.runs;";
+constexpr const char* kViewTwo = R"sql(
+CREATE TEMP VIEW runs AS SELECT *, NULL AS warnings, 0 AS sampled, NULL AS data_schema FROM main.runs;
+)sql";
 
 struct Header {
   std::int64_t application = 0, version = 0, objects = 0, tables = 0;

@@ -83,7 +83,8 @@ class Store {
                       std::span<const RecordRow> records,
                       const std::optional<Checkpoint>& checkpoint = std::nullopt);
 
-  // Ends a run. The summary replaces an earlier one, even if absent.
+  // Ends a run and, given a summary, judges its rounds (RunRow::warnings). The summary replaces an earlier one, even if
+  // absent.
   Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
                       const std::optional<RunSummary>& summary, double wall_seconds);
   Result<void> set_status(std::string_view id, RunStatus status, std::string_view message);
@@ -133,6 +134,7 @@ class Store {
   Result<RunRow> latest(std::uint64_t back) const;
   Result<std::vector<std::uint64_t>> checkpoint_rounds(std::int64_t number) const;  // newest first
   Result<void> drop_old_files(std::string_view id, std::int64_t number);
+  Result<std::string> judge(std::string_view id, RunStatus status) const;  // as the column `warnings`
   Result<void> refuse_if_going(std::string_view id, std::string_view doing) const;
   tl::unexpected<Error> unknown(std::string_view id) const;
   std::unique_ptr<Database> database_;

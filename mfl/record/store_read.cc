@@ -1,8 +1,11 @@
 #include <fmt/core.h>
 
+#include <charconv>
 #include <cmath>
 
 #include "mfl/base/digest.h"
+#include "mfl/base/json.h"
+#include "mfl/record/export.h"
 #include "mfl/record/rows.h"
 #include "mfl/record/state_files.h"
 #include "mfl/record/store.h"
@@ -84,6 +87,8 @@ Result<RunRow> read_run(const Database& database, Statement& row) {
   run.load_seconds = row.number();
   run.owner = {row.bytes(), row.integer(), row.natural()};
   run.wall_seconds = row.number();
+  run.warnings = read_warnings(row.bytes());
+  run.sampled = row.integer() != 0;
   run.data_schema = row.bytes();
   if (const auto final_step = row.maybe_natural())
     run.summary = RunSummary{{*final_step, row.number(), row.maybe_number(), row.maybe_number()},
@@ -94,6 +99,29 @@ Result<RunRow> read_run(const Database& database, Statement& row) {
                              row.bytes(),
                              row.maybe_number()};
   return run;
+}
+
+std::string warnings_json_text(std::span<const RunWarning> warnings) {
+  Json out = Json::array();
+  for (const RunWarning& warning : warnings) out.push_back(warning_json(warning));
+  return out.dump();
+}
+
+std::vector<RunWarning> read_warnings(std::string_view text) {
+  std::vector<RunWarning> out;
+  const Json list = Json::parse(text).value_or(Json());
+  for (const Json& one : list.elements()) {
+    const auto text_of = [&](std::string_view key) {
+      const Json* found = one.find(key);
+      return std::string(found == nullptr ? std::string_view() : found->text());
+    };
+    RunWarning warning{text_of("id"), 0, text_of("message"), text_of("hint")};
+    const Json* step = one.find("step");
+    const std::string digits = step == nullptr ? "" : step->dump();
+    std::from_chars(digits.data(), digits.data() + digits.size(), warning.step);
+    out.push_back(std::move(warning));
+  }
+  return out;
 }
 
 tl::unexpected<Error> Store::unknown(std::string_view id) const {

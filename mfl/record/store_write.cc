@@ -4,6 +4,7 @@
 #include <ctime>
 #include <random>
 
+#include "mfl/record/convergence.h"
 #include "mfl/record/rows.h"
 #include "mfl/record/state_files.h"
 #include "mfl/record/store.h"
@@ -88,13 +89,13 @@ Result<void> insert_checkpoint(const Database& database, std::string_view id, st
 Result<std::string> Store::create_run(const RunSpec& spec) {
   const std::string created = utc_now();
   const Owner owner = this_process();
-  MFL_TRY(
-      Statement insert,
-      database_->prepare(
-          "INSERT INTO runs (id, created, status, message, name, config, config_digest, data_digest, "
-          "problem, mfl_version, data, model, algorithm, precision, nodes, eta, gamma, tau, "
-          "planned_steps, load_seconds, host, pid, process_start, data_schema, wall_seconds) VALUES (?, ?, "
-          "'running', '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0.0)"));
+  MFL_TRY(Statement insert,
+          database_->prepare(
+              "INSERT INTO runs (id, created, status, message, name, config, config_digest, data_digest, "
+              "problem, mfl_version, data, model, algorithm, precision, nodes, eta, gamma, tau, "
+              "planned_steps, load_seconds, host, pid, process_start, data_schema, sampled, wall_seconds) "
+              "VALUES (?, ?, "
+              "'running', '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0.0)"));
   for (int attempt = 0;; ++attempt) {
     const std::string id = random_id();
     const auto inserted =
@@ -103,7 +104,7 @@ Result<std::string> Store::create_run(const RunSpec& spec) {
                   view(spec.data_digest), view(spec.problem), view(spec.mfl_version), view(spec.data),
                   view(spec.model), view(spec.algorithm), view(spec.precision), spec.nodes, spec.eta,
                   spec.gamma, spec.tau, spec.planned_steps, spec.load_seconds, view(owner.host), owner.pid,
-                  owner.start, view(spec.data_schema))
+                  owner.start, view(spec.data_schema), std::int64_t{spec.sampled})
             .run();
     if (inserted) return id;
     if (!database_->last_was_constraint() || attempt == kIdAttempts)
@@ -129,6 +130,12 @@ Result<void> Store::drop_old_files(std::string_view id, std::int64_t number) {
   return {};
 }
 
+Result<std::string> Store::judge(std::string_view id, RunStatus status) const {
+  MFL_TRY(const RunRow run, exact(id));
+  MFL_TRY(const auto rounds, this->rounds(id));
+  return warnings_json_text(convergence_warnings(rounds, status, run.sampled));
+}
+
 Result<void> Store::finish(std::string_view id, RunStatus status, std::string_view message,
                            const std::optional<RunSummary>& summary, double wall_seconds) {
   MFL_TRY(Transaction transaction, Transaction::begin(*database_));
@@ -138,18 +145,20 @@ Result<void> Store::finish(std::string_view id, RunStatus status, std::string_vi
       database_->prepare(
           "UPDATE runs SET status = ?, message = ?, wall_seconds = ?, final_step = ?, "
           "final_train_loss = ?, final_test_loss = ?, final_test_accuracy = ?, best_step = ?, "
-          "best_train_loss = ?, rounds = ?, bytes_up = ?, bytes_down = ?, digest = ?, virtual_seconds = ? "
-          "WHERE number = ?"));
+          "best_train_loss = ?, rounds = ?, bytes_up = ?, bytes_down = ?, digest = ?, virtual_seconds = ?, "
+          "warnings = ? WHERE number = ?"));
   const std::string_view name = run_status_name(status);
+  std::string warnings;
   if (summary) {
     const auto& [final, best, rounds, bytes_up, bytes_down, digest, virtual_seconds] = *summary;
+    MFL_TRY(warnings, judge(id, status));
     update.with(name, message, wall_seconds, final.step, final.train_loss, final.test_loss,
                 final.test_accuracy, best.step, best.train_loss, rounds, bytes_up, bytes_down, view(digest),
-                virtual_seconds, number);
+                virtual_seconds, view(warnings), number);
   } else {
     constexpr auto none = std::nullopt;
     update.with(name, message, wall_seconds, none, none, none, none, none, none, none, none, none, none, none,
-                number);
+                none, number);
   }
   MFL_CHECK(update.run());
   return transaction.commit();
@@ -196,7 +205,8 @@ Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> rou
               "UPDATE runs SET status = 'running', message = '', host = ?, pid = ?, process_start = ?, "
               "final_step = NULL, final_train_loss = NULL, final_test_loss = NULL, "
               "final_test_accuracy = NULL, best_step = NULL, best_train_loss = NULL, rounds = NULL, "
-              "bytes_up = NULL, bytes_down = NULL, digest = NULL, virtual_seconds = NULL WHERE number = ?"));
+              "bytes_up = NULL, bytes_down = NULL, digest = NULL, virtual_seconds = NULL, warnings = NULL "
+              "WHERE number = ?"));
   const Owner owner = this_process();
   MFL_CHECK(update.with(view(owner.host), owner.pid, owner.start, number).run());
   MFL_CHECK(transaction.commit());

@@ -50,8 +50,11 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 Fields identity_fields(const RunRow& run) {
   Fields fields = {{"run", run.id}, {"name", run.name}, {"status", shown_status(run)}};
   if (!run.message.empty()) fields.emplace_back("message", run.message);
+  for (const RunWarning& warning : run.warnings)
+    fields.emplace_back("warning", fmt::format("{} ({})", warning.message, warning.hint));
+  if (run.status == RunStatus::kRunning)
+    fields.emplace_back("owner", fmt::format("process {} on {}", run.owner.pid, run.owner.host));
   fields.insert(fields.end(), {{"created", run.created},
-                               {"owner", fmt::format("process {} on {}", run.owner.pid, run.owner.host)},
                                {"mfl version", run.mfl_version},
                                {"data", run.data},
                                {"schema", schema_line(run.data_schema)},
@@ -155,6 +158,8 @@ std::string shown_status(const RunRow& run) {
   return owner_lost(run) ? "killed" : std::string(run_status_name(run.status));
 }
 
+std::string marked_status(const RunRow& run) { return shown_status(run) + (run.warnings.empty() ? "" : "!"); }
+
 std::string runs_text(std::span<const RunRow> runs) {
   const bool named = std::ranges::any_of(runs, [](const RunRow& run) { return !run.name.empty(); });
   Table table({{"run"},
@@ -173,13 +178,14 @@ std::string runs_text(std::span<const RunRow> runs) {
                {"loss", Align::kRight},
                {"accuracy", Align::kRight, 4}});
   for (const RunRow& run : runs)
-    table.add({run.id, minute_text(run.created), shown_status(run), short_text(run.name, 12),
+    table.add({run.id, minute_text(run.created), marked_status(run), short_text(run.name, 12),
                short_text(run.data, 14), run.model, run.algorithm, narrow_text(run.eta),
                run.gamma ? narrow_text(*run.gamma) : "-", narrow_count(run.tau), narrow_count(run.nodes),
                narrow_count(run_seed(run)),
                narrow_count(run.summary ? run.summary->final.step : run.planned_steps),
                number_text(final_loss(run)), percent_text(final_accuracy(run))});
-  return table.text(kListWidth);
+  const bool warned = std::ranges::any_of(runs, [](const RunRow& run) { return !run.warnings.empty(); });
+  return table.text(kListWidth) + (warned ? "! ended with a warning: mfl runs show ID\n" : "");
 }
 
 Json runs_json(std::span<const RunRow> runs) {

@@ -14,15 +14,19 @@ namespace mfl {
 // RunSpec::data_schema for people: the JSON without the names of many features; empty where there is none.
 std::string schema_line(const std::string& data_schema);
 
-// As run_status_name, but "killed" for a run that says running although its process on this host is gone.
+// As run_status_name, but "killed" for a run marked as running whose process on this host no longer exists.
 std::string shown_status(const RunRow& run);
+
+// The same with "!" behind it where the run ended with a warning.
+std::string marked_status(const RunRow& run);
 
 // One line per run, in the order given, at most 100 columns wide: what does not fit is left out, nodes and data first.
 std::string runs_text(std::span<const RunRow> runs);
 // {"runs":[{run_json, "shown_status", "seed"}, ...]} without the configuration.
 Json runs_json(std::span<const RunRow> runs);
 
-// Everything of a run: its fields, its configuration, the last `last_records` records and its virtual time.
+// Everything about a run: its fields, its configuration, the last `last_records` records and its virtual time. The host and
+// process only while it is running: the text may be published.
 std::string run_text(const RunExport& run, std::size_t last_records = 10);
 // export_json with "shown_status" in "run"; all records, and rounds where the run has a virtual time.
 Json show_json(const RunExport& run);

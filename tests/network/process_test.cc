@@ -41,6 +41,7 @@ TEST_P(Equality, FourNodesOverTheNetworkGiveTheDigestOfTheSimulation) {
   EXPECT_EQ(served["digest"], simulated["digest"]);
   EXPECT_EQ(served["final"]["train_loss"], simulated["final"]["train_loss"]);
   EXPECT_EQ(served["best"], simulated["best"]);
+  EXPECT_EQ(served["warnings"], simulated["warnings"]);
   EXPECT_EQ(served["bytes_up"], simulated["bytes_up"]);
   EXPECT_EQ(served["rounds"], 34);
   EXPECT_EQ(served["status"], "done");
@@ -138,6 +139,17 @@ TEST(Equality, TwoOfFiveNodesARoundAreThoseOfTheSimulation) {
   EXPECT_EQ(served["digest"], simulated["digest"]);
   EXPECT_EQ(served["final"]["train_loss"], simulated["final"]["train_loss"]);
   EXPECT_EQ(served["bytes_up"], simulated["bytes_up"]);
+}
+
+TEST(Server, WarnsOfARunThatEndedFarFromConverged) {
+  Processes federation(2, {"--eta", "0.000001", "--steps", "100", "--tau", "4"});
+  const auto server = federation.server();
+  const auto nodes = federation.all_nodes();
+  EXPECT_EQ(server->wait(), 0) << server->log();
+  const auto warnings = server->data()["warnings"];
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0]["id"], "still_falling");
+  EXPECT_EQ(warnings, federation.simulated()["warnings"]);
 }
 
 // MFL_KILLS=200 is the long form.

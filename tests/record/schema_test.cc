@@ -7,8 +7,8 @@
 namespace mfl::test {
 namespace {
 
-// A store as version 1 wrote it.
-std::string make_version_1(const Home& home) {
+// A store as that version wrote it.
+std::string make_version(const Home& home, int version) {
   std::string id;
   {
     Store store = Store::open(home.store).value();
@@ -17,7 +17,10 @@ std::string make_version_1(const Home& home) {
     EXPECT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1.5));
   }
   Connection old(home.store);
-  old.run("ALTER TABLE runs DROP COLUMN data_schema");
+  for (const char* column : {"warnings", "sampled", "data_schema"})
+    old.run(std::string("ALTER TABLE runs DROP COLUMN ") + column);
+  old.run("PRAGMA user_version = 2");
+  if (version == 2) return id;
   old.run("ALTER TABLE runs DROP COLUMN virtual_seconds");
   old.run("ALTER TABLE records DROP COLUMN virtual_seconds");
   for (const char* column :
@@ -31,6 +34,7 @@ void expect_whole(const Store& store, const std::string& id) {
   const RunRow run = store.get(id).value();
   EXPECT_EQ(run.summary->digest, digest(250));
   EXPECT_FALSE(run.summary->virtual_seconds);
+  EXPECT_TRUE(run.warnings.empty());
   const auto got_rounds = store.rounds(id).value();
   const auto got_records = store.records(id).value();
   ASSERT_EQ(got_rounds.size(), 6U);
@@ -43,16 +47,18 @@ void expect_whole(const Store& store, const std::string& id) {
   EXPECT_EQ(store.first_round_at(id, 0.3).value()->round, 3U);
 }
 
-TEST(Schema, AnOlderStoreIsReadWithoutAChange) {
+class Schema : public testing::TestWithParam<int> {};
+
+TEST_P(Schema, AnOlderStoreIsReadWithoutAChange) {
   const Home home;
-  const std::string id = make_version_1(home);
+  const std::string id = make_version(home, GetParam());
   expect_whole(Store::open(home.store, {.read_only = true}).value(), id);
-  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 1);
+  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), GetParam());
 }
 
-TEST(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
+TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
   const Home home;
-  const std::string id = make_version_1(home);
+  const std::string id = make_version(home, GetParam());
   {
     Store store = Store::open(home.store).value();
     expect_whole(store, id);
@@ -77,7 +83,9 @@ TEST(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
   expect_whole(Store::open(home.store).value(), id);
 }
 
-TEST(Schema, AStoreOfVersion2LacksOnlyTheSchemaOfTheData) {
+INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2));
+
+TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   const Home home;
   std::string id;
   {
@@ -91,7 +99,8 @@ TEST(Schema, AStoreOfVersion2LacksOnlyTheSchemaOfTheData) {
   }
   {
     Connection old(home.store);
-    old.run("ALTER TABLE runs DROP COLUMN data_schema");
+    for (const char* column : {"warnings", "sampled", "data_schema"})
+      old.run(std::string("ALTER TABLE runs DROP COLUMN ") + column);
     old.run("PRAGMA user_version = 2");
   }
   expect_whole(Store::open(home.store, {.read_only = true}).value(), id);

@@ -108,12 +108,27 @@ TEST(Runs, ShowsEverythingOfARun) {
   EXPECT_THAT(text, Not(HasSubstr("\n 108     27")));
   EXPECT_THAT(text, HasSubstr("digest of w         " + digest(250) + "\n"));
   EXPECT_THAT(text, HasSubstr("state digest\n"));
+  EXPECT_THAT(text, Not(HasSubstr("process")));
+}
+
+TEST(Runs, WarningsAreMarkedInTheListAndShown) {
+  RunRow run = example();
+  run.status = RunStatus::kDone;
+  EXPECT_THAT(runs_text(std::vector{run}), Not(HasSubstr("!")));
+  run.warnings = {{"rising", 1000, "the train loss rose", "lower eta"}};
+  EXPECT_THAT(runs_text(std::vector{run}), HasSubstr("  done!  "));
+  EXPECT_THAT(runs_text(std::vector{run}), HasSubstr("! ended with a warning"));
+  EXPECT_THAT(run_text({run, {}, {}}), HasSubstr("warning             the train loss rose (lower eta)\n"));
+  const auto json = nlohmann::json::parse(runs_json(std::vector{run}).dump())["runs"][0];
+  EXPECT_EQ(json["shown_status"], "done");
+  EXPECT_EQ(json["warnings"][0]["id"], "rising");
 }
 
 TEST(Runs, ShowsARunThatGoes) {
   const RunExport one{example(), {}, {}};
   const std::string text = run_text(one);
   EXPECT_THAT(text, HasSubstr("status              running\n"));
+  EXPECT_THAT(text, HasSubstr("owner               process "));
   EXPECT_THAT(text, Not(HasSubstr("final step")));
   EXPECT_THAT(text, HasSubstr("records (last 0 of 0)\n"));
   const auto shown = nlohmann::json::parse(show_json(one).dump());

@@ -36,7 +36,7 @@ class TheoryRuns : public ::testing::Test {
   }
 
   static bool warned(const RunOutcome& outcome, const std::string& id) {
-    return std::ranges::count(outcome.warnings, id, &Warning::id) == 1;
+    return std::ranges::count(outcome.warnings, id, &RunWarning::id) == 1;
   }
 
   std::optional<TempFolder> folder_;
@@ -95,7 +95,7 @@ TEST_F(TheoryRuns, MonitoringChangesNoBit) {
 TEST_F(TheoryRuns, ACalmRunHasNoWarnings) {
   Config config = small("squared-svm");
   config.run.steps = 200;
-  for (const Warning& warning : run(config, true).warnings)
+  for (const RunWarning& warning : run(config, true).warnings)
     ADD_FAILURE() << warning.step << ": " << warning.message;
 }
 
