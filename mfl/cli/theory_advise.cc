@@ -7,6 +7,7 @@
 #include "mfl/cli/experiment_flags.h"
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/outcome_json.h"
+#include "mfl/cli/shell_command.h"
 #include "mfl/cli/text.h"
 #include "mfl/experiment/advise.h"
 #include "mfl/report/table.h"
@@ -19,13 +20,6 @@ struct Arguments {
   ExperimentFlags experiment;
 };
 
-// The keys that the advice does not set itself; what is recorded does not matter to it.
-bool is_asked_for(const Key& key) {
-  if (key.table == "run")
-    return key.key == "seed" || key.key == "precision" || key.key == "engine" || key.key == "threads";
-  return key.table != "algorithm";
-}
-
 std::string setting_words(const PilotSetting& setting) {
   return setting.gamma == 0
              ? fmt::format("fl, eta {}, tau {}", setting.eta, setting.tau)
@@ -34,7 +28,7 @@ std::string setting_words(const PilotSetting& setting) {
 
 Facts theory_facts(const Advice& advice) {
   if (!advice.theory)
-    return {{"by theory", "nothing: the hinge is not smooth; squared-svm is its smooth form"}};
+    return {{"by theory", "not applicable: the hinge is not smooth; squared-svm is its smooth form"}};
   const TheoryAdvice& theory = *advice.theory;
   return {
       {"by theory", fmt::format("beta {:.6g}, mu {:.6g}, least possible loss {:.8g}", theory.beta, theory.mu,
@@ -48,6 +42,10 @@ Facts theory_facts(const Advice& advice) {
                : "no setting looked at has a bound"}};
 }
 
+std::string run_line(const Advice& advice) {
+  return shell_command("run", advice.config, [](const Key&) { return true; });
+}
+
 std::string advice_text(const Advice& advice) {
   const PilotAdvice& pilot = advice.pilot;
   Facts facts = {{"advice", setting_words(pilot.setting)},
@@ -56,16 +54,11 @@ std::string advice_text(const Advice& advice) {
                   fmt::format("{:.8g}{}", pilot.expected_loss,
                               pilot.extrapolated ? fmt::format(", extrapolated from a trial of {} rounds",
                                                                pilot.trial_rounds)
-                                                 : ", as the trial run had it")}};
+                                                 : ", measured in a trial run")}};
   for (const auto& fact : theory_facts(advice)) facts.push_back(fact);
   facts.emplace_back("by trial", fmt::format("{} settings, the longest over {} rounds, in {:.1f} s",
                                              pilot.settings, pilot.trial_rounds, advice.wall_seconds));
-  const AlgorithmConfig& algorithm = advice.config.algorithm;
-  facts.emplace_back(
-      "run it",
-      fmt::format("mfl run ... --algorithm {} --eta {}{} --tau {} --steps {}", algorithm.name, algorithm.eta,
-                  algorithm.name == "mfl" ? fmt::format(" --gamma {}", algorithm.gamma) : "", algorithm.tau,
-                  advice.config.run.steps));
+  facts.emplace_back("run it", run_line(advice));
   return facts_text(facts);
 }
 
@@ -79,7 +72,7 @@ Json setting_json(const PilotSetting& setting, std::uint64_t rounds) {
 
 Json advice_json(const Advice& advice) {
   const PilotAdvice& pilot = advice.pilot;
-  Json out = {{"config", config_json(advice.config)}, {"theory", nullptr}};
+  Json out = {{"config", config_json(advice.config)}, {"command", run_line(advice)}, {"theory", nullptr}};
   if (advice.theory) {
     const TheoryAdvice& theory = *advice.theory;
     out["theory"] = {{"beta", theory.beta},
@@ -114,14 +107,14 @@ Result<Reply> advise_command(const Arguments& args) {
 void setup_theory_advise(Command& theory, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
   Command& command =
-      commands.add(theory, "advise", "Which eta, gamma and tau to take for a budget of rounds or bytes",
+      commands.add(theory, "advise", "Recommend eta, gamma and tau for a budget of rounds or bytes",
                    "  mfl theory advise --data mnist --train 5000 --test 0 --model squared-svm --nodes 4 "
                    "--budget-rounds 50\n"
-                   "Says apart what follows from the theory and what from trial runs on this machine. "
-                   "Nothing is recorded.",
+                   "Separates what follows from the theory from what trial runs on this machine show. "
+                   "Records nothing.",
                    [args] { return advise_command(*args); });
   commands.under_mpi[&command] = UnderMpi::kRefused;
-  args->experiment.add(command, is_asked_for);
+  args->experiment.add(command, is_advise_key);
   command.add_option("--budget-rounds", args->options.rounds, "Aggregations that may be made")
       ->type_name("N");
   command
@@ -132,7 +125,7 @@ void setup_theory_advise(Command& theory, Commands& commands) {
       ->capture_default_str();
   command
       .add_option("--pilot-rounds", args->options.pilot_rounds,
-                  "Longest trial run; what is left is extrapolated")
+                  "Length of the longest trial run; the rest is extrapolated")
       ->type_name("N")
       ->capture_default_str();
 }

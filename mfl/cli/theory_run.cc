@@ -40,7 +40,7 @@ std::string outcome_text(const TheoryOutcome& outcome) {
 
 Result<Reply> theory_run_command(const Arguments& args, bool json) {
   MFL_TRY(const Config config, args.experiment.assemble());
-  std::optional<ReportFolder> folder;  // a folder that cannot be written is better said before than after
+  std::optional<ReportFolder> folder;  // opened first: an unwritable folder is reported before the training
   if (!args.page.empty()) {
     MFL_TRY(folder, ReportFolder::make(std::filesystem::absolute(args.page)));
   }
@@ -76,14 +76,15 @@ Result<Reply> theory_run_command(const Arguments& args, bool json) {
 
 void setup_theory_run(Command& theory, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  Command& command = commands.add(
-      theory, "run",
-      "Train with the theory beside it: constants, conditions, and bounds against what is measured",
-      "  mfl theory run experiments/paper/squared-svm.toml --gamma 0.5\n"
-      "  mfl theory run --data synthetic --model logistic --tau 10 --steps 200 --json\n"
-      "Takes the files and flags of mfl run. Always f64 and full batches, with plain FL beside it; nothing "
-      "is recorded.",
-      [args, &commands] { return theory_run_command(*args, commands.json); });
+  Command& command =
+      commands.add(theory, "run",
+                   "Train and measure the theory: constants, conditions, and bounds against measured values",
+                   "  mfl theory run experiments/paper/squared-svm.toml --gamma 0.5\n"
+                   "  mfl theory run --data synthetic --model logistic --tau 10 --steps 200 --json\n"
+                   "Takes the files and flags of mfl run. Always f64 and full batches, and plain FL for "
+                   "comparison; records "
+                   "nothing.",
+                   [args, &commands] { return theory_run_command(*args, commands.json); });
   commands.under_mpi[&command] = UnderMpi::kRefused;
   args->experiment.add(command);
   command.add_option("--page", args->page, "Write a page with figures into this folder; needs gnuplot")

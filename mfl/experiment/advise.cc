@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "mfl/experiment/factory.h"
@@ -45,7 +47,7 @@ class Budget {
   std::uint64_t vector_bytes_;  // of one vector from or to every node
 };
 
-// Trial runs and what they make of a setting.
+// Trial runs, and the loss that they predict for a setting.
 template <class T>
 class Trials {
  public:
@@ -58,16 +60,24 @@ class Trials {
         least_loss_(least_loss),
         hooks_(hooks) {}
 
-  // Tries each for `share` of its rounds.
+  // Tries each for `share` of its rounds. A trial that was run before is not run again.
   Result<std::vector<PilotRun>> run(const std::vector<PilotSetting>& settings, double share) {
-    std::vector<PilotRun> runs;
+    std::vector<PilotRun> fresh;
+    std::vector<Trial> asked;
     for (const PilotSetting& setting : settings) {
       const auto whole = static_cast<double>(trial_rounds(setting.gamma));
-      runs.push_back({setting, static_cast<std::uint64_t>(std::ceil(whole * share)), {}});
+      const auto rounds = static_cast<std::uint64_t>(std::ceil(whole * share));
+      asked.emplace_back(setting.eta, setting.gamma, setting.tau, rounds);
+      if (!known_.contains(asked.back())) fresh.push_back({setting, rounds, {}});
     }
-    tried_ += runs.size();
-    if (!run_pilots<T>(federation_, effective_lambda(config_.model), config_.run, runs, hooks_.stop))
-      return fail(ErrorCode::kRunFailed, "the advice was interrupted", "start it again");
+    tried_ += fresh.size();
+    if (!run_pilots<T>(federation_, effective_lambda(config_.model), config_.run, fresh, hooks_.stop))
+      return fail(ErrorCode::kRunFailed, "interrupted before a recommendation was found",
+                  "run the command again");
+    for (PilotRun& run : fresh)
+      known_.try_emplace({run.setting.eta, run.setting.gamma, run.setting.tau, run.rounds}, std::move(run));
+    std::vector<PilotRun> runs;
+    for (const Trial& trial : asked) runs.push_back(known_.at(trial));
     return runs;
   }
 
@@ -76,7 +86,7 @@ class Trials {
   }
 
   // The loss to expect when the budget is spent: the least one seen where the trial was that long, else the gap to the
-  // least possible loss goes on falling as it did over the second half of the trial.
+  // least possible loss is taken to keep falling as it did over the second half of the trial.
   double expected_loss(const PilotRun& run) const {
     const double best = run.best(run.rounds);
     const auto rounds = static_cast<double>(run.rounds);
@@ -98,6 +108,8 @@ class Trials {
   const Budget& budget_;
   std::optional<double> least_loss_;
   const RunHooks& hooks_;
+  using Trial = std::tuple<double, double, std::uint64_t, std::uint64_t>;  // eta, gamma, tau, rounds
+  std::map<Trial, PilotRun> known_;
   std::uint64_t tried_ = 0;
 };
 
@@ -125,8 +137,9 @@ std::vector<PilotSetting> around(const PilotSetting& centre, double factor, doub
   const auto add = [&](double eta_step, double gamma_step, double tau_step) {
     PilotSetting setting = centre;
     setting.gamma = rounded(1 - rounded(std::clamp((1 - centre.gamma) * gamma_step, 1e-3, 1.0), 3), 4);
+    constexpr double kMargin = 0.99;  // more than rounding to three digits takes
     const double stable = 2 * (1 + setting.gamma) / beta;
-    setting.eta = rounded(std::min(centre.eta * eta_step, stable), 3);
+    setting.eta = rounded(std::min(centre.eta * eta_step, kMargin * stable), 3);
     if (tau_step != 1) setting.tau = moved_tau(centre.tau, tau_step, most_tau);
     if (setting != centre && std::ranges::find(out, setting) == out.end()) out.push_back(setting);
   };
@@ -187,7 +200,7 @@ Result<PilotRun> search(Trials<T>& trials, double beta, std::uint64_t most_tau,
   sort_by_promise(finalists, trials);
   if (!std::isfinite(trials.expected_loss(finalists.front())))
     return fail(ErrorCode::kRunFailed, "every trial run diverged",
-                "look at the data with mfl data info, and scale it");
+                "check the data with mfl data info, and scale it");
   constexpr std::size_t kStarts = 3;
   std::vector<PilotRun> found;
   for (std::size_t i = 0; i < std::min(kStarts, finalists.size()); ++i) {
@@ -292,12 +305,12 @@ Result<void> advise_as(const Problem<double>& measured, const AdviseOptions& opt
   const Federation<double>& federation = measured.federation;
   const Budget budget(options, federation.nodes.size() * federation.train.columns() * sizeof(T));
   if (budget.rounds(0.5) == 0 || options.most_tau == 0 || options.pilot_rounds == 0)
-    return fail(ErrorCode::kBadConfig, "the budget pays for no round",
+    return fail(ErrorCode::kBadConfig, "the budget does not cover one round",
                 fmt::format("a round of mfl takes {} bytes",
                             4 * federation.nodes.size() * federation.train.columns() * sizeof(T)));
   MFL_TRY(const double beta, data_beta(federation, effective_lambda(advice.config.model)));
   if (!(beta > 0))
-    return fail(ErrorCode::kBadData, "every feature of the data is zero", "look at it with mfl data info");
+    return fail(ErrorCode::kBadData, "every feature of the data is zero", "check it with mfl data info");
   if (federation.loss != Loss::kHinge) {
     MFL_TRY(advice.theory, theory_advice(measured, advice.config, budget, options.most_tau));
   }

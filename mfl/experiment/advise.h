@@ -1,4 +1,4 @@
-// Which eta, gamma and tau to take for a budget: what the bounds say, and what short trial runs say.
+// A recommendation of eta, gamma and tau for a budget, from the bounds and from short trial runs.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 namespace mfl {
 
 struct AdviseOptions {
-  // One of the two. Bytes count both directions; a round of FL takes half of those of MFL.
+  // One of the two. Bytes count both directions; a round of FL takes half as many as one of MFL.
   std::optional<std::uint64_t> rounds, bytes;
   std::uint64_t most_tau = 64;       // local steps that a node may take in a round
-  std::uint64_t pilot_rounds = 100;  // trial runs are at most this long; what comes after is extrapolated
+  std::uint64_t pilot_rounds = 100;  // length of the longest trial; the rest is extrapolated
 };
 
 // From the constants of the data and from bounds. Absent for the hinge.
@@ -49,7 +49,7 @@ struct Advice {
 };
 
 // Of the configuration, data, federation, model, precision and where to run count. kBadConfig for a centralised
-// algorithm or a budget that pays for no round; kRunFailed when stopped or when every trial diverged.
+// algorithm or a budget that does not cover one round; kRunFailed when stopped or when every trial diverged.
 Result<Advice> advise_experiment(const Config& config, const AdviseOptions& options, const RunHooks& hooks);
 
 }  // namespace mfl

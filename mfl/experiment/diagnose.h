@@ -1,4 +1,4 @@
-// A run with its theory beside it.
+// A run together with the measurements of its theory.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct TheoryOutcome {
 };
 
 // Loads, finds the constants, trains in f64 whatever the configuration says, and judges. Without momentum of its own the
-// run stands alone, else the same run with gamma = 0 is made beside it. Nothing is recorded. A stopped run is
+// run is alone, else the same run with gamma = 0 is made as well. Nothing is recorded. A stopped run is
 // kRunFailed; one that diverges is an outcome.
 Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& hooks);
 

@@ -36,7 +36,7 @@ struct GapComparison {
 // Proposition 1 for w and d, Lemma 3 for each node.
 struct DriftReport {
   GapComparison w, d, node_w, node_d;
-  // The bounds themselves, one a step of the path: h for w; of every node for the last two.
+  // The bounds, one per step of the path: h for w; per node for the last two.
   std::vector<double> w_bound, d_bound;
   std::vector<std::vector<double>> node_w_bound, node_d_bound;
   std::uint64_t violations() const {
@@ -108,7 +108,7 @@ struct Diagnosis {
   std::optional<AccelerationReport> acceleration;
 };
 
-// Of a run that has constants.
+// The run must have constants.
 BoundConstants bound_constants(const RunDiagnosis& run);
 
 // After `steps` steps of a run.
@@ -119,7 +119,7 @@ struct CurvePoint {
   double a_posteriori = 0;  // from the path so far
 };
 
-// One point an interval. The run has constants; whether the bounds apply is for its convergence report to say.
+// One point per interval. The run must have constants; its convergence report says whether the bounds apply.
 std::vector<CurvePoint> convergence_curve(const RunDiagnosis& run, double least_loss);
 
 // Fills what follows from the paths: constants, reports and conditions.

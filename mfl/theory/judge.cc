@@ -42,7 +42,7 @@ void judge_smoothness(const Diagnosis& diagnosis, Conditions& conditions) {
   conditions.check(
       "smooth", "every F_i has a Lipschitz gradient", diagnosis.curvature.has_value(),
       diagnosis.curvature
-          ? fmt::format("The gradient changes by at most beta = {:.6g} a unit of w.",
+          ? fmt::format("The gradient changes by at most beta = {:.6g} per unit of w.",
                         diagnosis.curvature->beta)
           : "The hinge has a kink at margin 1, where its gradient jumps; squared-svm is its smooth form.");
   if (!diagnosis.curvature) return;
@@ -55,8 +55,8 @@ void judge_smoothness(const Diagnosis& diagnosis, Conditions& conditions) {
   if (!diagnosis.run.constants) return;
   conditions.check(
       "lipschitz", "F is Lipschitz on the path", true,
-      fmt::format("rho = {:.6g} is the largest gradient norm at an aggregated w; over all w there is no "
-                  "such constant beside strong convexity.",
+      fmt::format("rho = {:.6g} is the largest gradient norm at an aggregated w; a strongly convex F "
+                  "has no such constant over all w.",
                   diagnosis.run.constants->rho));
 }
 
@@ -97,7 +97,7 @@ bool judge_path(const RunDiagnosis& run, Conditions& conditions) {
         fmt::format("The smallest cosine between gradient and momentum on the virtual path is {:.4g}.",
                     c.cos_theta));
     holds &= conditions.check("long_momentum", "|d| >= |grad F| on the virtual path", c.short_momenta == 0,
-                              fmt::format("The proof takes it for granted; it fails at {} of {} steps.",
+                              fmt::format("The proof assumes it; it fails at {} of {} steps.",
                                           c.short_momenta, run.path.virtual_steps.size()));
   }
   holds &= conditions.check(
@@ -107,7 +107,7 @@ bool judge_path(const RunDiagnosis& run, Conditions& conditions) {
                   c.alpha, c.momentum_ratio));
   holds &= conditions.check("distance", "|w_[k](t) - w*| is largest at the start of its interval",
                             c.growing_distances == 0,
-                            fmt::format("The proof takes it for granted; it fails at {} of {} steps.",
+                            fmt::format("The proof assumes it; it fails at {} of {} steps.",
                                         c.growing_distances, run.path.virtual_steps.size()));
   return holds;
 }

@@ -1,5 +1,5 @@
-// A federated run in f64 with the virtual centralised run of the theory beside it: in every interval between two
-// aggregations a second (w, d) starts where the nodes start and takes its steps on F itself.
+// A federated run in f64 together with the virtual centralised run of the theory: in every interval between two
+// aggregations another (w, d) starts where the nodes start and takes its steps on F itself.
 //
 // Measures only; what the numbers mean is for diagnosis.h.
 #pragma once
@@ -59,8 +59,8 @@ struct Interval {
 
 struct Path {
   double start_loss = 0;                   // F(w(0))
-  std::vector<GapStep> gaps;               // one a step
-  std::vector<VirtualStep> virtual_steps;  // one a step
+  std::vector<GapStep> gaps;               // one per step
+  std::vector<VirtualStep> virtual_steps;  // one per step
   std::vector<Interval> intervals;
   double best_loss = 0;                         // F(w^f)
   std::uint64_t best_step = 0;                  // where
@@ -69,7 +69,7 @@ struct Path {
   std::optional<std::uint64_t> diverged_after;  // the last step at which every number was finite
 };
 
-// Trains on the shards from w = d = 0. One pass over the data a step serves both runs. Memory: O(steps x nodes).
+// Trains on the shards from w = d = 0. Each step makes one pass over the data for both runs. Memory: O(steps x nodes).
 Path measure_path(const Objective& objective, const Samples<double>& samples, std::span<const Shard> nodes,
                   const Average& average, const PathOptions& options);
 

@@ -148,7 +148,7 @@ TEST(TheoryRun, ThePageHasItsFigures) {
   }
   ok_data(box.run(small("squared-svm", {"--page", "page", "--json"})));
   box.write("mine/notes.txt", "keep");
-  expect_error(box.run(small("squared-svm", {"--page", "mine"})), 2, {"mine", "is no report of mfl"});
+  expect_error(box.run(small("squared-svm", {"--page", "mine"})), 2, {"mine", "is not an mfl report"});
   EXPECT_EQ(box.read("mine/notes.txt"), "keep");
 }
 
@@ -162,7 +162,7 @@ TEST(Monitor, WarnsOnceInBothOutputs) {
   const Outcome outcome = box.run(args);
   EXPECT_THAT(outcome.err, HasSubstr("mfl: warning at step 0: eta beta = "));
   EXPECT_THAT(outcome.err, HasSubstr("the run may diverge"));
-  EXPECT_THAT(outcome.out, HasSubstr("warnings"));
+  EXPECT_THAT(outcome.out, HasSubstr("warning  "));
   args.emplace_back("--json");
   const Outcome json = box.run(args);
   EXPECT_EQ(json.err, "");
@@ -195,11 +195,59 @@ TEST(TheoryAdvise, GivesASettingThatRuns) {
   EXPECT_THAT(box.run(args).out, HasSubstr("run it"));
 }
 
+// As a person would: the whole line into a shell.
+Outcome paste(const Sandbox& box, std::string command) {
+  EXPECT_TRUE(command.starts_with("mfl ")) << command;
+  command.replace(0, 3, "\"$0\"");
+  return box.run(
+      {}, {.file_bytes = {}, .interrupt_after = {}, .launcher = {"/bin/sh", "-c", command + " --json"}});
+}
+
+TEST(TheoryAdvise, PrintsACommandThatCanBePasted) {
+  const Sandbox box;
+  std::string csv = "a,b c,label\n";
+  for (int r = 0; r < 60; ++r)
+    csv += std::to_string(r % 7) + "," + std::to_string((r * r) % 11) + "," + std::to_string(r % 2) + "\n";
+  box.write("it's mine/points, 1.csv", csv);
+  box.write("experiment.toml",
+            "[data]\nsource = \"csv:it's mine/points, 1.csv\"\ntrain = 50\ntest = 10\n[model]\nname = "
+            "\"logistic\"\n"
+            "lambda = 0.01\n[federation]\nnodes = 3\npartition = \"label-sorted\"\n[run]\nname = \"a "
+            "name\"\nseed = 7\n");
+  const std::vector<std::string> args{"theory",    "advise", "experiment.toml", "--budget-rounds", "8",
+                                      "--max-tau", "4"};
+  auto with_json = args;
+  with_json.emplace_back("--json");
+  const auto data = ok_data(box.run(with_json));
+  const std::string command = data["command"];
+  EXPECT_THAT(box.run(args).out, HasSubstr("run it         " + command + "\n"));
+  const auto run = ok_data(paste(box, command));
+  EXPECT_EQ(run["config"], data["config"]);
+  EXPECT_EQ(run["best"]["train_loss"], data["pilot"]["expected_loss"]);
+}
+
+TEST(TheoryAdvise, StaysBelowItsOwnLimit) {
+  const Sandbox box;
+  // Features of very different size: the longest stable step is the best.
+  std::string csv = "a,b,c,label\n";
+  for (int r = 0; r < 80; ++r)
+    csv += std::to_string(r % 7) + "," + std::to_string(40 * ((r * r) % 11)) + "," +
+           std::to_string(900 + 300 * ((r * 5) % 13)) + "," + std::to_string(r % 2) + "\n";
+  box.write("uneven.csv", csv);
+  for (const char* rounds : {"20", "60", "100"}) {
+    const auto data =
+        ok_data(box.run({"theory", "advise", "--data", "csv:uneven.csv", "--test", "0", "--model", "logistic",
+                         "--budget-rounds", rounds, "--max-tau", "8", "--json"}));
+    EXPECT_LT(data["pilot"]["setting"]["eta"].get<double>(), data["pilot"]["stable_eta"].get<double>())
+        << rounds;
+  }
+}
+
 TEST(TheoryAdvise, NeedsABudget) {
   const Sandbox box;
   expect_error(box.run({"theory", "advise", "--data", "synthetic:160x12"}), 2, {"budget", "--budget-rounds"});
   expect_error(box.run({"theory", "advise", "--data", "synthetic:160x12", "--budget-bytes", "5"}), 2,
-               {"pays for no round"});
+               {"does not cover one round"});
 }
 
 }  // namespace
