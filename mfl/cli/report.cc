@@ -26,12 +26,12 @@ Result<Reply> report_command(const Arguments& args) {
 
 void setup_report(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  Command& command = commands.add(
-      mfl, "report", "Write a page of recorded runs: curves, comparison, configuration, digests",
-      "  mfl report 3f2a 91bc --out report\n"
-      "writes report/report.html, one file that needs no other, and figures and data beside it.\n"
-      "An earlier report in that folder is replaced.",
-      [args] { return report_command(*args); });
+  Command& command =
+      commands.add(mfl, "report", "Write a page of recorded runs: curves, comparison, configuration, digests",
+                   "  mfl report 3f2a 91bc --out report\n"
+                   "writes report/report.html, which is self-contained, and the figures and data as files.\n"
+                   "An earlier report in that folder is replaced.",
+                   [args] { return report_command(*args); });
   args->runs.add(command);
   command.add_option("--out", args->out, "The folder to write")->type_name("DIR")->capture_default_str();
 }

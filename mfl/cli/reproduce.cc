@@ -30,7 +30,7 @@ struct Arguments {
   ConfigFlags flags;
 };
 
-// Where the program stands, two folders are likely: those of an installation and those of a build in the checkout.
+// Relative to the program: the folder of an installation, and that of a build inside the checkout.
 fs::path find_experiments(const std::string& named) {
   if (!named.empty()) return named;
   const fs::path here = "experiments/paper";
@@ -58,8 +58,10 @@ Result<PlanOptions> plan_options(const Arguments& args) {
 std::string claims_text(const std::vector<Claim>& claims) {
   Table table({{"figure"}, {"verdict"}, {"claim"}, {"measured"}});
   for (const Claim& claim : claims)
-    table.add({claim.figure, std::string(verdict_text(claim.verdict)), claim.text, claim.measured});
-  return table.text();
+    if (claim.verdict != ClaimVerdict::kNotTested)
+      table.add({claim.figure, std::string(verdict_text(claim.verdict)), claim.text, claim.measured});
+  const std::string untested = not_tested_text(claims);
+  return table.text() + (untested.empty() ? "" : fmt::format("\n{}\n", untested));
 }
 
 Result<Reproduction> run_all(const Arguments& args, const PlanOptions& options, bool json) {
@@ -70,7 +72,7 @@ Result<Reproduction> run_all(const Arguments& args, const PlanOptions& options, 
   return reproduce(options, args.store, {[&](const Progress& progress) { meter.show(progress); }, &stop});
 }
 
-// Better said before the training than after it.
+// Reported before the training rather than after it.
 Result<void> check_output(const Arguments& args) {
   MFL_CHECK(check_gnuplot());
   MFL_TRY(const ReportFolder writable, ReportFolder::make(args.out));
@@ -106,25 +108,27 @@ Result<Reply> reproduce_command(const Arguments& args, bool json) {
 
 void setup_reproduce(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  Command& command = commands.add(
-      mfl, "reproduce", "Run the paper's experiments: every figure, every claim, one report",
-      "  mfl reproduce --quick --out reproduction\n"
-      "  mfl reproduce --figure 5 --seeds 3\n"
-      "writes report.html, one file that needs no other, and figures/, data/ and claims.json beside it.\n"
-      "What the store holds already is not trained again. An earlier report in that folder is replaced.",
-      [args, &commands] { return reproduce_command(*args, commands.json); });
+  Command& command =
+      commands.add(mfl, "reproduce", "Run the paper's experiments: every figure, every claim, one report",
+                   "  mfl reproduce --quick --out reproduction\n"
+                   "  mfl reproduce --figure 5 --seeds 3\n"
+                   "writes report.html, which is self-contained, and figures/, data/ and claims.json.\n"
+                   "Runs that the store already holds are not trained again. An earlier report in that "
+                   "folder is replaced.",
+                   [args, &commands] { return reproduce_command(*args, commands.json); });
   commands.under_mpi[&command] = UnderMpi::kRefused;
   command.add_option("--figure", args->figure, "all, 4, 4a to 4d, 5, 5a to 5c, 6, or several with commas")
       ->type_name("NAME")
       ->capture_default_str();
   command
-      .add_option("--seeds", args->seeds, "Seeds 1 to N: other samples, another split (default: 5, quick: 1)")
+      .add_option("--seeds", args->seeds,
+                  "Use seeds 1 to N, each with its own samples and split (default: 5, quick: 1)")
       ->type_name("N");
   command.add_flag("--quick", args->quick, "One seed, without the runs of 60,000 steps of figure 6");
   command.add_option("--out", args->out, "The folder to write")->type_name("DIR")->capture_default_str();
   command
       .add_option("--experiments", args->experiments,
-                  "The folder of figure-4.toml and its fellows (default: experiments/paper)")
+                  "Folder that holds figure-4.toml and the other settings (default: experiments/paper)")
       ->type_name("DIR");
   args->flags.add_set(command);
   add_store_flag(command, args->store);

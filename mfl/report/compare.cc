@@ -26,14 +26,23 @@ bool is_baseline(const RunRow& run, const CompareOptions& options) {
          std::isfinite(run.summary->final.train_loss);
 }
 
-void set_targets(Comparison& comparison, const CompareOptions& options) {
+Result<double> final_loss(const Store& store, const RunRow& run) {
+  if (!run.sampled) return run.summary->final.train_loss;
+  MFL_TRY(const auto rounds, store.rounds(run.id));
+  return rounds.empty() ? run.summary->final.train_loss : smoothed_losses(rounds).back();
+}
+
+Result<void> set_targets(const Store& store, Comparison& comparison, const CompareOptions& options) {
   std::map<Group, Target> targets;
   for (const CompareRow& row : comparison.rows) {
     const RunRow& run = row.run;
-    if (options.target)
-      targets.try_emplace(group_of(run), Target{run.model, run.data, *options.target, ""});
-    else if (is_baseline(run, options))
-      targets.try_emplace(group_of(run), Target{run.model, run.data, run.summary->final.train_loss, run.id});
+    if (targets.contains(group_of(run))) continue;
+    if (options.target) {
+      targets[group_of(run)] = Target{run.model, run.data, *options.target, ""};
+    } else if (is_baseline(run, options)) {
+      MFL_TRY(const double loss, final_loss(store, run));
+      targets[group_of(run)] = Target{run.model, run.data, loss, run.id};
+    }
   }
   std::map<Group, bool> listed;
   for (CompareRow& row : comparison.rows) {
@@ -42,6 +51,29 @@ void set_targets(Comparison& comparison, const CompareOptions& options) {
     row.target = found->second.loss;
     if (!std::exchange(listed[found->first], true)) comparison.targets.push_back(found->second);
   }
+  return {};
+}
+
+Result<std::optional<RoundRow>> first_round_at(const Store& store, const RunRow& run, double target) {
+  if (!run.sampled) return store.first_round_at(run.id, target);
+  MFL_TRY(auto rounds, store.rounds(run.id));
+  const std::vector<double> losses = smoothed_losses(rounds);
+  for (std::size_t i = 0; i < rounds.size(); ++i)
+    if (losses[i] <= target) return std::move(rounds[i]);
+  return std::nullopt;
+}
+
+Result<std::optional<RunSummary::Final>> last_known(const Store& store, const RunRow& run) {
+  if (run.summary) return run.summary->final;
+  MFL_TRY(const auto records, store.records(run.id));
+  MFL_TRY(const auto rounds, store.rounds(run.id));
+  if (rounds.empty()) return std::nullopt;
+  RunSummary::Final last{rounds.back().step, rounds.back().train_loss, {}, {}};
+  if (!records.empty()) {
+    last.test_loss = records.back().test_loss;
+    last.test_accuracy = records.back().test_accuracy;
+  }
+  return last;
 }
 
 Result<Parting> part(const Store& store, const std::string& first, const std::string& second) {
@@ -97,12 +129,13 @@ Result<Comparison> compare_runs(const Store& store, std::span<const std::string>
   comparison.baseline = options.baseline;
   for (const std::string& id : ids) {
     MFL_TRY(RunRow run, store.get(id));
-    comparison.rows.push_back({std::move(run), {}, {}, {}, {}});
+    MFL_TRY(const auto last, last_known(store, run));
+    comparison.rows.push_back({std::move(run), last, {}, {}, {}, {}});
   }
-  set_targets(comparison, options);
+  MFL_CHECK(set_targets(store, comparison, options));
   for (CompareRow& row : comparison.rows) {
     if (!row.target) continue;
-    MFL_TRY(const auto reached, store.first_round_at(row.run.id, *row.target));
+    MFL_TRY(const auto reached, first_round_at(store, row.run, *row.target));
     if (!reached) continue;
     row.steps_to_target = reached->step;
     row.bytes_to_target = reached->bytes_up + reached->bytes_down;
@@ -144,10 +177,10 @@ std::string compare_text(const Comparison& comparison) {
     const RunRow& run = row.run;
     std::vector<std::string> cells = {
         run.id, run.model, run.algorithm, number_text(run.eta), number_text(run.gamma), count_text(run.tau)};
-    if (run.summary)
-      cells.insert(cells.end(),
-                   {fmt::format("{}", run.summary->final.step), number_text(run.summary->final.train_loss),
-                    percent_text(run.summary->final.test_accuracy)});
+    const std::string status = run.summary ? "" : fmt::format(" ({})", shown_status(run));
+    if (row.last)
+      cells.insert(cells.end(), {fmt::format("{}{}", row.last->step, status),
+                                 number_text(row.last->train_loss), percent_text(row.last->test_accuracy)});
     else
       cells.insert(cells.end(), {shown_status(run), "-", "-"});
     cells.insert(cells.end(), {count_text(row.steps_to_target), bytes_text(row.bytes_to_target)});
@@ -158,8 +191,26 @@ std::string compare_text(const Comparison& comparison) {
   std::string out = table.text();
   if (!comparison.targets.empty() || !comparison.partings.empty()) out += "\n";
   for (const Target& target : comparison.targets) out += target_text(target, comparison.baseline);
+  if (has_sampled_target(comparison)) out += fmt::format("{}\n", kSampledNote);
   for (const Parting& parting : comparison.partings)
     out += fmt::format("{} and {}: {}\n", parting.first, parting.second, parting_text(parting));
+  return out;
+}
+
+bool has_sampled_target(const Comparison& comparison) {
+  return std::ranges::any_of(comparison.rows,
+                             [](const CompareRow& row) { return row.run.sampled && row.target; });
+}
+
+std::vector<double> smoothed_losses(std::span<const RoundRow> rounds) {
+  const std::size_t reach = rounds.size() / 20;
+  std::vector<double> out;
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    const std::size_t first = i - std::min(i, reach), last = std::min(i + reach, rounds.size() - 1);
+    double sum = 0;
+    for (std::size_t j = first; j <= last; ++j) sum += rounds[j].train_loss;
+    out.push_back(sum / static_cast<double>(last - first + 1));
+  }
   return out;
 }
 

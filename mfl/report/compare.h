@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mfl/base/json.h"
@@ -16,15 +17,18 @@ namespace mfl {
 
 struct CompareOptions {
   // The training loss to reach. Absent: in each group of runs with the same model and problem, the final
-  // training loss of the first run of the baseline algorithm, where it is finite.
+  // training loss of the first run of the baseline algorithm, where it is finite; smoothed where it is sampled.
   std::optional<double> target = {};
   std::string baseline = "fl";
 };
 
 struct CompareRow {
   RunRow run;
+  // Where it ended or, while it has not, what was recorded last; absent before the first record.
+  std::optional<RunSummary::Final> last;
   std::optional<double> target;  // absent: none was given and the group has no finished baseline
-  // The first round at or below the target; absent when the run never got there.
+  // The first round at or below the target; absent when the run never got there. Where losses are those of the nodes that
+  // each round counted, a mean over neighbouring rounds decides (smoothed_losses).
   std::optional<std::uint64_t> steps_to_target;
   std::optional<std::uint64_t> bytes_to_target;  // up and down until then
   std::optional<double> seconds_to_target;       // of virtual time, where the run has one
@@ -47,16 +51,26 @@ struct Target {
 
 struct Comparison {
   std::vector<CompareRow> rows;
-  std::vector<Target> targets;    // one a group that has one, in order of first appearance
+  std::vector<Target> targets;    // one per group that has one, in order of first appearance
   std::vector<Parting> partings;  // each later run of a family with the first
   std::string baseline;
 };
+
+// For each round the mean loss of those up to a twentieth of the run before and after it.
+std::vector<double> smoothed_losses(std::span<const RoundRow> rounds);
 
 // `ids` as Store::get takes them; rows come in their order.
 Result<Comparison> compare_runs(const Store& store, std::span<const std::string> ids,
                                 const CompareOptions& options = {});
 
-// Whether a run has a virtual time: tables then say the time to the target.
+// For runs whose rounds do not count all nodes: their losses are estimates.
+inline constexpr std::string_view kSampledNote =
+    "Losses are those of the nodes that each round counted, an estimate: steps to target are read off their "
+    "mean over "
+    "neighbouring rounds.";
+bool has_sampled_target(const Comparison& comparison);
+
+// True when a run has a virtual time: tables then show the time to the target.
 bool has_virtual_time(const Comparison& comparison);
 
 std::string compare_text(const Comparison& comparison);

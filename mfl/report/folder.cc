@@ -37,7 +37,7 @@ Result<void> check_target(const fs::path& target) {
   const auto status = fs::symlink_status(target, error);
   if (!fs::exists(status)) return {};
   if (fs::is_directory(status) && (fs::is_empty(target, error) || is_report(target))) return {};
-  return fail(ErrorCode::kBadConfig, fmt::format("{} is there and is no report of mfl", target.string()),
+  return fail(ErrorCode::kBadConfig, fmt::format("{} exists and is not an mfl report", target.string()),
               "name another folder, or empty this one");
 }
 
@@ -45,7 +45,7 @@ int exchange(const fs::path& one, const fs::path& other) {
   return ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE);
 }
 
-// For file systems that cannot exchange: for a moment neither is there.
+// For file systems that cannot exchange two folders: for a moment neither exists.
 int replace(const fs::path& from, const fs::path& target, const fs::path& aside) {
   if (::rename(target.c_str(), aside.c_str()) != 0) return -1;
   if (::rename(from.c_str(), target.c_str()) == 0) return 0;

@@ -12,7 +12,7 @@ namespace mfl {
 // installed, or it failed, with the last line that it said.
 Result<void> run_gnuplot(const std::filesystem::path& folder, const std::string& script);
 
-// Whether gnuplot is there and runs, for those who have long work to do before they draw.
+// An error unless gnuplot is installed and runs. For callers with long work to do before they draw.
 Result<void> check_gnuplot();
 
 }  // namespace mfl

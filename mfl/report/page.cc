@@ -7,6 +7,7 @@
 
 #include "mfl/base/version.h"
 #include "mfl/report/page_style.h"
+#include "mfl/report/typeset.h"
 
 namespace mfl {
 namespace {
@@ -72,8 +73,12 @@ std::string_view svg_element(std::string_view svg) {
   return at == std::string_view::npos ? std::string_view() : svg.substr(at);
 }
 
-std::string cell_html(const PageCell& cell, const Column& column) {
-  std::string text = html_escaped(cell.text);
+std::string text_html(std::string_view text, bool maths) {
+  return maths ? typeset_html(text) : html_escaped(text);
+}
+
+std::string cell_html(const PageCell& cell, const Column& column, bool maths) {
+  std::string text = text_html(cell.text, maths);
   if (cell.badge) text = fmt::format("<span class=\"badge {}\">{}</span>", tone_class(*cell.badge), text);
   if (cell.code) text = fmt::format("<code>{}</code>", text);
   return fmt::format("<td{} data-title=\"{}\">{}</td>",
@@ -91,7 +96,9 @@ struct BlockHtml {
     return out + "</ul>\n";
   }
   std::string operator()(const PageCode& block) const {
-    return fmt::format("<pre tabindex=\"0\">{}</pre>\n", escaped(block.text, true));
+    const std::string code = fmt::format("<pre tabindex=\"0\">{}</pre>\n", escaped(block.text, true));
+    if (block.summary.empty()) return code;
+    return fmt::format("<details><summary>{}</summary>\n{}</details>\n", html_escaped(block.summary), code);
   }
   std::string operator()(const PageTable& block) const {
     std::string out =
@@ -101,12 +108,12 @@ struct BlockHtml {
     for (const Column& column : block.columns)
       out +=
           fmt::format("<th scope=\"col\"{}>{}</th>", column.align == Align::kRight ? " class=\"number\"" : "",
-                      html_escaped(column.title));
+                      text_html(column.title, block.maths));
     out += "</tr></thead>\n<tbody>\n";
     for (const auto& row : block.rows) {
       out += "<tr>";
       for (std::size_t c = 0; c < block.columns.size(); ++c)
-        out += cell_html(c < row.size() ? row[c] : PageCell{}, block.columns[c]);
+        out += cell_html(c < row.size() ? row[c] : PageCell{}, block.columns[c], block.maths);
       out += "</tr>\n";
     }
     return out + "</tbody>\n</table></div>\n";

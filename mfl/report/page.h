@@ -1,4 +1,4 @@
-// A report as a value, written as one HTML file that needs nothing beside itself: no network, no script.
+// A report as a value, written as one self-contained HTML file: no network access, no script.
 #pragma once
 
 #include <string>
@@ -24,6 +24,7 @@ struct PageTable {
   std::string caption;
   std::vector<Column> columns;
   std::vector<std::vector<PageCell>> rows;
+  bool maths = false;  // cells hold formulas, which are typeset (typeset.h)
   bool prose = false;  // cells are sentences: on a narrow screen each row becomes a block of its own
 };
 
@@ -42,6 +43,7 @@ struct PageList {
 // Shown as it is, line by line.
 struct PageCode {
   std::string text;
+  std::string summary = {};  // not empty: all that is seen until a reader opens it
 };
 // Side by side where there is room.
 using PageFigures = std::vector<PageFigure>;

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <span>
 
@@ -22,19 +22,7 @@ constexpr std::string_view kDiverged = " (diverged)";
 // Of the SVG, in pixels; the PNG has the same shape.
 constexpr double kRightMargin = 34, kBottomMargin = 60, kTitleLeft = 14, kLabelMiddle = 14;
 constexpr double kLineHeight = 22, kSampleWidth = 52, kCharacterWidth = 8.2, kEntryGap = 16;
-constexpr std::size_t kUsualLegendRows = 2;
-
-const std::array<PlotStyle, 8>& palette() {
-  static const std::array<PlotStyle, 8> styles = {{{"#0072B2", "", 7},
-                                                   {"#D55E00", "(14,5)", 5},
-                                                   {"#009E73", "(14,4,3,4)", 9},
-                                                   {"#CC79A7", "(7,4)", 11},
-                                                   {"#56B4E9", "(18,4,3,4,3,4)", 13},
-                                                   {"#E69F00", "(3,3)", 4},
-                                                   {"#000000", "(10,3,2,3)", 6},
-                                                   {"#8A8A8A", "(5,2)", 8}}};
-  return styles;
-}
+constexpr std::size_t kUsualLegendRows = 2, kManySeries = 8;
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
@@ -139,9 +127,10 @@ std::string points_script(const PlotSeries& series, std::size_t number, const Ra
   std::string out = fmt::format("$series{} << END\n", number);
   const auto near = [&](double value) { return kept_near(value, range, log); };
   for (std::size_t i = 0; i < drawn(series); ++i)
-    out += fmt::format("{:.17g} {:.17g} {:.17g} {:.17g}\n", series.x[i], near(series.y[i]),
-                       near(series.low.empty() ? series.y[i] : series.low[i]),
-                       near(series.high.empty() ? series.y[i] : series.high[i]));
+    out +=
+        fmt::format("{}{:.17g} {:.17g} {:.17g} {:.17g}\n", std::ranges::count(series.gaps, i) > 0 ? "\n" : "",
+                    series.x[i], near(series.y[i]), near(series.low.empty() ? series.y[i] : series.low[i]),
+                    near(series.high.empty() ? series.y[i] : series.high[i]));
   return out + "END\n";
 }
 
@@ -156,11 +145,11 @@ double text_width(std::string_view text) {
   return width;
 }
 
-// The legend stands in rows above the picture, so that it never covers a curve.
+// The legend is in rows above the picture, so that it never covers a curve.
 struct LegendEntry {
   const PlotSeries* series = nullptr;
   std::string text;
-  double left = 0;  // pixels
+  double left = 0, sample = 0;  // pixels: where it starts, and how wide its line is
   std::size_t row = 0;
 };
 
@@ -168,15 +157,16 @@ std::vector<LegendEntry> legend_of(const Plot& plot) {
   std::vector<LegendEntry> legend;
   double left = kTitleLeft;
   std::size_t row = 0;
+  const double sample = plot.series.size() > kManySeries ? 0.75 * kSampleWidth : kSampleWidth;
   for (const PlotSeries& series : plot.series) {
     if (series.title.empty()) continue;
     const std::string text = series.title + std::string(diverged(series) ? kDiverged : "");
-    const double width = kSampleWidth + text_width(text) + kEntryGap;
+    const double width = sample + text_width(text) + kEntryGap;
     if (left > kTitleLeft && left + width - kEntryGap > plot.width) {
       left = kTitleLeft;
       ++row;
     }
-    legend.push_back({&series, text, left, row});
+    legend.push_back({&series, text, left, sample, row});
     left += width;
   }
   return legend;
@@ -200,19 +190,20 @@ std::string legend_script(const Plot& plot, const std::vector<LegendEntry>& lege
     if (entry.series->mark != PlotSeries::Mark::kPoints)
       out += fmt::format(
           "set arrow from screen {:.6f},{:.6f} to screen {:.6f},{:.6f} nohead lw {:.3f} {} lc rgb '{}'\n",
-          x(0), y, x(kSampleWidth - 8), y, width, dash_of(style), style.color);
+          x(0), y, x(entry.sample - 8), y, width, dash_of(style), style.color);
     if (entry.series->mark != PlotSeries::Mark::kLine)
       out += fmt::format("set label '' at screen {:.6f},{:.6f} point pt {} ps 0.8 lc rgb '{}'\n",
-                         x(kSampleWidth / 2 - 4), y, style.point, style.color);
+                         x(entry.sample / 2 - 4), y, style.point, style.color);
     out += fmt::format("set label {} at screen {:.6f},{:.6f} left noenhanced\n", gnuplot_string(entry.text),
-                       x(kSampleWidth), y);
+                       x(entry.sample), y);
   }
   return out;
 }
 
 std::string line_element(const PlotSeries& series, std::size_t number) {
   const std::string points = fmt::format("pt {} ps 0.8 ", series.style.point);
-  const std::string line = fmt::format("lw 2.2 {} ", dash_of(series.style));
+  const double width = series.low.empty() ? 2.2 : 1.3;  // a band must not hide under its line
+  const std::string line = fmt::format("lw {} {} ", width, dash_of(series.style));
   const auto element = [&](std::string_view with, const std::string& how) {
     return fmt::format("$series{} using 1:2 with {} {}lc rgb '{}'", number, with, how, series.style.color);
   };
@@ -224,9 +215,20 @@ std::string line_element(const PlotSeries& series, std::size_t number) {
   return {};
 }
 
-std::string series_script(const Plot& plot, const Range& y) {
+// The commands that draw, and the data that they name.
+struct SeriesScript {
+  std::string data, plot;
+};
+
+SeriesScript series_script(const Plot& plot, const Range& y) {
   std::string data;
-  std::vector<std::string> bands, lines, crosses;
+  std::vector<std::string> bands, solid, dashed, ends;
+  Range reach;  // of x, without a margin
+  for (const PlotSeries& series : plot.series)
+    for (const double x : series.x) reach.take(x, plot.x.log);
+  constexpr double kEarly = 0.005;
+  const double late = plot.x.log ? reach.high * std::pow(reach.low / reach.high, kEarly)
+                                 : reach.high - kEarly * (reach.high - reach.low);
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
     const PlotSeries& series = plot.series[i];
     const std::size_t count = drawn(series);
@@ -234,22 +236,22 @@ std::string series_script(const Plot& plot, const Range& y) {
     data += points_script(series, i, y, plot.y.log);
     if (!series.low.empty())
       bands.push_back(
-          fmt::format("$series{} using 1:3:4 with filledcurves fs transparent solid 0.14 noborder "
+          fmt::format("$series{} using 1:3:4 with filledcurves fs transparent solid 0.3 noborder "
                       "lc rgb '{}'",
                       i, series.style.color));
-    lines.push_back(line_element(series, i));
-    if (diverged(series)) {
-      data += fmt::format("$cross{} << END\n{:.17g} {:.17g}\nEND\n", i, series.x[count - 1],
-                          std::clamp(series.y[count - 1], y.low, y.high));
-      crosses.push_back(
-          fmt::format("$cross{} with points pt 2 ps 1.6 lw 2.5  lc rgb '{}'", i, series.style.color));
-    }
+    (series.style.dash.empty() ? solid : dashed).push_back(line_element(series, i));
+    const bool early = series.mark == PlotSeries::Mark::kLine && series.x[count - 1] < late;
+    if (!diverged(series) && !early) continue;
+    data += fmt::format("$end{} << END\n{:.17g} {:.17g}\nEND\n", i, series.x[count - 1],
+                        std::clamp(series.y[count - 1], y.low, y.high));
+    ends.push_back(fmt::format("$end{} with points {} lc rgb '{}'", i,
+                               diverged(series) ? "pt 2 ps 1.6 lw 2.5" : "pt 7 ps 0.9", series.style.color));
   }
   std::vector<std::string> elements = std::move(bands);
-  elements.insert(elements.end(), lines.begin(), lines.end());
-  elements.insert(elements.end(), crosses.begin(), crosses.end());
+  for (const auto* more : {&solid, &dashed, &ends})
+    elements.insert(elements.end(), more->begin(), more->end());
   if (elements.empty()) elements.emplace_back("NaN");
-  return data + fmt::format("plot {}\n", fmt::join(elements, ", \\\n     "));
+  return {data, fmt::format("plot {}\n", fmt::join(elements, ", \\\n     "))};
 }
 
 // gnuplot sets axis labels by its guess of a font; at places of our own they are inside every picture.
@@ -272,9 +274,9 @@ std::string labels_script(const Plot& plot, double left, double top, double heig
 // Margins, title, labels and legend for a picture of that height.
 std::string layout_script(const Plot& plot, const std::vector<LegendEntry>& legend, const Range& y,
                           double height) {
-  std::size_t longest = 0;
-  for (const std::string& text : ticks_of(plot.y, y).texts) longest = std::max(longest, text.size());
-  const double left = 2 * kLabelMiddle + 22 + kCharacterWidth * static_cast<double>(longest);
+  double longest = 0;
+  for (const std::string& text : ticks_of(plot.y, y).texts) longest = std::max(longest, text_width(text));
+  const double left = 2 * kLabelMiddle + 22 + longest;
   const double title = plot.title.empty() ? 6 : kLineHeight + 10;
   const double top = title + kLineHeight * static_cast<double>(rows(legend)) + 12;
   return fmt::format(
@@ -301,11 +303,12 @@ std::string script(const Plot& plot) {
         "set arrow from first {0:.17g}, graph 0 to first {0:.17g}, graph 1 nohead dt (3,3) lw 1.2 "
         "lc rgb '{1}'\n",
         at, kGreyLine);
-  const std::string drawing = series_script(plot, y);
+  const auto [data, drawing] = series_script(plot, y);
   const auto terminal = [](std::string_view how, std::string_view file) {
     return fmt::format("set terminal {}\nset output '{}'\n", how, file);
   };
-  return out +
+  constexpr double kPointsPerPixel = 0.75 / 72;  // inches
+  return out + data +
          terminal(fmt::format("svg size {},{} dynamic noenhanced font 'sans-serif,14' name 'figure'",
                               plot.width, height),
                   "figure.svg") +
@@ -314,7 +317,22 @@ std::string script(const Plot& plot) {
                               "pointscale 2 background rgb 'white'",
                               2 * plot.width, 2 * height),
                   "figure.png") +
-         drawing + "set output\n";
+         drawing + "set output\nif (strstrt(GPVAL_TERMINALS, 'pdfcairo') > 0) {\n" +
+         terminal(fmt::format("pdfcairo size {:.4f}in,{:.4f}in noenhanced font 'sans,14' fontscale 0.75 "
+                              "linewidth 0.75 pointscale 0.75",
+                              kPointsPerPixel * plot.width, kPointsPerPixel * height),
+                  "figure.pdf") +
+         drawing + "set output\n}\n";
+}
+
+// cairo writes the time of day into a PDF, always as many characters.
+std::string without_date(std::string pdf) {
+  constexpr std::string_view kBefore = "/CreationDate (D:";
+  constexpr std::string_view kDigits = "20000101000000";
+  if (const std::size_t at = pdf.find(kBefore); at != std::string::npos)
+    for (std::size_t i = 0; i < kDigits.size() && at + kBefore.size() + i < pdf.size(); ++i)
+      pdf[at + kBefore.size() + i] = kDigits[i];
+  return pdf;
 }
 
 // gnuplot uses the same ids in every file; several figures in one document need ids of their own.
@@ -341,46 +359,6 @@ std::string with_own_ids(const std::string& svg, std::string_view name) {
 
 }  // namespace
 
-PlotStyle algorithm_style(std::string_view algorithm) {
-  if (algorithm == "mfl") return {"#D55E00", "", 7};
-  if (algorithm == "fl") return {"#0072B2", "(12,5)", 5};
-  if (algorithm == "mgd") return {"#009E73", "(14,4,3,4)", 9};
-  if (algorithm == "gd") return {"#000000", "(3,4)", 13};
-  return palette().back();
-}
-
-PlotStyle palette_style(std::size_t index) { return palette().at(index % palette().size()); }
-
-std::vector<double> axis_ticks(double low, double high, bool log) {
-  std::vector<double> ticks;
-  if (log && high / low >= 10) {
-    const int every = static_cast<int>(std::ceil(std::log10(high / low) / 7));
-    const int last = static_cast<int>(std::floor(std::log10(high) + 1e-9));
-    for (int power = static_cast<int>(std::ceil(std::log10(low) - 1e-9)); power <= last; power += every)
-      ticks.push_back(std::pow(10, power));
-    return ticks;
-  }
-  const double rough = (high - low) / 5;
-  const double decade = std::pow(10, std::floor(std::log10(rough)));
-  const double share = rough / decade;
-  const double step = decade * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
-  if (!(step > 0) || !std::isfinite(step)) return {low};
-  const double first = std::ceil(low / step - 1e-9);
-  for (int i = 0; (first + i) * step <= high + 1e-9 * step; ++i) ticks.push_back((first + i) * step);
-  return ticks;
-}
-
-std::string tick_text(double value, double step) {
-  const double size = std::abs(value);
-  if (size >= 1e7 || (size > 0 && size < 1e-4 && step < 1e-6)) return fmt::format("{:.3g}", value);
-  const double finest = step > 0 ? step : size > 0 ? std::pow(10, std::floor(std::log10(size) + 1e-9)) : 1;
-  const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(finest) - 1e-9)), 0, 12);
-  std::string text = fmt::format("{:.{}f}", value == 0 ? 0.0 : value, digits);
-  const std::size_t whole = std::min(text.find('.'), text.size());
-  for (std::size_t at = whole; at > 3 && text[at - 4] != '-'; at -= 3) text.insert(at - 3, ",");
-  return text;
-}
-
 Result<Drawing> draw(const Plot& plot) {
   auto folder = TempFolder::make();
   if (!folder) return tl::unexpected<Error>(std::move(folder).error());
@@ -395,7 +373,13 @@ Result<Drawing> draw(const Plot& plot) {
                 fmt::format("cannot draw figure {}: gnuplot left half a file in {}", plot.name,
                             folder->path().parent_path().string()),
                 "check that the temporary folder has space");
-  return Drawing{with_own_ids(svg, plot.name), std::move(png)};
+  std::error_code ignored;
+  std::string pdf;
+  if (const auto path = folder->path() / "figure.pdf"; std::filesystem::exists(path, ignored)) {
+    MFL_TRY(pdf, read_file(path));
+    pdf = without_date(std::move(pdf));
+  }
+  return Drawing{with_own_ids(svg, plot.name), std::move(png), std::move(pdf)};
 }
 
 }  // namespace mfl

@@ -1,4 +1,4 @@
-// A figure as a value, drawn by gnuplot as SVG and PNG. Equal figures give equal bytes.
+// A figure as a value, drawn by gnuplot as SVG, PNG and PDF. Equal figures give equal bytes.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ struct PlotStyle {
 // The style of "gd", "mgd", "fl" or "mfl", the same in every figure; another name gets the last style of the palette.
 PlotStyle algorithm_style(std::string_view algorithm);
 
-// Styles for series that are no algorithms, in their order; after the last comes the first again.
+// Styles for series that are no algorithms, in their order: eight colours, and after the last the first again with another
+// dash. No two of the first 64 look alike.
 PlotStyle palette_style(std::size_t index);
 
 struct PlotAxis {
@@ -39,11 +40,13 @@ struct PlotSeries {
   std::vector<double> low, high;  // a band around y; empty, or of the length of x
   PlotStyle style = {};
   Mark mark = Mark::kLine;
-  bool diverged = false;  // also where a value of y is not finite
+  bool diverged = false;               // also where a value of y is not finite
+  std::vector<std::size_t> gaps = {};  // values before which the line is interrupted
 };
 
-// A series that diverged is drawn up to its last finite value, which gets a cross, and its title says "(diverged)". It has
-// no say in the range of y, unless every series diverged.
+// Dashed lines are drawn over solid ones, so that of two equal curves both are seen. A line that ends before the figure does
+// has a point at its end. A series that diverged is drawn up to its last finite value, which gets a cross, and its title says "(diverged)". It does
+// not affect the range of y, unless every series diverged.
 struct Plot {
   std::string name;   // of the file; letters, digits, '-' and '_'
   std::string title;  // may be empty
@@ -57,6 +60,7 @@ struct Plot {
 struct Drawing {
   std::string svg;  // scales with its container; its ids start with the plot's name
   std::string png;
+  std::string pdf;  // empty where this gnuplot has no pdfcairo
 };
 
 // Errors are kRunFailed: gnuplot is not installed, or what it said.
@@ -65,7 +69,7 @@ Result<Drawing> draw(const Plot& plot);
 // Where the axis has its ticks: values of the 1-2-5 series in [low, high]; powers of ten when log and the range has room.
 std::vector<double> axis_ticks(double low, double high, bool log);
 
-// "60,000", "0.27", "1e-07": the fewest digits that tell a tick from one `step` away.
+// "60,000", "0.27", "10⁻⁷", "3×10⁷": the fewest digits that tell a tick from one `step` away.
 std::string tick_text(double value, double step);
 
 }  // namespace mfl

@@ -2,9 +2,15 @@
 
 #include <variant>
 
-#include "mfl/report/folder.h"
-
 namespace mfl {
+
+Result<void> write_drawing(ReportFolder& folder, const std::string& name, const Drawing& drawing) {
+  const std::string file = "figures/" + name;
+  MFL_CHECK(folder.write(file + ".svg", drawing.svg));
+  MFL_CHECK(folder.write(file + ".png", drawing.png));
+  if (drawing.pdf.empty()) return {};
+  return folder.write(file + ".pdf", drawing.pdf);
+}
 
 Result<std::filesystem::path> write_report(const Report& report, const std::filesystem::path& target) {
   MFL_TRY(ReportFolder folder, ReportFolder::make(target));
@@ -13,10 +19,7 @@ Result<std::filesystem::path> write_report(const Report& report, const std::file
     for (const PageBlock& block : section.blocks) {
       const auto* figures = std::get_if<PageFigures>(&block);
       if (figures == nullptr) continue;
-      for (const PageFigure& figure : *figures) {
-        MFL_CHECK(folder.write("figures/" + figure.name + ".svg", figure.drawing.svg));
-        MFL_CHECK(folder.write("figures/" + figure.name + ".png", figure.drawing.png));
-      }
+      for (const PageFigure& figure : *figures) MFL_CHECK(write_drawing(folder, figure.name, figure.drawing));
     }
   for (const auto& [name, bytes] : report.files) MFL_CHECK(folder.write(name, bytes));
   MFL_CHECK(folder.publish());

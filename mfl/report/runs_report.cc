@@ -45,8 +45,31 @@ bool varies(const Group& group, Get get) {
       group.runs, [&](const RunExport* run) { return get(run->run) != get(group.runs.front()->run); });
 }
 
+// What all runs of a group with more than one have in common, for the title.
+struct Common {
+  bool algorithm = false, tau = false;
+};
+
+Common common_of(const Group& group) {
+  if (group.runs.size() < 2) return {};
+  return {!varies(group, [](const RunRow& run) { return run.algorithm; }) &&
+              varies(group, [](const RunRow& run) { return std::pair(run.gamma, run.tau); }),
+          !varies(group, [](const RunRow& run) { return run.tau; })};
+}
+
+// "svm on mnist, MFL, τ 4".
+std::string subject_of(const Group& group) {
+  const Common common = common_of(group);
+  const RunRow& first = group.runs.front()->run;
+  std::string out = fmt::format("{} on {}", group.model, group.data);
+  if (common.algorithm) out += ", " + upper(first.algorithm);
+  if (common.tau && first.tau) out += fmt::format(", τ {}", *first.tau);
+  return out;
+}
+
 // The algorithm, with what tells a run from the others of its group.
 std::vector<std::string> titles_of(const Group& group) {
+  const Common common = common_of(group);
   const bool eta = varies(group, [](const RunRow& run) { return run.eta; });
   const bool nodes = varies(group, [&](const RunRow& run) {
     return run.tau ? run.nodes : std::ranges::max(group.runs, {}, [](const RunExport* one) {
@@ -57,12 +80,13 @@ std::vector<std::string> titles_of(const Group& group) {
   std::vector<std::string> titles;
   std::map<std::string, int> seen;
   for (const RunExport* run : group.runs) {
-    std::string title = upper(run->run.algorithm);
+    std::string title = common.algorithm ? "" : upper(run->run.algorithm);
     if (run->run.gamma) title += fmt::format(" γ {}", number_text(*run->run.gamma));
-    if (run->run.tau) title += fmt::format(" τ {}", *run->run.tau);
+    if (run->run.tau && !common.tau) title += fmt::format(" τ {}", *run->run.tau);
     if (eta) title += fmt::format(" η {}", number_text(run->run.eta));
     if (nodes && run->run.tau) title += fmt::format(" {} nodes", run->run.nodes);
     if (precision) title += " " + run->run.precision;
+    if (title.starts_with(' ')) title.erase(0, 1);
     ++seen[title];
     titles.push_back(std::move(title));
   }
@@ -112,9 +136,9 @@ Plot curves(const Group& group, std::string name, std::string title, const Curve
   return plot;
 }
 
-// One kind of curve for a group: file name, what it shows, axes.
+// One kind of curve for a group: file name, title, what it shows, axes.
 struct CurveKind {
-  std::string name, what;
+  std::string name, title, what;
   CurveAxes axes;
 };
 
@@ -132,23 +156,33 @@ std::vector<CurveKind> curve_kinds() {
   };
   const auto tested = [](const RecordRow& row) { return row.test_loss; };
   std::vector<CurveKind> kinds;
-  kinds.push_back({"loss", "Training loss over local steps", {steps, loss, steps_of, train_loss}});
-  kinds.push_back({"accuracy", "Test accuracy over local steps", {steps, accuracy, steps_of, percent}});
-  kinds.push_back({"test-loss", "Test loss over local steps", {steps, test_loss, steps_of, tested}});
   kinds.push_back(
-      {"traffic", "Training loss over traffic, up and down", {traffic, loss, megabytes_of, train_loss}});
+      {"loss", "Training loss", "Training loss over local steps", {steps, loss, steps_of, train_loss}});
   kinds.push_back(
-      {"time-loss", "Training loss over virtual time", {time, loss, virtual_seconds_of, train_loss}});
+      {"accuracy", "Test accuracy", "Test accuracy over local steps", {steps, accuracy, steps_of, percent}});
   kinds.push_back(
-      {"time-accuracy", "Test accuracy over virtual time", {time, accuracy, virtual_seconds_of, percent}});
+      {"test-loss", "Test loss", "Test loss over local steps", {steps, test_loss, steps_of, tested}});
+  kinds.push_back({"traffic",
+                   "Loss over traffic",
+                   "Training loss over traffic, up and down",
+                   {traffic, loss, megabytes_of, train_loss}});
+  kinds.push_back({"time-loss",
+                   "Loss over time",
+                   "Training loss over virtual time",
+                   {time, loss, virtual_seconds_of, train_loss}});
+  kinds.push_back({"time-accuracy",
+                   "Accuracy over time",
+                   "Test accuracy over virtual time",
+                   {time, accuracy, virtual_seconds_of, percent}});
   return kinds;
 }
 
 Result<PageFigures> group_figures(const Group& group, std::size_t number) {
   PageFigures figures;
-  const std::string where = fmt::format("{} on {}", group.model, group.data);
+  const std::string where = subject_of(group);
   for (const CurveKind& kind : curve_kinds()) {
-    const Plot plot = curves(group, fmt::format("{}-{}", kind.name, number + 1), where, kind.axes);
+    const Plot plot = curves(group, fmt::format("{}-{}", kind.name, number + 1),
+                             fmt::format("{}: {}", kind.title, where), kind.axes);
     if (plot.series.empty()) continue;
     MFL_TRY(Drawing drawing, draw(plot));
     figures.push_back({plot.name, fmt::format("{}: {}.", kind.what, where), std::move(drawing)});
@@ -165,6 +199,11 @@ Tone status_tone(const RunRow& run) {
     case RunStatus::kFailed: return Tone::kBad;
   }
   return Tone::kNeutral;
+}
+
+PageCell status_cell(const RunRow& run) {
+  if (run.warnings.empty() || run.status != RunStatus::kDone) return {shown_status(run), status_tone(run)};
+  return {"done, warned", Tone::kLimited};
 }
 
 PageTable comparison_table(const Comparison& comparison) {
@@ -188,23 +227,25 @@ PageTable comparison_table(const Comparison& comparison) {
   for (const CompareRow& row : comparison.rows) {
     const RunRow& run = row.run;
     std::optional<double> loss, accuracy;
-    if (run.summary) {
-      loss = run.summary->final.train_loss;
-      accuracy = run.summary->final.test_accuracy;
+    if (row.last) {
+      loss = row.last->train_loss;
+      accuracy = row.last->test_accuracy;
     }
-    table.rows.push_back({{run.id, {}, true},
-                          {shown_status(run), status_tone(run)},
-                          {run.model},
-                          {run.algorithm},
-                          {number_text(run.eta)},
-                          {number_text(run.gamma)},
-                          {count_text(run.tau)},
-                          {fmt::format("{}", run.summary ? run.summary->final.step : run.planned_steps)},
-                          {number_text(loss)},
-                          {accuracy ? fmt::format("{:.2f} %", 100 * *accuracy) : "-"},
-                          {count_text(row.steps_to_target)},
-                          {bytes_text(row.bytes_to_target)},
-                          {digest_text(run.summary ? run.summary->digest : ""), {}, true}});
+    const std::uint64_t steps = row.last ? row.last->step : 0;
+    table.rows.push_back(
+        {{run.id, {}, true},
+         status_cell(run),
+         {run.model},
+         {run.algorithm},
+         {number_text(run.eta)},
+         {number_text(run.gamma)},
+         {count_text(run.tau)},
+         {run.summary ? fmt::format("{}", steps) : fmt::format("{} of {}", steps, run.planned_steps)},
+         {number_text(loss)},
+         {accuracy ? fmt::format("{:.2f} %", 100 * *accuracy) : "-"},
+         {count_text(row.steps_to_target)},
+         {bytes_text(row.bytes_to_target)},
+         {digest_text(run.summary ? run.summary->digest : ""), {}, true}});
     if (timed) {
       auto& cells = table.rows.back();
       cells.insert(cells.end() - 1, {seconds_text(row.seconds_to_target)});
@@ -224,6 +265,10 @@ PageSection comparison_section(const Comparison& comparison) {
             : fmt::format("The target for {} on {} is the training loss {} at which {} (run {}) ended.",
                           target.model, target.data, number_text(target.loss), comparison.baseline,
                           target.run));
+  if (has_sampled_target(comparison)) notes.items.emplace_back(kSampledNote);
+  for (const CompareRow& row : comparison.rows)
+    for (const RunWarning& warning : row.run.warnings)
+      notes.items.push_back(fmt::format("Run {}: {} ({}).", row.run.id, warning.message, warning.hint));
   for (const Parting& parting : comparison.partings)
     notes.items.push_back(
         fmt::format("Runs {} and {}: {}.", parting.first, parting.second, parting_text(parting)));
@@ -237,12 +282,14 @@ PageSection run_section(const RunExport& run) {
   const auto add = [&](std::string what, std::string value, bool code = false) {
     facts.rows.push_back({{std::move(what)}, {std::move(value), {}, code}});
   };
-  facts.rows.push_back({{"status"}, {shown_status(row), status_tone(row)}});
+  facts.rows.push_back({{"status"}, status_cell(row)});
+  for (const RunWarning& warning : row.warnings)
+    add("warning", fmt::format("{} ({})", warning.message, warning.hint));
   if (!row.message.empty()) add("message", row.message);
   if (!row.name.empty()) add("name", row.name);
   if (const std::string schema = schema_line(row.data_schema); !schema.empty()) add("schema", schema, true);
   add("when", row.created);
-  add("where", fmt::format("{}, process {}, mfl {}", row.owner.host, row.owner.pid, row.mfl_version));
+  add("mfl", row.mfl_version);
   add("time", fmt::format("{:.2f} s loading, {:.2f} s training", row.load_seconds, row.wall_seconds));
   if (row.summary) {
     const RunSummary& summary = *row.summary;
@@ -257,7 +304,7 @@ PageSection run_section(const RunExport& run) {
   add("digest of the data", row.data_digest, true);
   return {"run-" + row.id,
           fmt::format("Run {}: {} with {}", row.id, row.model, row.algorithm),
-          {std::move(facts), PageCode{row.config}}};
+          {std::move(facts), PageCode{row.config, "Configuration"}}};
 }
 
 Result<std::vector<RunExport>> load_once(const Store& store, std::span<const std::string> ids) {
@@ -283,7 +330,7 @@ Result<Report> runs_report(const Store& store, std::span<const std::string> ids,
   Report report;
   report.page.title =
       runs.size() == 1 ? "Run " + runs.front().run.id : fmt::format("{} runs of mfl", runs.size());
-  report.page.lead = fmt::format("From the run store {}.", store.path().string());
+  report.page.lead = fmt::format("From the run store {}.", store.path().filename().string());
   report.page.sections.push_back(comparison_section(comparison));
   const std::vector<Group> groups = groups_of(runs);
   PageSection curves_section{"curves", "Curves", {}};

@@ -13,39 +13,43 @@ std::string optional_text(const std::optional<double>& value) {
   return value ? number_text(*value) : "not applicable";
 }
 
-void add_node_range(Table& table, const std::string& name, const std::vector<double>& values,
+void add_node_range(TheoryTable& table, const std::string& name, const std::vector<double>& values,
                     const std::string& meaning) {
   if (values.empty()) return;
   const auto [least, most] = std::ranges::minmax(values);
-  table.add({name, values.size() == 1 ? number_text(least) : fmt::format("{:.4g} to {:.4g}", least, most), "",
-             meaning});
+  table.rows.push_back(
+      {name, values.size() == 1 ? number_text(least) : fmt::format("{:.4g} to {:.4g}", least, most), "",
+       meaning});
 }
 
 // A constant of the run and, beside it, that of FL.
-void add_pair(Table& table, const std::string& name, const Diagnosis& diagnosis,
+void add_pair(TheoryTable& table, const std::string& name, const Diagnosis& diagnosis,
               double PathConstants::*member, const std::string& meaning) {
   const auto& run = diagnosis.run.constants;
   const std::string fl =
       diagnosis.fl && diagnosis.fl->constants ? number_text((*diagnosis.fl->constants).*member) : "";
-  table.add({name, run ? number_text((*run).*member) : "-", fl, meaning});
+  table.rows.push_back({name, run ? number_text((*run).*member) : "-", fl, meaning});
 }
 
-std::string constants_text(const Diagnosis& diagnosis) {
-  if (!diagnosis.curvature) return "";
-  Table table({{"constant", Align::kLeft},
-               {diagnosis.run.algorithm, Align::kRight},
-               {diagnosis.fl ? diagnosis.fl->algorithm : "", Align::kRight},
-               {"what it is", Align::kLeft}});
+TheoryTable constants_table(const Diagnosis& diagnosis) {
+  TheoryTable table{"",
+                    {{"constant", Align::kLeft},
+                     {diagnosis.run.algorithm, Align::kRight},
+                     {diagnosis.fl ? diagnosis.fl->algorithm : "", Align::kRight},
+                     {"what it is", Align::kLeft}},
+                    {}};
   const Curvature& curvature = *diagnosis.curvature;
   const Optimum& optimum = *diagnosis.optimum;
   add_node_range(table, "beta_i", curvature.node_beta, "smoothness of each node's loss");
-  table.add({"beta", number_text(curvature.beta), "", "the largest of them"});
-  table.add({"mu", number_text(curvature.mu), "", "strong convexity of F"});
-  table.add(
-      {"eta beta", number_text(diagnosis.run.step.eta * curvature.beta), "", "step size in units of 1/beta"});
-  table.add({"F*", fmt::format("{:.10g}", optimum.loss), "", "least possible loss"});
-  table.add({"|grad F(w*)|", fmt::format("{:.2g}", optimum.gradient_norm), "",
-             fmt::format("how well w* is known ({} Newton steps)", optimum.newton_steps)});
+  const auto add = [&](std::string name, std::string value, std::string meaning) {
+    table.rows.push_back({std::move(name), std::move(value), "", std::move(meaning)});
+  };
+  add("beta", number_text(curvature.beta), "the largest of them");
+  add("mu", number_text(curvature.mu), "strong convexity of F");
+  add("eta beta", number_text(diagnosis.run.step.eta * curvature.beta), "step size in units of 1/beta");
+  add("F*", fmt::format("{:.10g}", optimum.loss), "least possible loss");
+  add("|grad F(w*)|", fmt::format("{:.2g}", optimum.gradient_norm),
+      fmt::format("how well w* is known ({} Newton steps)", optimum.newton_steps));
   if (diagnosis.run.constants)
     add_node_range(table, "delta_i", diagnosis.run.constants->node_delta,
                    "how far each node's gradient is from the whole's");
@@ -57,10 +61,10 @@ std::string constants_text(const Diagnosis& diagnosis) {
            "worst angle between gradient and momentum");
   add_pair(table, "p", diagnosis, &PathConstants::momentum_ratio, "largest |d| / |grad F|");
   add_pair(table, "alpha", diagnosis, &PathConstants::alpha,
-           "guaranteed descent a step, from the worst angle");
+           "guaranteed descent per step, from the worst angle");
   add_pair(table, "least alpha_t", diagnosis, &PathConstants::least_step_alpha, "the same, step by step");
   add_pair(table, "h(tau)", diagnosis, &PathConstants::h_tau, "bound on the drift of one interval");
-  return table.text() + '\n';
+  return table;
 }
 
 std::string conditions_text(const Diagnosis& diagnosis) {
@@ -72,35 +76,38 @@ std::string conditions_text(const Diagnosis& diagnosis) {
   return out + '\n';
 }
 
-std::string drift_text(const Diagnosis& diagnosis) {
-  std::string out = "Proposition 1: the drift of an interval stays below its bound\n";
-  if (!diagnosis.run.drift) return out + "not applicable\n\n";
-  Table table({{"gap", Align::kLeft},
-               {"compared", Align::kRight},
-               {"above the bound", Align::kRight},
-               {"gap/bound, median", Align::kRight},
-               {"largest", Align::kRight}});
+TheoryTable drift_table(const Diagnosis& diagnosis) {
+  TheoryTable table{"Proposition 1: the drift of an interval stays below its bound",
+                    {{"gap", Align::kLeft},
+                     {"compared", Align::kRight},
+                     {"above the bound", Align::kRight},
+                     {"gap/bound, median", Align::kRight},
+                     {"largest", Align::kRight}},
+                    {}};
+  if (!diagnosis.run.drift) return table;
   const auto add = [&](const char* name, const GapComparison& gap) {
-    table.add({name, fmt::format("{}", gap.compared), fmt::format("{}", gap.violations),
-               number_text(gap.median_ratio), number_text(gap.largest_ratio)});
+    table.rows.push_back({name, fmt::format("{}", gap.compared), fmt::format("{}", gap.violations),
+                          number_text(gap.median_ratio), number_text(gap.largest_ratio)});
   };
   const DriftReport& drift = *diagnosis.run.drift;
   add("mean of the nodes' w from the virtual w", drift.w);
   add("mean of the nodes' d from the virtual d", drift.d);
   add("each node's w from the virtual w", drift.node_w);
   add("each node's d from the virtual d", drift.node_d);
-  return out + table.text() + '\n';
+  return table;
 }
 
-std::string convergence_text(const Diagnosis& diagnosis) {
-  std::string out = "Proposition 2: how far the best model is from the optimum\n";
-  if (!diagnosis.run.convergence) return out + "not applicable\n\n";
-  Table table({{"F(w^f) - F*", Align::kLeft},
-               {diagnosis.run.algorithm, Align::kRight},
-               {diagnosis.fl ? diagnosis.fl->algorithm : "", Align::kRight}});
+TheoryTable convergence_table(const Diagnosis& diagnosis) {
+  TheoryTable table{"Proposition 2: how far the best model is from the optimum",
+                    {{"F(w^f) - F*", Align::kLeft},
+                     {diagnosis.run.algorithm, Align::kRight},
+                     {diagnosis.fl ? diagnosis.fl->algorithm : "", Align::kRight}},
+                    {}};
+  if (!diagnosis.run.convergence) return table;
   const auto add = [&](const char* name, const auto& get) {
     const bool paired = diagnosis.fl && diagnosis.fl->convergence;
-    table.add({name, get(*diagnosis.run.convergence), paired ? get(*diagnosis.fl->convergence) : ""});
+    table.rows.push_back(
+        {name, get(*diagnosis.run.convergence), paired ? get(*diagnosis.fl->convergence) : ""});
   };
   add("at the start, F(w(0)) - F*",
       [](const ConvergenceReport& report) { return number_text(report.start_gap); });
@@ -109,7 +116,7 @@ std::string convergence_text(const Diagnosis& diagnosis) {
       [](const ConvergenceReport& report) { return optional_text(report.bound); });
   add("at most, a posteriori",
       [](const ConvergenceReport& report) { return optional_text(report.a_posteriori); });
-  return out + table.text() + '\n';
+  return table;
 }
 
 std::string crossing_text(const AccelerationReport& report, const Diagnosis& diagnosis) {
@@ -131,19 +138,32 @@ std::string speed_text(const AccelerationReport& report, const Diagnosis& diagno
                      *report.speed_up);
 }
 
-std::string acceleration_text(const Diagnosis& diagnosis) {
-  if (!diagnosis.acceleration) return "";
+TheoryTable acceleration_table(const Diagnosis& diagnosis) {
   const AccelerationReport& report = *diagnosis.acceleration;
-  std::string out = "Proposition 3: momentum against none\n";
+  TheoryTable table{"Proposition 3: momentum against none", {{""}, {""}}, {}};
   if (report.verdict == Verdict::kNotApplicable) {
-    out += "limit on gamma  not applicable\n";
+    table.rows.push_back({"limit on gamma", "not applicable"});
   } else {
-    out += fmt::format("limit on gamma  {}: {} (gamma is {})\n", number_text(report.gamma_limit),
-                       verdict_name(report.verdict), diagnosis.run.step.gamma);
+    table.rows.push_back(
+        {"limit on gamma", fmt::format("{}: {} (gamma is {})", number_text(report.gamma_limit),
+                                       verdict_name(report.verdict), diagnosis.run.step.gamma)});
     if (diagnosis.run.constants->alpha > 0)
-      out += fmt::format("bounds          {}\n", crossing_text(report, diagnosis));
+      table.rows.push_back({"bounds", crossing_text(report, diagnosis)});
   }
-  return out + fmt::format("measured        {}\n", speed_text(report, diagnosis));
+  table.rows.push_back({"measured", speed_text(report, diagnosis)});
+  return table;
+}
+
+std::string table_text(const TheoryTable& part) {
+  const std::string title = part.title.empty() ? "" : part.title + "\n";
+  if (part.rows.empty()) return title + "not applicable\n\n";
+  const bool headed =
+      std::ranges::any_of(part.columns, [](const Column& column) { return !column.title.empty(); });
+  Table table(part.columns);
+  for (const auto& row : part.rows) table.add(row);
+  std::string text = table.text();
+  if (!headed) text.erase(0, text.find('\n', text.find('-')) + 1);  // an empty header and its rule
+  return title + text + (headed ? "\n" : "");
 }
 
 template <class T>
@@ -250,9 +270,20 @@ Json acceleration_json(const AccelerationReport& report) {
 
 }  // namespace
 
-std::string theory_text(const Diagnosis& diagnosis, bool with_conditions) {
-  return constants_text(diagnosis) + (with_conditions ? conditions_text(diagnosis) : "") +
-         drift_text(diagnosis) + convergence_text(diagnosis) + acceleration_text(diagnosis);
+std::vector<TheoryTable> theory_tables(const Diagnosis& diagnosis) {
+  std::vector<TheoryTable> out;
+  if (diagnosis.curvature) out.push_back(constants_table(diagnosis));
+  out.push_back(drift_table(diagnosis));
+  out.push_back(convergence_table(diagnosis));
+  if (diagnosis.acceleration) out.push_back(acceleration_table(diagnosis));
+  return out;
+}
+
+std::string theory_text(const Diagnosis& diagnosis) {
+  std::string constants, propositions;
+  for (const TheoryTable& table : theory_tables(diagnosis))
+    (table.title.empty() ? constants : propositions) += table_text(table);
+  return constants + conditions_text(diagnosis) + propositions;
 }
 
 Json theory_json(const Diagnosis& diagnosis) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mfl/report/report.h"
 #include "mfl/report/theory.h"
 
 namespace mfl {
@@ -32,9 +33,9 @@ double node_gap(const RunDiagnosis& run, std::size_t s) { return largest(run.pat
 
 constexpr Curve kDriftCurves[] = {
     {"bound h on the gap of w", w_bound, w_bound},
-    {"gap |w - w_[k]|", w_gap, w_bound},
+    {"gap |w − w₍ₖ₎|", w_gap, w_bound},
     {"largest bound on a node", node_bound, node_bound},
-    {"largest gap |w_i - w_[k]|", node_gap, node_bound},
+    {"largest gap |wᵢ − w₍ₖ₎|", node_gap, node_bound},
 };
 
 Plot drift_plot(const RunDiagnosis& run, std::string name, std::string title,
@@ -45,6 +46,8 @@ Plot drift_plot(const RunDiagnosis& run, std::string name, std::string title,
     PlotSeries series{curve.title, {}, {}, {}, {}, palette_style(style++), mark};
     for (const std::size_t s : steps) {
       const double value = curve.at(run, s);
+      const bool new_interval = mark == PlotSeries::Mark::kLineAndPoints && run.path.gaps[s].into == 1;
+      if (new_interval && !series.x.empty()) series.gaps.push_back(series.x.size());
       if (!(value > 0 && curve.bound(run, s) > 0)) continue;  // a gap beside a bound of 0 is rounding
       series.x.push_back(static_cast<double>(run.path.gaps[s].t));
       series.y.push_back(value);
@@ -91,8 +94,7 @@ void add_convergence(Plot& plot, const RunDiagnosis& run, const Diagnosis& diagn
   const std::string& name = run.algorithm;
   PlotStyle posterior = bound_style(name);
   posterior.dash = "(2,4)";
-  plot.series.push_back(
-      curve_series(name + ": F(w^f) - F*", points, &CurvePoint::gap, algorithm_style(name)));
+  plot.series.push_back(curve_series(name + ": F(wᶠ) − F*", points, &CurvePoint::gap, algorithm_style(name)));
   if (run.convergence->bound)
     plot.series.push_back(
         curve_series(name + ": bound of Proposition 2", points, &CurvePoint::bound, bound_style(name)));
@@ -112,7 +114,7 @@ Tone tone(Verdict verdict) {
 }
 
 PageTable conditions_table(const Diagnosis& diagnosis) {
-  PageTable table{"Conditions", {{"verdict"}, {"condition"}, {"why"}}, {}};
+  PageTable table{"", {{"verdict"}, {"condition"}, {"why"}}, {}, true};
   for (const Condition& condition : diagnosis.conditions)
     table.rows.push_back({{std::string(verdict_name(condition.verdict)), tone(condition.verdict)},
                           {condition.statement},
@@ -120,13 +122,36 @@ PageTable conditions_table(const Diagnosis& diagnosis) {
   return table;
 }
 
+std::string caption_of(const Plot& plot) {
+  if (plot.name == "gaps-first")
+    return "Drift and its bound, step by step in the first intervals. Each average sets both to 0, which a "
+           "logarithmic axis does not show: the lines are interrupted there.";
+  return plot.title + ".";
+}
+
+std::vector<PageBlock> number_blocks(const Diagnosis& diagnosis) {
+  std::vector<PageBlock> out;
+  for (const TheoryTable& part : theory_tables(diagnosis)) {
+    if (part.rows.empty()) {
+      out.emplace_back(PageParagraph{part.title + ": not applicable."});
+      continue;
+    }
+    PageTable table{part.title, part.columns, {}, true};
+    for (const auto& row : part.rows) {
+      table.rows.emplace_back();
+      for (const std::string& cell : row) table.rows.back().push_back({cell});
+    }
+    out.emplace_back(std::move(table));
+  }
+  return out;
+}
+
 Result<PageFigures> draw_all(const Diagnosis& diagnosis, ReportFolder& folder) {
   PageFigures out;
   for (const Plot& plot : theory_plots(diagnosis)) {
     MFL_TRY(Drawing drawing, draw(plot));
-    MFL_CHECK(folder.write("figures/" + plot.name + ".svg", drawing.svg));
-    MFL_CHECK(folder.write("figures/" + plot.name + ".png", drawing.png));
-    out.push_back({plot.name, plot.title, std::move(drawing)});
+    MFL_CHECK(write_drawing(folder, plot.name, drawing));
+    out.push_back({plot.name, caption_of(plot), std::move(drawing)});
   }
   return out;
 }
@@ -145,7 +170,7 @@ std::vector<Plot> theory_plots(const Diagnosis& diagnosis) {
   Plot convergence{"convergence",
                    "Distance to the least loss, and its bounds",
                    {"local steps T", true},
-                   {"F(w^f) - F*", true},
+                   {"F(wᶠ) − F*", true},
                    {}};
   add_convergence(convergence, run, diagnosis);
   if (diagnosis.fl) add_convergence(convergence, *diagnosis.fl, diagnosis);
@@ -156,13 +181,14 @@ std::vector<Plot> theory_plots(const Diagnosis& diagnosis) {
 
 Result<void> publish_theory_page(ReportFolder& folder, const TheoryPage& page) {
   MFL_TRY(PageFigures figures, draw_all(page.diagnosis, folder));
-  Page out{
-      "The theory of a run",
-      fmt::format("{}, f64. What the convergence theory says of this run, measured beside it.", page.setting),
-      {}};
+  Page out{"The theory, measured",
+           fmt::format("{}, f64. Constants, conditions and bounds of the convergence theory, measured while "
+                       "the run trains.",
+                       page.setting),
+           {}};
   if (!figures.empty()) out.sections.push_back({"figures", "Figures", {std::move(figures)}});
   out.sections.push_back({"conditions", "Conditions", {conditions_table(page.diagnosis)}});
-  out.sections.push_back({"numbers", "Numbers", {PageCode{theory_text(page.diagnosis, false)}}});
+  out.sections.push_back({"numbers", "Numbers", number_blocks(page.diagnosis)});
   out.sections.push_back({"digest", "Digest of the final weights", {PageCode{page.digest}}});
   MFL_CHECK(folder.write("report.html", page_html(out)));
   return folder.publish();

@@ -1,4 +1,4 @@
-// The page of `mfl theory run --page`: figures of the gaps and the bounds, and the tables beside them.
+// The page of `mfl theory run --page`: figures of the gaps and bounds, and tables.
 #pragma once
 
 #include <string>

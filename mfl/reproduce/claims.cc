@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
+#include <string>
 
 #include "mfl/reproduce/claims_figure_4.h"
 #include "mfl/reproduce/claims_figure_5.h"
@@ -36,6 +38,20 @@ std::vector<Claim> judge(const Evidence& evidence) {
       claim.limit.clear();
     }
   return claims;
+}
+
+std::string not_tested_text(const std::vector<Claim>& claims) {
+  std::size_t count = 0;
+  std::set<std::string> figures;
+  for (const Claim& claim : claims)
+    if (claim.verdict == ClaimVerdict::kNotTested) {
+      ++count;
+      figures.insert(claim.figure);
+    }
+  if (count == 0) return {};
+  return fmt::format("{} of {} claims {} not tested: {} of {} {}.", count, claims.size(),
+                     count == 1 ? "was" : "were", count == 1 ? "that" : "those",
+                     figures.size() == 1 ? "figure" : "figures", fmt::join(figures, ", "));
 }
 
 }  // namespace mfl

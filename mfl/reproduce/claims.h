@@ -21,7 +21,7 @@ struct Claim {
   std::string test;      // how it was tested
   std::string measured;  // the numbers
   ClaimVerdict verdict = ClaimVerdict::kNotTested;
-  std::string limit;  // what to know beside the verdict; may be empty
+  std::string limit;  // a qualification of the verdict; may be empty
 };
 
 // What "flat", "converged" and "the same" mean here. Shares are of the whole drop of the loss, F(w(0)) - F(w(T)).
@@ -30,7 +30,10 @@ inline constexpr double kCrossingShare = 1e-5;  // curves that cross by less tha
 inline constexpr double kVisibleShare = 1e-3;   // below it no picture shows a difference
 inline constexpr double kSmallAccuracy = 0.005;  // half a point of test accuracy
 
-// One claim a row, in the order of the figures. A claim without runs is not tested.
+// In the order of the figures. A claim without runs is not tested.
 std::vector<Claim> judge(const Evidence& evidence);
+
+// One sentence about the claims that were not tested, with their figures; empty when all were.
+std::string not_tested_text(const std::vector<Claim>& claims);
 
 }  // namespace mfl

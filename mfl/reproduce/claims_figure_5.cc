@@ -21,7 +21,7 @@ RunQuery mfl_query(const Evidence& evidence) {
   return query;
 }
 
-// One run a seed for each gamma, FL beside them.
+// One run per seed for each gamma, and FL.
 struct GammaSweep {
   std::vector<double> gammas;
   std::vector<std::vector<const RunEvidence*>> runs;  // by gamma, then seed

@@ -142,7 +142,7 @@ Claim rises_long(const Evidence& evidence, const TauSweep& sweep) {
   if (claim.verdict == ClaimVerdict::kHoldsWithLimit)
     claim.limit =
         rise < kSmallShare
-            ? "The rise is there, and far above the spread before it, but small against the whole drop."
+            ? "The rise is real, far above the spread before it, but small compared with the whole drop."
             : "It rises, not from each tau to the next.";
   return claim;
 }

@@ -42,7 +42,7 @@ struct Evidence {
   std::uint64_t tau = 0, steps = 0;
   std::uint64_t long_steps = 0;  // 0: not run
   std::vector<RunEvidence> runs;
-  // The panels that were asked for; empty: all. A run may stand in several, and one panel's runs are not all of another's.
+  // The panels that were asked for; empty: all. A run may be in several, and one panel's runs are not all of another's.
   std::set<std::string> figures = {};
 };
 

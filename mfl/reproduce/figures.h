@@ -1,4 +1,4 @@
-// The figures of the paper, and beside each what it left out.
+// The figures of the paper, with further ones that show what they leave out.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ Result<std::vector<RunOutcome>> train(const std::vector<Config>& configs, const 
       outcomes, [](const RunOutcome& run) { return run.status == "done" || run.status == "diverged"; }));
   if (finished == configs.size()) return outcomes;
   return fail(ErrorCode::kRunFailed, fmt::format("interrupted after {} of {} runs", finished, configs.size()),
-              "the same command goes on with what is missing");
+              "run the same command again: it trains only what is missing");
 }
 
 // A run in the store may have been recorded at other steps than the figures need.

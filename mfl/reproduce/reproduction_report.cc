@@ -28,33 +28,41 @@ Tone tone_of(ClaimVerdict verdict) {
 std::string whole(double value) { return tick_text(std::round(value), 1); }
 std::string whole(std::uint64_t value) { return tick_text(static_cast<double>(value), 1); }
 
-std::string summary_of(const std::vector<Claim>& claims) {
+std::string summary_of(const std::vector<Claim>& claims, std::size_t seeds) {
   std::array<std::size_t, 4> counts{};
   for (const Claim& claim : claims) ++counts.at(static_cast<std::size_t>(claim.verdict));
   const std::string out =
-      fmt::format("Of {} claims, {} hold, {} hold with a stated limit and {} {} not hold", claims.size(),
+      fmt::format("Of {} claims tested on {}, {} hold, {} hold with a stated limit and {} {} not hold.",
+                  claims.size() - counts[3], seeds == 1 ? "one seed" : fmt::format("{} seeds", seeds),
                   counts[0], counts[1], counts[2], counts[2] == 1 ? "does" : "do");
-  return out + (counts[3] == 0 ? "." : fmt::format("; {} were not tested by this command.", counts[3]));
+  return out + (seeds == 1
+                    ? " Curves that are close may change their order with the seed; check with --seeds 5."
+                    : "");
 }
 
-PageSection claims_section(const std::vector<Claim>& claims) {
+PageSection claims_section(const std::vector<Claim>& claims, std::size_t seeds) {
   PageTable table{.caption = "",
                   .columns = {{"figure"}, {"claim"}, {"verdict"}, {"measured"}, {"how it was tested"}},
                   .rows = {},
                   .prose = true};
   for (const Claim& claim : claims)
-    table.rows.push_back({{claim.figure},
-                          {claim.text},
-                          {std::string(verdict_text(claim.verdict)), tone_of(claim.verdict)},
-                          {claim.limit.empty() ? claim.measured : claim.measured + ". " + claim.limit},
-                          {claim.test}});
-  return {"claims",
-          "Claims of Section VII",
-          {PageParagraph{
-               summary_of(claims) +
-               " Claims about squared-svm are the paper's, carried over to the smooth form. Every verdict is "
-               "computed from the runs below; another result gives another verdict."},
-           std::move(table)}};
+    if (claim.verdict != ClaimVerdict::kNotTested)
+      table.rows.push_back({{claim.figure},
+                            {claim.text},
+                            {std::string(verdict_text(claim.verdict)), tone_of(claim.verdict)},
+                            {claim.limit.empty() ? claim.measured : claim.measured + ". " + claim.limit},
+                            {claim.test}});
+  PageSection section{
+      "claims",
+      "Claims of Section VII",
+      {PageParagraph{
+           summary_of(claims, seeds) +
+           " Claims about squared-svm are the paper's, carried over to the smooth form. Every verdict is "
+           "computed from the runs below; another result gives another verdict."},
+       std::move(table)}};
+  if (std::string untested = not_tested_text(claims); !untested.empty())
+    section.blocks.emplace_back(PageParagraph{std::move(untested)});
+  return section;
 }
 
 Result<std::vector<PageSection>> figure_sections(const std::vector<FigureData>& figures, std::size_t seeds) {
@@ -77,8 +85,10 @@ Result<std::vector<PageSection>> figure_sections(const std::vector<FigureData>& 
     PageSection section{fmt::format("figure-{}", number), std::string(title), {}};
     section.blocks.emplace_back(PageParagraph{
         seeds > 1
-            ? fmt::format("Lines are means over {} seeds, bands reach from the least to the largest of them.",
-                          seeds)
+            ? fmt::format(
+                  "Lines are means over {} seeds, bands reach from the least to the largest of them; where "
+                  "no band is seen, it is thinner than the line.",
+                  seeds)
             : "Lines are those of one seed."});
     section.blocks.emplace_back(std::move(drawn));
     sections.push_back(std::move(section));
@@ -146,7 +156,7 @@ PageSection cost_section(const Evidence& evidence, const std::vector<CostRow>& r
     section.blocks.emplace_back(
         PageParagraph{"With τ = 1 every node holds the same w and d at the start of a step, so the mean of d "
                       "is enough and each node takes the step "
-                      "of w itself: MFL then sends no more than FL a round. The row \"d alone\" is the row "
+                      "of w itself: MFL then sends no more than FL per round. The row \"d alone\" is the row "
                       "above it with half the bytes; it is "
                       "arithmetic, not a run."});
   if (by_gamma.size() < 2) return section;
@@ -223,8 +233,8 @@ PageSection runs_section(const Reproduction& reproduction) {
           "Runs",
           {PageParagraph{fmt::format(
                "{} runs, {} of them taken from the store, where each can be looked at with mfl runs show. By "
-               "mfl {} on {}.",
-               reproduction.runs, reproduction.reused, version(), this_process().host)},
+               "mfl {}.",
+               reproduction.runs, reproduction.reused, version())},
            std::move(table)}};
 }
 
@@ -289,16 +299,17 @@ std::string runs_csv(const Evidence& evidence) {
 Result<Report> reproduction_report(const Reproduction& reproduction, const PlanOptions& options) {
   const Evidence& evidence = reproduction.evidence;
   const std::vector<FigureData> figures = figures_of(evidence);
+  const std::size_t seeds = seeds_of(evidence).size();
   const std::vector<CostRow> rows = cost_rows(evidence), by_gamma = gamma_cost_rows(evidence);
-  MFL_TRY(std::vector<PageSection> drawn, figure_sections(figures, seeds_of(evidence).size()));
+  MFL_TRY(std::vector<PageSection> drawn, figure_sections(figures, seeds));
   Report report;
   report.page.title = "Momentum federated learning: the paper, reproduced";
   report.page.lead = fmt::format(
       "The experiments of \"Accelerating Federated Learning via Momentum Gradient Descent\" (Liu, Chen, "
       "Chen, Zhang), run again{}. {}",
-      options.quick ? " in their quick form" : "", summary_of(reproduction.claims));
+      options.quick ? " in their quick form" : "", summary_of(reproduction.claims, seeds));
   auto& sections = report.page.sections;
-  sections.push_back(claims_section(reproduction.claims));
+  sections.push_back(claims_section(reproduction.claims, seeds));
   std::ranges::move(drawn, std::back_inserter(sections));
   if (!rows.empty()) sections.push_back(cost_section(evidence, rows, by_gamma));
   sections.push_back(setting_section(reproduction, options));

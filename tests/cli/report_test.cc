@@ -11,6 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Small versions of the paper's experiments: the same files with other numbers.
 void write_experiments(const Sandbox& box, const std::string& eta = "0.02") {
@@ -116,6 +117,14 @@ TEST(Reproduce, QuickAndSingleFiguresSayWhatTheyLeaveOut) {
     }
   EXPECT_THAT(files.at("report.html"), HasSubstr("leaves out the long runs"));
   EXPECT_THAT(files.at("report.html"), HasSubstr("Only these figures were asked for: 4c, 6"));
+  EXPECT_THAT(files.at("report.html"), Not(HasSubstr(">not tested<")));
+  EXPECT_THAT(files.at("report.html"), HasSubstr("claims were not tested: those of figures 4a"));
+  const Outcome text = box.run(
+      {"reproduce", "--experiments", "small", "--seeds", "1", "--out", "out", "--figure", "4c", "--quiet"});
+  EXPECT_THAT(text.out, Not(HasSubstr("not tested  ")));
+  EXPECT_THAT(text.out, HasSubstr("claims were not tested: those of figures 4a, 4b, 4d"));
+  EXPECT_THAT(box.read("out/report.html"), HasSubstr("tested on one seed"));
+  EXPECT_THAT(files.at("report.html"), HasSubstr("tested on 2 seeds"));
 }
 
 TEST(Reproduce, ADivergedRunIsDrawnAndMarked) {
@@ -150,7 +159,7 @@ TEST(Reproduce, WhatCannotBeDoneIsSaidAndLeavesNothing) {
   expect_error(box.run(with("--set", "algorithm.gama=1")), 2, {"gama", "gamma"});
   expect_error(box.run(with("--out", "/proc/mfl/out")), 1, {"/proc/mfl"});
   box.write("mine/notes.txt", "mine");
-  expect_error(box.run(with("--out", "mine")), 2, {"mine", "no report of mfl"});
+  expect_error(box.run(with("--out", "mine")), 2, {"mine", "not an mfl report"});
   expect_error(box.run(with("--out", "out"), {.file_bytes = {}, .interrupt_after = {}, .path = "/nowhere"}),
                1, {"gnuplot is not installed", "gnuplot-nox"});
   EXPECT_FALSE(fs::exists(box.store())) << "all of that is said before the training";
@@ -168,7 +177,7 @@ TEST(Reproduce, AnInterruptionLeavesNoReportAndTheNextCallGoesOn) {
   const Outcome stopped = box.run(args, {.file_bytes = {}, .interrupt_after = "10 %"});
   EXPECT_EQ(stopped.code, 1);
   EXPECT_THAT(stopped.err, HasSubstr("interrupted after"));
-  EXPECT_THAT(stopped.err, HasSubstr("the same command goes on"));
+  EXPECT_THAT(stopped.err, HasSubstr("run the same command again"));
   EXPECT_FALSE(fs::exists(box.path("out")));
 }
 
@@ -189,9 +198,40 @@ TEST(Report, AnyRunsOfTheStoreBecomeAPage) {
   for (const std::string& part : {args[4], args[5], std::string("gamma = 0.5"), std::string("&lt;b&gt;mine"),
                                   std::string("digest of the weights"), std::string("steps to target")})
     EXPECT_THAT(page, HasSubstr(part));
+  EXPECT_THAT(page, Not(HasSubstr(box.path().string()))) << "a page is for others";
+  EXPECT_THAT(page, Not(HasSubstr("process ")));
+  for (const char* title :
+       {">Training loss: svm on synthetic:120x16", ">Test accuracy: svm", ">Loss over traffic: svm"})
+    EXPECT_THAT(page, HasSubstr(title));
   (void)ok_data(box.run(args));
   EXPECT_EQ(below(box, "page").at("data/rounds.csv"), files.at("data/rounds.csv"));
   EXPECT_TRUE(below(box, "page").at("report.html") == page);
+}
+
+TEST(Report, WarningsAreInTheRunTheListTheSheetAndThePage) {
+  const Sandbox box;
+  const std::vector<std::string> run = {"run", "--data", "synthetic:120x16", "--train", "80",  "--test",
+                                        "40",  "--eta",  "0.00001",          "--steps", "200", "--quiet"};
+  const Outcome text = box.run(run);
+  EXPECT_EQ(text.code, 0);
+  EXPECT_THAT(text.out, HasSubstr("the train loss still fell by"));
+  EXPECT_THAT(
+      text.out,
+      HasSubstr("mfl theory advise --data synthetic:120x16 --train 80 --test 40 --budget-rounds 50\n"));
+  auto reused = run;
+  reused.insert(reused.end(), {"--reuse", "--json"});
+  const auto data = ok_data(box.run(reused));
+  EXPECT_EQ(data["reused"], true);
+  ASSERT_EQ(data["warnings"].size(), 1U);
+  EXPECT_EQ(data["warnings"][0]["id"], "still_falling");
+  const std::string message = data["warnings"][0]["message"], hint = data["warnings"][0]["hint"];
+  EXPECT_THAT(hint, HasSubstr("mfl theory advise"));
+  EXPECT_THAT(box.run({"runs", "list"}).out, HasSubstr("done!"));
+  EXPECT_THAT(box.run({"runs", "show", "latest"}).out, HasSubstr(message));
+  EXPECT_EQ(ok_data(box.run({"runs", "show", "latest", "--json"}))["run"]["warnings"], data["warnings"]);
+  (void)ok_data(box.run({"report", "latest", "--out", "page", "--json"}));
+  EXPECT_THAT(box.read("page/report.html"), HasSubstr(message));
+  EXPECT_THAT(box.read("page/report.html"), HasSubstr("done, warned"));
 }
 
 TEST(Report, ErrorsAreThoseOfTheStoreAndTheFolder) {
@@ -200,7 +240,7 @@ TEST(Report, ErrorsAreThoseOfTheStoreAndTheFolder) {
   (void)ok_data(box.run({"run", "--data", "synthetic:40x8", "--steps", "8", "--json"}));
   expect_error(box.run({"report", "zzzz"}), 2, {"zzzz"});
   box.write("report/mine.txt", "x");
-  expect_error(box.run({"report", "latest"}), 2, {"no report of mfl"});
+  expect_error(box.run({"report", "latest"}), 2, {"not an mfl report"});
 }
 
 }  // namespace

@@ -109,6 +109,43 @@ TEST(Compare, ABaselineThatDivergedOrGoesOnSetsNoTarget) {
   EXPECT_THAT(text, HasSubstr("nan"));
 }
 
+TEST(Compare, ARunWithoutASummaryIsShownByItsLastRound) {
+  Bench bench;
+  const std::string id = bench.opened.create_run(spec("mfl")).value();
+  ASSERT_TRUE(bench.opened.append(id, rounds(0, 9), records(0, 8)));
+  ASSERT_TRUE(bench.opened.set_status(id, RunStatus::kInterrupted, "stopped after round 9"));
+  const Comparison found = compare_runs(bench.opened, std::vector{id}).value();
+  ASSERT_TRUE(found.rows[0].last);
+  EXPECT_EQ(found.rows[0].last->step, 36U);
+  EXPECT_EQ(found.rows[0].last->train_loss, 0.1);
+  EXPECT_EQ(found.rows[0].last->test_accuracy, 0.9);
+  EXPECT_THAT(compare_text(found), HasSubstr("36 (interrupted)        0.1            0.9"));
+}
+
+TEST(Compare, StepsOfSampledLossesComeFromAMeanOverNeighbours) {
+  Bench bench;
+  // Falls to 0.5 in a straight line, with an error of 0.2 that changes its sign each round.
+  std::vector<RoundRow> rows;
+  for (std::uint64_t r = 0; r <= 200; ++r)
+    rows.push_back({r, 4 * r, 1.0 - 0.0025 * static_cast<double>(r) + (r % 2 == 0 ? 0.2 : -0.2), 0, 0, ""});
+  EXPECT_NEAR(smoothed_losses(rows)[100], 0.75, 0.01);
+  EXPECT_EQ(smoothed_losses(rows).size(), rows.size());
+  for (const bool sampled : {false, true}) {
+    RunSpec run = spec("fl");
+    run.sampled = sampled;
+    const std::string id = bench.opened.create_run(run).value();
+    ASSERT_TRUE(bench.opened.append(id, rows, {}));
+    ASSERT_TRUE(bench.opened.finish(id, RunStatus::kDone, "", summary(rows.back().train_loss), 1));
+    const Comparison given = compare_runs(bench.opened, std::vector{id}, {.target = 0.75}).value();
+    EXPECT_NEAR(static_cast<double>(given.rows[0].steps_to_target.value()), sampled ? 400 : 84, 20);
+    EXPECT_EQ(has_sampled_target(given), sampled);
+    EXPECT_EQ(compare_text(given).find("an estimate") != std::string::npos, sampled);
+    const Comparison own = compare_runs(bench.opened, std::vector{id}).value();
+    EXPECT_NEAR(own.targets[0].loss, sampled ? 0.53 : 0.7, 0.02);
+    EXPECT_TRUE(own.rows[0].steps_to_target);
+  }
+}
+
 TEST(Compare, SaysWhereTwoRunsPart) {
   Bench bench;
   const std::string first = bench.add("mfl", 250);

@@ -65,6 +65,53 @@ TEST(Plot, DrawsSvgAndPngAndTheSameBytesAgain) {
   EXPECT_TRUE(drawing->png == again->png);
 }
 
+TEST(Plot, APdfWithoutTheTimeOfDay) {
+  const auto drawing = draw(two_lines());
+  ASSERT_TRUE(drawing) << drawing.error().text();
+  ASSERT_THAT(drawing->pdf.substr(0, 5), StartsWith("%PDF-"));
+  EXPECT_TRUE(has(drawing->pdf, "(D:20000101000000"));
+  EXPECT_TRUE(has(drawing->pdf, "%%EOF"));
+  EXPECT_TRUE(drawing->pdf == draw(two_lines())->pdf);
+}
+
+// Where a colour is last used in the drawing itself, which comes after the legend.
+std::size_t last_use(const std::string& svg, const std::string& color) { return svg.rfind(color); }
+
+TEST(Plot, OfEqualCurvesTheDashedOneLiesAboveWhateverTheirOrder) {
+  for (const bool swapped : {false, true}) {
+    Plot plot = two_lines();
+    plot.series[0].low.clear();
+    plot.series[0].high.clear();
+    plot.series[1].y = plot.series[0].y;
+    if (swapped) std::swap(plot.series[0], plot.series[1]);
+    const auto drawing = draw(plot);
+    ASSERT_TRUE(drawing) << drawing.error().text();
+    EXPECT_GT(last_use(drawing->svg, "rgb(  0, 114, 178)"), last_use(drawing->svg, "rgb(213,  94,   0)"));
+  }
+}
+
+TEST(Plot, ALineThatEndsEarlyHasAPointAtItsEnd) {
+  Plot plot = two_lines();
+  EXPECT_FALSE(has(draw(plot)->svg, "xlink:href='#fig_a_gpPt6'"));
+  plot.series[1].x = {0, 250, 500};
+  EXPECT_TRUE(has(draw(plot)->svg, "xlink:href='#fig_a_gpPt6'"));
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Plot, AGapInterruptsTheLine) {
+  Plot plot = two_lines();
+  plot.series.resize(1);
+  plot.series[0] = {.title = "gap", .x = {0, 1, 2, 3, 4, 5}, .y = {1, 2, 3, 1, 2, 3}, .low = {}, .high = {}};
+  const std::size_t whole = count_of(draw(plot)->svg, "M");
+  plot.series[0].gaps = {3};
+  EXPECT_GT(count_of(draw(plot)->svg, "M"), whole);
+}
+
 TEST(Plot, IdsCarryTheName) {
   const std::string svg = draw(two_lines())->svg;
   for (const char* quote : {"'", "\""})
@@ -152,7 +199,9 @@ TEST(Plot, Ticks) {
   EXPECT_EQ(tick_text(0.27, 0.005), "0.270");
   EXPECT_EQ(tick_text(0, 0.5), "0.0");
   EXPECT_EQ(tick_text(0.001, 0), "0.001");
-  EXPECT_EQ(tick_text(1e-7, 0), "1e-07");
+  EXPECT_EQ(tick_text(1e-7, 0), "10⁻⁷");
+  EXPECT_EQ(tick_text(3e12, 0), "3×10¹²");
+  EXPECT_EQ(tick_text(-1e8, 0), "-10⁸");
   EXPECT_EQ(tick_text(5e-5, 5e-5), "0.00005") << "as its neighbours";
 }
 
@@ -164,6 +213,11 @@ TEST(Plot, EveryStyleOfThePaletteIsAnother) {
       EXPECT_NE(palette_style(a).point, palette_style(b).point);
     }
   EXPECT_EQ(palette_style(8).color, palette_style(0).color);
+  for (std::size_t a = 0; a < 64; ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      EXPECT_TRUE(palette_style(a).color != palette_style(b).color ||
+                  palette_style(a).dash != palette_style(b).dash)
+          << a << " and " << b;
   EXPECT_NE(algorithm_style("fl").dash, algorithm_style("mfl").dash);
 }
 

@@ -59,7 +59,7 @@ TEST(Plan, WhatFiguresShareIsRunOnce) {
       ++shared;
       EXPECT_TRUE(run.rounds && run.accuracy);
     }
-  EXPECT_EQ(shared, 1U) << "it stands in figures 4, 5 and 6";
+  EXPECT_EQ(shared, 1U) << "it is in figures 4, 5 and 6";
   EXPECT_EQ(plan_of("all", 3, true).runs.size(), 3 * plan.runs.size());
 }
 
