@@ -170,7 +170,7 @@ Result<void> check_weights_out(const std::filesystem::path& path) {
   if (auto prepared = prepare_output(path); !prepared) {
     Error error = std::move(prepared).error();
     error.code = ErrorCode::kBadConfig;
-    return fail_because(std::move(error), "--weights-out");
+    return fail_because(std::move(error), fmt::format("--weights-out {}", path.string()));
   }
   return {};
 }
