@@ -1,4 +1,4 @@
-// Processes of this very binary, for the demonstration.
+// Child processes of this binary, for the demonstration.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace mfl::cli {
 
-// A process that is ended, and waited for, with the object.
+// A process that is killed and waited for when the object is destroyed.
 class Child {
  public:
   // Runs `mfl arguments...` with standard output and error in OUT.out and OUT.log.

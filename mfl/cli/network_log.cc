@@ -4,6 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "mfl/cli/reply.h"
@@ -21,11 +22,22 @@ spdlog::level::level_enum level_of(LogLine::Level level) {
   return spdlog::level::err;
 }
 
+Result<LogLine::Level> parse_level(const std::string& name) {
+  using Level = LogLine::Level;
+  for (const auto& [known, level] :
+       {std::pair{"debug", Level::kDebug}, std::pair{"info", Level::kInfo},
+        std::pair{"warning", Level::kWarning}, std::pair{"error", Level::kError}})
+    if (name == known) return level;
+  return fail(ErrorCode::kBadConfig,
+              fmt::format("--log-level {}: must be error, warning, info or debug", name));
+}
+
 std::string as_text(const LogLine& line) {
   std::string out = line.event;
   for (const auto& [key, value] : line.fields) {
     if (value.empty()) continue;
-    const bool quoted = value.find_first_of(" \"=\n") != std::string::npos;
+    const bool quoted = std::ranges::any_of(
+        value, [](unsigned char c) { return c <= ' ' || c == '"' || c == '=' || c == '\x7f'; });
     out += quoted ? fmt::format(" {}={}", key, Json(value).dump()) : fmt::format(" {}={}", key, value);
   }
   return out;
@@ -40,18 +52,32 @@ std::string as_json(const LogLine& line) {
 
 }  // namespace
 
-Result<Log> make_log(const std::string& style) {
-  if (style == "none") return Log{};
-  if (style != "text" && style != "json")
-    return fail(ErrorCode::kBadConfig, fmt::format("--log {}: must be text, json or none", style));
-  const bool json = style == "json";
+void LogFlags::add(Command& command) {
+  command.add_option("--log", style, "Log on stderr: text, json or none")
+      ->type_name("STYLE")
+      ->choices({"text", "json", "none"})
+      ->capture_default_str();
+  command.add_option("--log-level", level, "Least level that is logged: error, warning, info or debug")
+      ->type_name("LEVEL")
+      ->choices({"error", "warning", "info", "debug"})
+      ->capture_default_str();
+}
+
+Result<Log> make_log(const LogFlags& flags) {
+  MFL_TRY(const LogLine::Level least, parse_level(flags.level));
+  if (flags.style == "none") return Log{};
+  if (flags.style != "text" && flags.style != "json")
+    return fail(ErrorCode::kBadConfig, fmt::format("--log {}: must be text, json or none", flags.style));
+  const bool json = flags.style == "json";
   const auto logger =
       std::make_shared<spdlog::logger>("mfl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_pattern(
       json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})" : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
       spdlog::pattern_time_type::utc);
-  logger->flush_on(spdlog::level::info);
-  return Log([logger, json](const LogLine& line) {
+  logger->set_level(spdlog::level::debug);
+  logger->flush_on(spdlog::level::debug);
+  return Log([logger, json, least](const LogLine& line) {
+    if (line.level < least) return;
     logger->log(level_of(line.level), "{}", json ? as_json(line) : as_text(line));
   });
 }

@@ -18,7 +18,8 @@ namespace mfl::cli {
 namespace {
 
 struct Arguments {
-  std::string server, tls, name, config_digest, log = "text";
+  std::string server, tls, name, config_digest;
+  LogFlags log;
   bool plaintext = false;
   std::optional<double> give_up_after;
   ConfigFlags flags;
@@ -30,7 +31,7 @@ Result<Reply> node_command(const Arguments& args) {
   if (args.tls.empty() == !args.plaintext)
     return fail(ErrorCode::kBadConfig,
                 args.plaintext ? "--tls and --plaintext exclude each other" : "a node needs --tls",
-                "mfl certs makes the folder; on loopback --plaintext and --name will do");
+                "make the folder with mfl certs, or use --plaintext and --name on loopback");
   NodeOptions options;
   options.client = {args.server, std::nullopt, args.name};
   if (!args.tls.empty()) {
@@ -53,9 +54,13 @@ Result<Reply> node_command(const Arguments& args) {
                 {"features", outcome.columns},       {"rounds", outcome.rounds},
                 {"connections", outcome.connections}};
   reply.text = facts_text({
-      {"run", fmt::format("{} ({})", outcome.run_id, outcome.status)},
-      {"data", fmt::format("{} samples x {} features, which stayed here", outcome.samples, outcome.columns)},
-      {"rounds", fmt::format("{} with an update of this node", outcome.rounds)},
+      {"run", outcome.connections == 0 ? "none: stopped before the node had joined one"
+                                       : fmt::format("{} ({})", outcome.run_id, outcome.status)},
+      {"data", outcome.samples == 0 ? ""
+                                    : fmt::format("{} samples x {} features, which stayed here",
+                                                  outcome.samples, outcome.columns)},
+      {"rounds",
+       outcome.connections == 0 ? "" : fmt::format("{} with an update of this node", outcome.rounds)},
       {"digest", outcome.digest},
   });
   if (outcome.status == "diverged")
@@ -70,9 +75,9 @@ void setup_node(Command& mfl, Commands& commands) {
   Command& command = commands.add(
       mfl, "node", "Take part in a federation with the data of this machine",
       "  mfl node --server fl.example.org:7443 --data csv:my.csv --tls pki/hospital-a\n"
-      "The data stays here: model vectors, losses and the number of samples are all that is sent.",
+      "The data stays here: only model vectors, losses, durations and the number of samples are sent.",
       [args] { return node_command(*args); });
-  command.add_option("--server", args->server, "Where the server is")->type_name("HOST:PORT")->required();
+  command.add_option("--server", args->server, "Address of the server")->type_name("HOST:PORT")->required();
   command.add_option("--tls", args->tls, "Folder with ca.pem, cert.pem and key.pem, made by mfl certs")
       ->type_name("DIR");
   command.add_flag("--plaintext", args->plaintext, "Without TLS, to loopback only");
@@ -80,13 +85,11 @@ void setup_node(Command& mfl, Commands& commands) {
   command.add_option("--config-digest", args->config_digest, "Follow only this configuration")
       ->type_name("HEX");
   command
-      .add_option("--give-up-after", args->give_up_after, "Seconds without a connection; if not said, never")
+      .add_option("--give-up-after", args->give_up_after,
+                  "Seconds without a connection before it gives up (default: never)")
       ->type_name("S")
       ->check_range(0.0, 1e9);
-  command.add_option("--log", args->log, "Log on stderr: text, json or none")
-      ->type_name("STYLE")
-      ->choices({"text", "json", "none"})
-      ->capture_default_str();
+  args->log.add(command);
   args->flags.add(command, [](const Key& key) {
     return (key.table == "data" && key.key != "test" && key.key != "test_source") || key.key == "seed" ||
            key.key == "threads";

@@ -112,6 +112,12 @@ class RoundCoordinator final : public Coordinator {
     move_on();
   }
 
+  void set_min_available_nodes(Time now, std::size_t nodes) override {
+    now_ = std::max(now_, now);
+    options_.min_available_nodes = nodes;
+    move_on();
+  }
+
   std::optional<Time> deadline() const override {
     if (over() || failure_) return std::nullopt;
     if (open_) return deadline_;
@@ -142,6 +148,7 @@ class RoundCoordinator final : public Coordinator {
     out.step = state_.step;
     out.steps = options_.steps;
     out.nodes = members_.size();
+    out.needed = needed_nodes();
     out.chosen = open_ ? seats_.size() : 0;
     out.counted = open_ ? seats_.count(Seat::State::kCounted) : 0;
     out.rounds_timed = rounds_timed_;
@@ -155,6 +162,10 @@ class RoundCoordinator final : public Coordinator {
     out.digest = digest_;
     out.trouble = trouble_;
     if (schema_ != Schema{}) out.schema = fmt::format("{} (from {})", schema_text(schema_), schema_from_);
+    if (const auto test = log_.last_test()) {
+      out.test_loss = test->loss;
+      out.test_accuracy = test->accuracy;
+    }
     return out;
   }
 
@@ -163,6 +174,10 @@ class RoundCoordinator final : public Coordinator {
 
   std::size_t columns() const { return state_.vectors.empty() ? 0 : state_.w().size(); }
   std::uint64_t state_bytes() const { return state_.vectors.size() * columns() * sizeof(T); }
+
+  std::size_t needed_nodes() const {
+    return std::max({std::size_t{1}, options_.min_available_nodes, options_.quorum});
+  }
 
   void begin_with(std::uint64_t columns) {
     state_ = initial_state<T>(algorithm_, static_cast<std::size_t>(columns));
@@ -354,7 +369,7 @@ class RoundCoordinator final : public Coordinator {
 
   void start_round() {
     if (state_.vectors.empty() || now_ < not_before_) return;
-    if (members_.size() < std::max({std::size_t{1}, options_.min_available_nodes, options_.quorum})) return;
+    if (members_.size() < needed_nodes()) return;
     ticket_ = {options_.epoch, state_.round + 1, ++attempt_};
     steps_ = next_round_steps(algorithm_, state_.step, options_.steps);
     started_ = now_;

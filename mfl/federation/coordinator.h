@@ -55,12 +55,27 @@ struct Joined {
   Verdict verdict;            // session is 0 where it does not count
 };
 
+// One node, as the server knows it.
+struct NodeStatus {
+  std::string name;
+  bool connected = false;
+  Time silent{0};                                        // since it was last heard of
+  std::uint64_t samples = 0;                             // as when it joined
+  std::uint64_t round = 0;                               // of its last counted update; 0: none yet
+  std::optional<double> loss = {};                       // F_i, with that update
+  std::optional<double> seconds = {};                    // that its local steps took, with that update
+  std::optional<std::int64_t> certificate_expires = {};  // Unix time in seconds; nothing without TLS
+
+  bool operator==(const NodeStatus&) const = default;
+};
+
 // For `mfl server status` and metrics.
 struct FederationStatus {
   std::string run_id;
   std::string phase;  // "waiting", "training", "closing", "done", "diverged" or "failed"
   std::uint64_t round = 0, step = 0, steps = 0;
   std::uint64_t nodes = 0;                // connected
+  std::uint64_t needed = 0;               // nodes that a round needs to start
   std::uint64_t chosen = 0, counted = 0;  // of the round in progress
   std::uint64_t abandoned = 0;            // attempts, since the process started
   std::uint64_t rounds_timed = 0;         // committed since the process started
@@ -72,6 +87,12 @@ struct FederationStatus {
   std::string digest;   // of the final weights; empty while the run continues
   std::string schema;   // schema_text() and where it comes from; empty while nothing is known
   std::string trouble;  // why the last attempt was abandoned, or the run failed
+  std::optional<double> test_loss, test_accuracy;  // of the last record, where the server has a test set
+
+  // What the coordinator leaves to its transport.
+  std::vector<NodeStatus> node_list;                // by name; may be cut short or left out
+  std::string version;                              // of the server's mfl
+  std::optional<std::int64_t> certificate_expires;  // the server's, Unix time in seconds
 };
 
 // Not thread-safe. Every call may advance the run; calls with an older time than an earlier one are harmless.
@@ -90,6 +111,8 @@ class Coordinator {
   virtual Verdict submit(Time now, const std::string& node, Update update) = 0;
   // Passes deadlines. Call at deadline() or later.
   virtual void tick(Time now) = 0;
+  // From now on a round starts with no fewer nodes than this, in place of the options' min_available_nodes.
+  virtual void set_min_available_nodes(Time now, std::size_t nodes) = 0;
   virtual std::optional<Time> deadline() const = 0;
 
   // Bytes of the payload of an update with this ticket; nothing where such an update would not count.

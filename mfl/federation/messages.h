@@ -93,8 +93,9 @@ enum class Reason {
   kDuplicate,  // counted before
   kOver,       // the run has ended
   kSchema,     // columns, labels or classes that are not those of the run
+  kAdmission,  // the peer is not on the allow list, is revoked, or has no usable name
 };
-inline constexpr int kReasons = 14;
+inline constexpr int kReasons = 15;
 
 // "stale", "not-finite", ...; "none" for kNone.
 std::string_view reason_name(Reason reason);

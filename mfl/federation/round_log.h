@@ -34,12 +34,20 @@ struct Ending {
   RunSummary summary;
 };
 
+// Of the weights on a test set.
+struct TestRow {
+  double loss = 0;
+  std::optional<double> accuracy;  // where the targets are two classes
+};
+
 // Not thread-safe. What a call has returned without an error survives a crash of the process and a power cut.
 class RoundLog {
  public:
   virtual ~RoundLog() = default;
   virtual Result<void> commit(const CommittedRound& round) = 0;
   virtual Result<void> finish(const Ending& ending) = 0;
+  // Of the last record; nothing where there is no test set or no record yet.
+  virtual std::optional<TestRow> last_test() const { return std::nullopt; }
 };
 
 // What the log returns after a restart.

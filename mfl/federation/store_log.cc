@@ -29,6 +29,7 @@ std::vector<RecordRow> StoreLog::records_of(const RoundRow& row,
     const TestRow test = options_.test(*vectors);
     record.test_loss = test.loss;
     record.test_accuracy = test.accuracy;
+    last_test_ = test;
   }
   record.wall_seconds = seconds();
   return {std::move(record)};

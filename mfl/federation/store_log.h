@@ -14,12 +14,6 @@
 
 namespace mfl {
 
-// Of the weights on a test set.
-struct TestRow {
-  double loss = 0;
-  std::optional<double> accuracy;  // where the targets are two classes
-};
-
 struct StoreLogOptions {
   std::uint64_t record_every = 1;  // steps between records, over the rounds
   double wall_before = 0;          // seconds of earlier processes of the run
@@ -36,6 +30,7 @@ class StoreLog final : public RoundLog {
 
   Result<void> commit(const CommittedRound& round) override;
   Result<void> finish(const Ending& ending) override;
+  std::optional<TestRow> last_test() const override { return last_test_; }
 
  private:
   double seconds() const;
@@ -46,6 +41,7 @@ class StoreLog final : public RoundLog {
   std::string run_id_;
   StoreLogOptions options_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::optional<TestRow> last_test_;
   std::optional<std::uint64_t> recorded_;  // the step of the last row seen
 };
 

@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -57,10 +56,11 @@ std::string text_of(BIO* bio) {
 Result<void> write_new(const fs::path& path, std::string_view bytes, mode_t mode) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0)
-    return fail(
-        errno == EEXIST ? ErrorCode::kBadConfig : ErrorCode::kRunFailed,
-        fmt::format("cannot create {}: {}", path.string(), std::strerror(errno)),
-        errno == EEXIST ? "move the old one away, or choose another folder or name" : "check the folder");
+    return fail(errno == EEXIST ? ErrorCode::kBadConfig : ErrorCode::kRunFailed,
+                fmt::format("cannot create {}: {}", path.string(), std::strerror(errno)),
+                errno == EEXIST
+                    ? "to replace a certificate use mfl certs renew; otherwise choose another folder or name"
+                    : "check the folder");
   const bool written =
       ::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) && ::fsync(fd) == 0;
   ::close(fd);
@@ -160,7 +160,12 @@ Result<Authority> read_authority(const fs::path& pki) {
   return authority;
 }
 
-Result<void> issue(const fs::path& pki, const std::string& folder, Request request) {
+// PEM texts of a new key and its certificate.
+struct Issued {
+  std::string key, certificate, authority;
+};
+
+Result<Issued> issue(const fs::path& pki, Request request) {
   MFL_TRY(const Authority authority, read_authority(pki));
   request.extensions.insert(request.extensions.begin(), {{NID_basic_constraints, "critical,CA:FALSE"},
                                                          {NID_key_usage, "critical,digitalSignature"},
@@ -168,12 +173,39 @@ Result<void> issue(const fs::path& pki, const std::string& folder, Request reque
                                                          {NID_authority_key_identifier, "keyid"}});
   MFL_TRY(const Key key, new_key());
   MFL_TRY(const Certificate certificate, sign(request, key.get(), &authority));
-  MFL_TRY(const std::string key_text, key_pem(key.get()));
-  MFL_TRY(const std::string certificate_text, certificate_pem(certificate.get()));
+  Issued out;
+  out.authority = authority.pem;
+  MFL_TRY(out.key, key_pem(key.get()));
+  MFL_TRY(out.certificate, certificate_pem(certificate.get()));
+  return out;
+}
+
+Result<void> issue_new(const fs::path& pki, const std::string& folder, const Request& request) {
+  MFL_TRY(const Issued issued, issue(pki, request));
   MFL_CHECK(make_private_folder(pki / folder));
-  MFL_CHECK(write_new(pki / folder / "key.pem", key_text, 0600));
-  MFL_CHECK(write_new(pki / folder / "cert.pem", certificate_text, 0644));
-  return write_new(pki / folder / "ca.pem", authority.pem, 0644);
+  MFL_CHECK(write_new(pki / folder / "key.pem", issued.key, 0600));
+  MFL_CHECK(write_new(pki / folder / "cert.pem", issued.certificate, 0644));
+  return write_new(pki / folder / "ca.pem", issued.authority, 0644);
+}
+
+// Replaces key and certificate. Both are written beside the old ones before either is renamed.
+Result<void> issue_again(const fs::path& pki, const std::string& folder, const Request& request) {
+  MFL_TRY(const Issued issued, issue(pki, request));
+  const fs::path place = pki / folder;
+  const std::pair<fs::path, fs::path> renames[] = {{place / ".key.pem.new", place / "key.pem"},
+                                                   {place / ".cert.pem.new", place / "cert.pem"}};
+  std::error_code error;
+  for (const auto& [made, target] : renames) fs::remove(made, error);  // of a renewal that was interrupted
+  MFL_CHECK(write_new(renames[0].first, issued.key, 0600));
+  MFL_CHECK(write_new(renames[1].first, issued.certificate, 0644));
+  for (const auto& [made, target] : renames) {
+    fs::rename(made, target, error);
+    if (error)
+      return fail(ErrorCode::kRunFailed,
+                  fmt::format("cannot replace {}: {}", target.string(), error.message()),
+                  "check the folder and renew again");
+  }
+  return sync_folder(place);
 }
 
 bool is_address(const std::string& name) {
@@ -189,6 +221,33 @@ bool plain_name(std::string_view name, bool address) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || (address && c == ':');
   };
   return !name.empty() && name.size() <= kLongest && std::all_of(name.begin(), name.end(), fits);
+}
+
+constexpr const char* kServerFolder = "server";
+
+Result<Request> server_request(const std::vector<std::string>& names, Days life) {
+  std::vector<std::string> parts;
+  for (const std::string& name : names) {
+    const bool address = is_address(name);
+    if (!plain_name(name, address))
+      return fail(ErrorCode::kBadConfig, fmt::format("\"{}\" is not a host name or an address", name),
+                  "name the server as nodes will reach it, such as fl.example.org");
+    parts.push_back((address ? "IP:" : "DNS:") + name);
+  }
+  if (parts.empty()) return fail(ErrorCode::kBadConfig, "a server needs a host name or an address");
+  return Request{
+      names.front(),
+      {{NID_ext_key_usage, "serverAuth"}, {NID_subject_alt_name, fmt::format("{}", fmt::join(parts, ","))}},
+      life};
+}
+
+Result<Request> node_request(const std::string& name, Days life) {
+  constexpr std::size_t kLongest = 63;
+  if (!plain_name(name, false) || name.size() > kLongest || name == kServerFolder || name.front() == '.' ||
+      name.find("..") != std::string::npos)
+    return fail(ErrorCode::kBadConfig, fmt::format("\"{}\" cannot be the name of a node", name),
+                "use up to 63 of a-z, 0-9, '-' and '.', and not \"server\"");
+  return Request{name, {{NID_ext_key_usage, "clientAuth"}, {NID_subject_alt_name, "DNS:" + name}}, life};
 }
 
 }  // namespace
@@ -209,42 +268,30 @@ Result<void> make_authority(const fs::path& pki, Days life) {
 }
 
 Result<void> make_server_certificate(const fs::path& pki, const std::vector<std::string>& names, Days life) {
-  std::vector<std::string> parts;
-  for (const std::string& name : names) {
-    const bool address = is_address(name);
-    if (!plain_name(name, address))
-      return fail(ErrorCode::kBadConfig, fmt::format("\"{}\" is not a host name or an address", name),
-                  "name the server as nodes will reach it, such as fl.example.org");
-    parts.push_back((address ? "IP:" : "DNS:") + name);
-  }
-  if (parts.empty()) return fail(ErrorCode::kBadConfig, "a server needs a host name or an address");
-  return issue(
-      pki, "server",
-      {names.front(),
-       {{NID_ext_key_usage, "serverAuth"}, {NID_subject_alt_name, fmt::format("{}", fmt::join(parts, ","))}},
-       life});
+  MFL_TRY(const Request request, server_request(names, life));
+  return issue_new(pki, kServerFolder, request);
 }
 
 Result<void> make_node_certificate(const fs::path& pki, const std::string& name, Days life) {
-  constexpr std::size_t kLongest = 63;
-  if (!plain_name(name, false) || name.size() > kLongest || name == "server" || name.front() == '.' ||
-      name.find("..") != std::string::npos)
-    return fail(ErrorCode::kBadConfig, fmt::format("\"{}\" cannot be the name of a node", name),
-                "use up to 63 of a-z, 0-9, '-' and '.', and not \"server\"");
-  return issue(pki, name,
-               {name, {{NID_ext_key_usage, "clientAuth"}, {NID_subject_alt_name, "DNS:" + name}}, life});
+  MFL_TRY(const Request request, node_request(name, life));
+  return issue_new(pki, name, request);
 }
 
-std::string certificate_serial(std::string_view pem) {
-  const Text bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  const Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
-  if (!certificate) return {};
-  const Number number(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate.get()), nullptr));
-  char* hex = BN_bn2hex(number.get());
-  std::string out(hex);
-  OPENSSL_free(hex);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
+Result<CertificateFacts> renew_certificate(const fs::path& pki, const std::string& name, Days life) {
+  if (name != kServerFolder) MFL_CHECK(node_request(name, life));
+  const auto old_text = read_file(pki / name / "cert.pem");
+  if (!old_text)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{} has no certificate \"{}\" to renew", pki.string(), name),
+                fmt::format("see mfl certs list {}", pki.string()));
+  auto old = read_certificate(*old_text);
+  if (!old) return fail_because(std::move(old).error(), (pki / name / "cert.pem").string());
+  MFL_TRY(const Request request,
+          name == kServerFolder ? server_request(old->names, life) : node_request(name, life));
+  MFL_CHECK(make_private_folder(pki / kOldCertificates));
+  MFL_CHECK(write_file(pki / kOldCertificates / (old->serial + ".pem"), *old_text));
+  MFL_CHECK(issue_again(pki, name, request));
+  return *std::move(old);
 }
 
 Result<TlsFiles> read_tls_folder(const fs::path& folder) {

@@ -63,6 +63,9 @@ class GrpcClient final : public FederationClient {
     const auto status =
         stub_->Greet(&call.context, wire::to_message(wire::Hello{kProtocolVersion, config_digest}), &plan);
     if (!status.ok()) return failure(status);
+    if (const auto auth = call.context.auth_context())
+      for (const auto& certificate : auth->FindPropertyValues("x509_pem_cert"))
+        server_certificate_.assign(certificate.data(), certificate.size());
     return checked(wire::from_message(plan));
   }
 
@@ -109,13 +112,17 @@ class GrpcClient final : public FederationClient {
     return checked(wire::from_message(verdict));
   }
 
-  Answer<FederationStatus> watch() override {
+  Answer<FederationStatus> watch(bool with_nodes) override {
     Call call(*this, kCallPatience);
+    v1::WatchRequest request;
+    request.set_nodes(with_nodes);
     v1::Status status;
-    const auto answered = stub_->Watch(&call.context, {}, &status);
+    const auto answered = stub_->Watch(&call.context, request, &status);
     if (!answered.ok()) return failure(answered);
     return wire::from_message(status);
   }
+
+  const std::string& server_certificate() const override { return server_certificate_; }
 
   void cancel() override {
     const std::lock_guard lock(mutex_);
@@ -177,6 +184,7 @@ class GrpcClient final : public FederationClient {
 
   ClientOptions options_;
   std::unique_ptr<v1::Federation::Stub> stub_;
+  std::string server_certificate_;
   std::mutex mutex_;
   bool cancelled_ = false;
   std::vector<grpc::ClientContext*> open_;

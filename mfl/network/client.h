@@ -22,10 +22,10 @@ struct ClientOptions {
   std::string name;             // of the node, plaintext only
 };
 
-// What went wrong with a call.
+// Why a call failed.
 struct CallError {
   Error error;
-  bool final = false;  // calling again would not help
+  bool final = false;  // trying again would not help
 };
 
 // How long the upload of an update may take: ten minutes, and more for an update of more than 5 MB, so that it arrives over a
@@ -46,14 +46,16 @@ class FederationClient {
   virtual Answer<Plan> greet(const std::string& config_digest) = 0;
   // Opens the node's presence; orders are then read with next_order. `max_payload` limits what a task may bring.
   virtual Answer<void> attend(const Joining& joining, std::uint64_t max_payload) = 0;
-  // Blocks until there is an order. kEnded when the connection or the session is over.
+  // Blocks until there is an order. kEnded when the connection or the session has ended.
   virtual Answer<Order> next_order() = 0;
   // Seconds from the first piece of the last task to its last.
   virtual double arrival_seconds() const = 0;
   virtual Answer<Verdict> submit(const Update& update) = 0;
-  virtual Answer<FederationStatus> watch() = 0;
+  virtual Answer<FederationStatus> watch(bool with_nodes = false) = 0;
+  // Of the server, in PEM, once a call has been answered; empty before and without TLS.
+  virtual const std::string& server_certificate() const = 0;
 
-  // Ends the call under way and every later one.
+  // Ends the call in progress and every later one.
   virtual void cancel() = 0;
 };
 

@@ -2,16 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+
+#include "mfl/base/version.h"
 
 namespace mfl {
 namespace {
 
 const CallEnd kStopping{CallEnd::Code::kUnavailable, "the server is stopping"};
+constexpr Time kDay = std::chrono::hours{24};
 constexpr Time kFarewell{2'000};  // for a write in progress when a presence is to end
 
 Time clock_now() {
   return std::chrono::duration_cast<Time>(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+std::chrono::sys_seconds unix_time(std::int64_t seconds) {
+  return std::chrono::sys_seconds(std::chrono::seconds(seconds));
 }
 
 }  // namespace
@@ -40,10 +48,15 @@ Desk::Desk(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOpti
     : plan_(std::move(plan)),
       has_tls_(options.tls.has_value()),
       measure_(options.measure),
-      log_(serialised(options.log)),
+      nodes_(options.nodes),
+      certificate_expires_(options.certificate_expires),
       codec_(codec),
       admission_(options.admission),
-      coordinator_(std::move(coordinator)) {}
+      coordinator_(std::move(coordinator)),
+      log_(serialised(options.log)) {
+  warn_of_expiry(clock_now());
+  apply_lists();
+}
 
 Plan Desk::plan() const {
   Plan plan = plan_;
@@ -52,9 +65,18 @@ Plan Desk::plan() const {
   return plan;
 }
 
-FederationStatus Desk::status() const {
+FederationStatus Desk::status(bool with_nodes) const {
   const std::lock_guard lock(mutex_);
-  return coordinator_->status();
+  return status_now(with_nodes);
+}
+
+FederationStatus Desk::status_now(bool with_nodes) const {
+  FederationStatus status = coordinator_->status();
+  for (std::size_t r = 0; r < status.refused.size(); ++r) status.refused[r] += refused_[r];
+  status.version = version();
+  status.certificate_expires = certificate_expires_;
+  if (with_nodes) status.node_list = table_.list(clock_now());
+  return status;
 }
 
 std::optional<Error> Desk::failure() const {
@@ -72,10 +94,11 @@ std::size_t Desk::unaware() const {
   return unaware_ ? unaware_->size() : 0;
 }
 
-FederationStatus Desk::watch(const Peer& peer) {
+FederationStatus Desk::watch(const Peer& peer, bool with_nodes) {
   const std::lock_guard lock(mutex_);
   if (unaware_) unaware_->erase(peer.name);
-  return coordinator_->status();
+  table_.heard(clock_now(), peer.name);
+  return status_now(with_nodes);
 }
 
 Measurement Desk::measured() const {
@@ -92,23 +115,24 @@ void Desk::attend(Attendee& attendee, const Result<Joining>& joining) {
   change([&](Outbox& out) {
     const Peer& peer = attendee.peer_;
     if (closed_) return end(attendee, kStopping, out);
-    const auto refuse = [&](std::string_view reason, CallEnd::Code code, const std::string& text) {
-      say_refused(peer, "attend", reason, text);
-      end(attendee, {code, text}, out);
-    };
     if (!peer.refusal.empty()) {
-      refuse("admission", CallEnd::Code::kDenied, peer.refusal);
+      count_refusal(peer, "attend", Reason::kAdmission, peer.refusal);
+      end(attendee, {CallEnd::Code::kDenied, peer.refusal}, out);
     } else if (!joining) {
-      refuse("protocol", CallEnd::Code::kPrecondition, joining.error().text());
+      count_refusal(peer, "attend", Reason::kProtocol, joining.error().text());
+      end(attendee, {CallEnd::Code::kPrecondition, joining.error().text()}, out);
     } else if (const Joined joined = coordinator_->join(clock_now(), peer.name, *joining);
                !joined.verdict.counts()) {
-      refuse(reason_name(joined.verdict.reason), CallEnd::Code::kPrecondition, joined.verdict.text);
+      log_.refused(peer.name, "attend", joined.verdict.reason, joined.verdict.text);
+      end(attendee, {CallEnd::Code::kPrecondition, joined.verdict.text}, out);
     } else {
       attendee.session_ = joined.session;
       attending_.insert(&attendee);
       newcomers_ = true;
-      say(LogLine::Level::kInfo, "joined",
-          {{"node", peer.name}, {"samples", fmt::to_string(joining->weight)}});
+      table_.joined(clock_now(), peer.name, peer.serial, joining->weight, peer.certificate_expires);
+      log_.write(LogLine::Level::kInfo, "joined",
+                 {{"node", peer.name}, {"samples", fmt::to_string(joining->weight)}});
+      if (peer.certificate_expires) log_.expiry(peer.name, unix_time(*peer.certificate_expires));
       send(attendee, std::make_shared<Messages>(Order{}, codec_), out);  // the empty order: it has joined
     }
     tell_all(out);
@@ -176,9 +200,15 @@ Verdict Desk::submit(const Upload& upload, Update update, double seconds) {
   change([&](Outbox& out) {
     if (closed_) return;
     const auto answer = measure_ ? answer_of(upload, update, seconds) : std::nullopt;
-    verdict = coordinator_->submit(clock_now(), upload.peer_.name, std::move(update));
+    const Time now = clock_now();
+    const std::uint64_t round = update.ticket.round;
+    const double loss = update.loss, compute = update.timing.compute;
+    const bool closing = update.payload.empty();
+    table_.heard(now, upload.peer_.name);
+    verdict = coordinator_->submit(now, upload.peer_.name, std::move(update));
     if (verdict.counts() && answer) measured_.answers.push_back(*answer);
-    if (!verdict.counts()) say_refused(upload.peer_, "submit", reason_name(verdict.reason), verdict.text);
+    if (verdict.counts() && !closing) table_.counted(now, upload.peer_.name, round, loss, compute);
+    if (!verdict.counts()) log_.refused(upload.peer_.name, "submit", verdict.reason, verdict.text);
     tell_all(out);
   });
   return verdict;
@@ -196,9 +226,10 @@ void Desk::gone(const Upload& upload) {
 }
 
 void Desk::tick() {
-  evict_refused();
+  apply_lists();
   change([&](Outbox& out) {
     const Time now = clock_now();
+    if (now - expiry_checked_ > kDay) warn_of_expiry(now);
     for (Attendee* attendee : attending_)
       if (attendee->ending_ && attendee->busy_ == 1 && !attendee->finished_ &&
           now - attendee->ending_since_ > kFarewell) {
@@ -221,13 +252,12 @@ void Desk::close() {
 void Desk::log(LogLine::Level level, std::string event,
                std::vector<std::pair<std::string, std::string>> fields) {
   const std::lock_guard lock(mutex_);
-  say(level, std::move(event), std::move(fields));
+  log_.write(level, std::move(event), std::move(fields));
 }
 
-void Desk::log_refusal(const Peer& peer, std::string_view call, std::string_view reason,
-                       std::string_view text) {
+void Desk::refuse(const Peer& peer, std::string_view call, Reason reason, std::string_view text) {
   const std::lock_guard lock(mutex_);
-  say_refused(peer, call, reason, text);
+  count_refusal(peer, call, reason, text);
 }
 
 // An attendee in the outbox cannot go before it is served: its end needs the very call that is to be made here.
@@ -275,7 +305,8 @@ void Desk::settle(Attendee& attendee, Outbox& out) {
 
 void Desk::depart(Attendee& attendee) {
   if (attendee.session_ == 0 || std::exchange(attendee.departed_, true)) return;
-  say(LogLine::Level::kInfo, "left", {{"node", attendee.peer_.name}});
+  log_.write(LogLine::Level::kInfo, "left", {{"node", attendee.peer_.name}});
+  table_.left(clock_now(), attendee.peer_.name);
   if (!closed_) coordinator_->leave(clock_now(), attendee.peer_.name, attendee.session_);
 }
 
@@ -306,36 +337,67 @@ void Desk::tell_all(Outbox& out) {
     heard_ = coordinator_->news();
     for (Attendee* attendee : attending_) tell(*attendee, out);
   }
-  log_progress();
+  log_.progress(coordinator_->status());
 }
 
-void Desk::evict_refused() {
-  std::vector<Peer> present;
-  bool newcomers = false;
-  {
-    const std::lock_guard lock(mutex_);
-    newcomers = std::exchange(newcomers_, false);
-    for (const Attendee* attendee : attending_) present.push_back(attendee->peer_);
-  }
-  std::map<std::pair<std::string, std::string>, std::string> refusals;
+void Desk::apply_lists() {
+  bool changed = false;
   {
     const std::lock_guard lock(admission_mutex_);
     const std::uint64_t version = admission_.version();
-    if (std::exchange(admitted_by_, version) == version && !newcomers) return;
+    changed = std::exchange(admitted_by_, version) != version;
+  }
+  std::vector<Peer> present;
+  std::map<std::string, std::string> serials;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(newcomers_, false) && !changed) return;
+    for (const Attendee* attendee : attending_) present.push_back(attendee->peer_);
+    serials = table_.serials();
+  }
+  std::map<std::pair<std::string, std::string>, std::string> refusals;
+  std::optional<std::size_t> admitted;
+  {
+    const std::lock_guard lock(admission_mutex_);
     for (const Peer& peer : present)
       if (std::string why = admission_.refusal(peer.name, peer.serial); !why.empty())
         refusals[{peer.name, peer.serial}] = std::move(why);
+    admitted = admission_.admitted(serials);
   }
-  if (refusals.empty()) return;
   change([&](Outbox& out) {
     for (Attendee* attendee : attending_) {
       const auto refused = refusals.find({attendee->peer_.name, attendee->peer_.serial});
       if (refused == refusals.end() || attendee->ending_) continue;
-      say_refused(attendee->peer_, "attend", "admission", refused->second);
+      count_refusal(attendee->peer_, "attend", Reason::kAdmission, refused->second);
       end(*attendee, {CallEnd::Code::kDenied, refused->second}, out);
       depart(*attendee);
     }
+    if (admitted && nodes_ != 0 && !closed_) need_nodes(*admitted);
+    tell_all(out);
   });
+}
+
+void Desk::need_nodes(std::size_t admitted) {
+  const std::uint64_t before = coordinator_->status().needed;
+  coordinator_->set_min_available_nodes(clock_now(), std::min(nodes_, admitted));
+  const std::uint64_t now = coordinator_->status().needed;
+  if (now != before)
+    log_.write(LogLine::Level::kInfo, "needed",
+               {{"nodes", fmt::to_string(now)},
+                {"text", fmt::format("the lists admit {} of {} nodes", admitted, nodes_)}});
+}
+
+void Desk::warn_of_expiry(Time now) {
+  expiry_checked_ = now;
+  if (certificate_expires_) log_.expiry("", unix_time(*certificate_expires_));
+  for (const Attendee* attendee : attending_)
+    if (const auto expires = attendee->peer_.certificate_expires)
+      log_.expiry(attendee->peer_.name, unix_time(*expires));
+}
+
+void Desk::count_refusal(const Peer& peer, std::string_view call, Reason reason, std::string_view text) {
+  ++refused_[static_cast<std::size_t>(reason)];
+  log_.refused(peer.name, call, reason, text);
 }
 
 void Desk::note_asked(const Attendee& attendee, const Assignment& task) {
@@ -359,49 +421,6 @@ std::optional<MeasuredAnswer> Desk::answer_of(const Upload& upload, const Update
                         update.timing.down + latency,
                         seconds + latency,
                         update.timing.round_trip};
-}
-
-void Desk::log_progress() {
-  const FederationStatus status = coordinator_->status();
-  if (status.round != logged_.round)
-    say(LogLine::Level::kInfo, "round",
-        {{"round", fmt::to_string(status.round)},
-         {"step", fmt::format("{}/{}", status.step, status.steps)},
-         {"loss", status.train_loss ? fmt::format("{:.9g}", *status.train_loss) : "-"},
-         {"nodes", fmt::to_string(status.nodes)},
-         {"ms", fmt::to_string(status.last_round.count())}});
-  if (status.schema != logged_.schema && !status.schema.empty())
-    say(LogLine::Level::kInfo, "schema", {{"text", status.schema}});
-  if (status.abandoned != logged_.abandoned)
-    say(LogLine::Level::kWarning, "abandoned", {{"text", status.trouble}});
-  if (status.phase != logged_.phase &&
-      (status.phase == "done" || status.phase == "diverged" || status.phase == "failed"))
-    say(status.phase == "done" ? LogLine::Level::kInfo : LogLine::Level::kError, status.phase,
-        {{"round", fmt::to_string(status.round)}, {"digest", status.digest}, {"text", status.trouble}});
-  logged_ = status;
-}
-
-void Desk::say(LogLine::Level level, std::string event,
-               std::vector<std::pair<std::string, std::string>> fields) {
-  if (!log_) return;
-  if (level == LogLine::Level::kWarning) {
-    std::string kind = event;
-    for (const auto& [key, value] : fields)
-      if (key != "text") kind += ' ' + value;
-    const auto left_out = limit_.pass(kind, clock_now());
-    if (!left_out) return;
-    if (*left_out > 0) fields.emplace_back("left_out", fmt::to_string(*left_out));
-  }
-  log_({level, std::move(event), std::move(fields)});
-}
-
-void Desk::say_refused(const Peer& peer, std::string_view call, std::string_view reason,
-                       std::string_view text) {
-  say(LogLine::Level::kWarning, "refused",
-      {{"node", peer.name},
-       {"call", std::string(call)},
-       {"reason", std::string(reason)},
-       {"text", std::string(text)}});
 }
 
 }  // namespace mfl

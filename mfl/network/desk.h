@@ -3,6 +3,7 @@
 // functions, so these are called only after the lock has been released.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,15 +17,17 @@
 
 #include "mfl/federation/coordinator.h"
 #include "mfl/network/admission.h"
-#include "mfl/network/log_limit.h"
+#include "mfl/network/node_table.h"
 #include "mfl/network/server.h"
+#include "mfl/network/session_log.h"
 
 namespace mfl {
 
 struct Peer {
   std::string name;
-  std::string serial;   // of its certificate, hex
-  std::string refusal;  // why it may not call; empty when it may
+  std::string serial;                               // of its certificate, hex
+  std::optional<std::int64_t> certificate_expires;  // Unix time in seconds
+  std::string refusal;                              // why it may not call; empty when it may
 };
 
 // How a call ends, for its transport to translate.
@@ -115,12 +118,13 @@ class Desk {
   // With the schema of the run as it is now.
   Plan plan() const;
   bool has_tls() const { return has_tls_; }
-  FederationStatus status() const;
+  // With the list of nodes where it is wanted.
+  FederationStatus status(bool with_nodes = false) const;
   std::optional<Error> failure() const;
   std::size_t attending() const;
   std::size_t unaware() const;
   // The status, for a peer that asks. A peer that asks after the end of the run knows of it.
-  FederationStatus watch(const Peer& peer);
+  FederationStatus watch(const Peer& peer, bool with_nodes = false);
   Measurement measured() const;
 
   // Why the lists do not admit the peer; empty when they do. May read files, without the lock of the session.
@@ -150,7 +154,8 @@ class Desk {
   void close();
 
   void log(LogLine::Level level, std::string event, std::vector<std::pair<std::string, std::string>> fields);
-  void log_refusal(const Peer& peer, std::string_view call, std::string_view reason, std::string_view text);
+  // A call that the transport refuses itself: logs and counts it.
+  void refuse(const Peer& peer, std::string_view call, Reason reason, std::string_view text);
 
  private:
   // Calls to make into the transport after releasing the lock.
@@ -177,17 +182,20 @@ class Desk {
   void note_asked(const Attendee& attendee, const Assignment& task);
   // Nothing where it does not belong to the task in progress.
   std::optional<MeasuredAnswer> answer_of(const Upload& upload, const Update& update, double seconds) const;
-  void log_progress();
-  void say(LogLine::Level level, std::string event, std::vector<std::pair<std::string, std::string>> fields);
-  void say_refused(const Peer& peer, std::string_view call, std::string_view reason, std::string_view text);
+  void count_refusal(const Peer& peer, std::string_view call, Reason reason, std::string_view text);
+  FederationStatus status_now(bool with_nodes) const;
+  void need_nodes(std::size_t admitted);
+  void warn_of_expiry(Time now);
 
-  // Ends the presences that the lists no longer admit, where the lists have changed or somebody has joined since.
-  void evict_refused();
+  // Where the lists have changed or somebody has joined since: ends the presences that the lists no longer admit, and follows the
+  // number of nodes that they do.
+  void apply_lists();
 
   const Plan plan_;
   const bool has_tls_;
   const bool measure_;
-  const Log log_;
+  const std::size_t nodes_;  // as of ServerOptions
+  const std::optional<std::int64_t> certificate_expires_;
   const OrderCodec codec_;
 
   std::mutex admission_mutex_;  // files are read with this one alone
@@ -203,8 +211,11 @@ class Desk {
   std::map<std::string, Upload*> uploads_;
   // Nodes that were present when the run ended and may not know of it; nothing before that.
   std::optional<std::set<std::string>> unaware_;
-  FederationStatus logged_;
-  LogLimit limit_;
+  NodeTable table_;
+  std::array<std::uint64_t, kReasons> refused_ =
+      {};  // by the transport and the lists; the coordinator counts its own
+  SessionLog log_;
+  Time expiry_checked_{0};
   Assignment asked_for_;         // the task in progress, where it is measured
   std::set<std::string> asked_;  // nodes that have been given it
   Measurement measured_;

@@ -1,6 +1,9 @@
 #include "mfl/network/host.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +36,7 @@ Config without_data(Config config) {
   return config;
 }
 
-// Of what a run is; when its rounds start and end may change while it goes on.
+// Leaves out what may change when the server is restarted.
 std::string lasting_digest(Config config) {
   const FederationConfig defaults;
   config.federation.min_available_nodes = defaults.min_available_nodes;
@@ -77,7 +80,7 @@ Plan plan_of(const Config& config, const std::string& run_id) {
           {}};
 }
 
-// The run of this state folder: an unfinished one goes on, a finished one is only told of, else there is a new one.
+// The run of this state folder, finished or not, or a new one.
 Result<RunRow> find_or_create(Store& store, const RunSpec& spec) {
   MFL_TRY(const auto newest, store.list({.limit = 1}));
   if (!newest.empty()) {
@@ -86,10 +89,47 @@ Result<RunRow> find_or_create(Store& store, const RunSpec& spec) {
       return fail(ErrorCode::kBadConfig,
                   fmt::format("{} holds run {}, which has another configuration and has not ended",
                               store.path().string(), newest.front().id),
-                  "end that run first, or name another folder with --state");
+                  "end that run first, or choose another folder with --state");
   }
   MFL_TRY(const std::string id, store.create_run(spec));
   return store.get(id);
+}
+
+// A server that was told to stop is given the time to write its last status.
+Result<RunRow> wait_for_owner(const Store& store, RunRow run, const HostOptions& options) {
+  constexpr std::chrono::seconds kPatience{3};
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto owned = [&] {
+    return run.status == RunStatus::kRunning && owner_alive(run) && run.owner.pid != this_process().pid;
+  };
+  if (owned() && options.server.log)
+    options.server.log({LogLine::Level::kInfo,
+                        "waiting",
+                        {{"text", fmt::format("process {} still serves run {}", run.owner.pid, run.id)}}});
+  while (owned() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kBeat);
+    MFL_TRY(run, store.get(run.id));
+  }
+  return run;
+}
+
+// The folder and the store in it are for their owner only: they hold the model. What exists already is left as it is.
+Result<void> prepare_state(const HostOptions& options) {
+  constexpr mode_t kOwner = 0700, kOwnerFile = 0600, kOthers = 077;
+  const std::filesystem::path store = options.state / "runs.db";
+  if (options.state.has_parent_path()) MFL_CHECK(make_folder(options.state.parent_path()));
+  ::mkdir(options.state.c_str(), kOwner);  // a failure shows when the store is opened
+  const int made = ::open(store.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerFile);
+  if (made >= 0) ::close(made);
+  for (const auto& path : {options.state, store}) {
+    struct stat info = {};
+    if (::stat(path.c_str(), &info) != 0 || (info.st_mode & kOthers) == 0 || !options.server.log) continue;
+    options.server.log(
+        {LogLine::Level::kWarning,
+         "permissions",
+         {{"text", fmt::format("other users may read {}: chmod go= {}", path.string(), path.string())}}});
+  }
+  return {};
 }
 
 std::uint64_t random_number() {
@@ -209,13 +249,15 @@ void wait_for_end(const FederationServer& server, const HostOptions& options, bo
 
 template <class T>
 Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
+  MFL_CHECK(prepare_state(options));
   MFL_TRY(Store store, Store::open(options.state / "runs.db", {.full_sync = true}));
   const Algorithm algorithm = make_algorithm(config.algorithm);
   if (algorithm.centralised)
     return fail(ErrorCode::kBadConfig, fmt::format("algorithm {} has all data in one place", algorithm.name),
                 "a federation runs fl or mfl");
   const CoordinatorOptions defaults = coordinator_options(config, options, {});
-  MFL_TRY(const RunRow run, find_or_create(store, spec_of(config, algorithm, defaults.min_available_nodes)));
+  MFL_TRY(RunRow found, find_or_create(store, spec_of(config, algorithm, defaults.min_available_nodes)));
+  MFL_TRY(const RunRow run, wait_for_owner(store, std::move(found), options));
   const bool ended = run.status == RunStatus::kDone || run.status == RunStatus::kDiverged;
   std::optional<Resumption<T>> from;
   if (!ended &&
@@ -246,25 +288,33 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
                          {"run", run.id},
                          {"round", fmt::to_string(server->status().round)},
                          {"schema", server->status().schema},
-                         {"nodes_needed", fmt::to_string(defaults.min_available_nodes)},
+                         {"nodes_needed", fmt::to_string(server->status().needed)},
                          {"config", run.config_digest.substr(0, 12)}}});
   wait_for_end(*server, options, ended);
+  server->close();  // from here on the store does not change any more
   const FederationStatus status = server->status();
   const auto failure = server->failure();
   const Measurement measured = server->measured();
-  server->stop();
   if (failure) {
     (void)store.set_status(run.id, RunStatus::kFailed, failure->text());  // the store itself may be the cause
     return tl::unexpected<Error>(*failure);
   }
+  // Before the transport ends: a server that is started meanwhile finds a run that nobody serves.
   if (status.digest.empty())
     MFL_CHECK(store.set_status(run.id, RunStatus::kInterrupted,
                                fmt::format("stopped after round {}", status.round)));
+  server->stop();
   MFL_TRY(const RunRow now, store.get(run.id));
   HostOutcome outcome{make_outcome(now, config), {}};
   if (status.digest.empty()) {
+    MFL_TRY(const auto committed, store.rounds(run.id));
     outcome.run.rounds = status.round;
     outcome.run.final.step = status.step;
+    outcome.run.final.train_loss = committed.empty() ? NAN : committed.back().train_loss;
+    outcome.run.final.test_loss = status.test_loss;
+    outcome.run.final.test_accuracy = status.test_accuracy;
+    outcome.run.bytes_up = status.bytes_up;
+    outcome.run.bytes_down = status.bytes_down;
   }
   if (const auto model = model_of({measured.asked, measured.answers}))
     outcome.measured = measured_toml(*model);
@@ -277,6 +327,7 @@ Result<HostOutcome> host_run(const Config& given_config, const HostOptions& give
   const Config config = without_data(given_config);
   HostOptions options = given;
   options.server.log = serialised(given.server.log);
+  if (config.federation.min_available_nodes == 0) options.server.nodes = config.federation.nodes;
   const TransportLog transport_log(options.server.log);
   return config.run.precision == Precision::kF32 ? host_as<float>(config, options)
                                                  : host_as<double>(config, options);

@@ -1,5 +1,5 @@
-// The life of a server: a configuration becomes a run in the store of a state folder, served until it ends; started again,
-// it goes on from the last committed round.
+// A server from start to end: a configuration becomes a run in the store of a state folder and is served until it ends. A server
+// that is restarted continues from the last committed round.
 #pragma once
 
 #include <atomic>
@@ -18,21 +18,20 @@ namespace mfl {
 struct HostOptions {
   ServerOptions server;
   std::filesystem::path state;  // folder; runs.db in it is the store, `address` the address listened on
-  std::string test_data;        // spec of a test set for the records; empty: none
+  std::string test_data;        // spec of a test set, for the records; empty: none
   std::uint64_t columns = 0;    // features; 0: as [schema], the test set or the first node has them
   std::uint64_t max_payload = std::uint64_t{1} << 30U;
-  std::chrono::milliseconds linger{30'000};  // at most, after the end, for nodes that have not heard of it
+  std::chrono::milliseconds linger{30'000};  // at most, after the end, for nodes that do not know of it yet
   const std::atomic<bool>* stop = nullptr;   // polled
 };
 
 struct HostOutcome {
   RunOutcome run;
-  std::string measured;  // [devices] and [network] as TOML, where the server measures and nodes have answered
+  std::string measured;  // [devices] and [network] as TOML, if the server measures and nodes have answered
 };
 
-// When a round starts and ends (min_available_nodes, quorum, round_deadline) may change from one start of the server to
-// the next; all else must stay. Returns when the run has ended (the outcome's status says how) or was stopped
-// ("interrupted": start again to go on).
+// min_available_nodes, quorum and round_deadline may change when the server is restarted; everything else must stay the same. Returns
+// when the run has ended (the outcome's status says how) or was stopped ("interrupted": a restart continues it).
 Result<HostOutcome> host_run(const Config& config, const HostOptions& options);
 
 }  // namespace mfl

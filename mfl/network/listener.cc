@@ -24,7 +24,7 @@ namespace mfl {
 namespace {
 
 constexpr const char* kHint =
-    "the port may be taken or the address not this machine's; --listen names another";
+    "the port may be in use, or the address may not belong to this machine; choose another with --listen";
 
 struct AddressList {
   addrinfo* first = nullptr;

@@ -1,5 +1,5 @@
-// The sockets on which a server waits for connections. They are ours and not gRPC's, whose listener never accepts again
-// once it has met the limit on open files.
+// The sockets on which a server waits for connections. gRPC's own listener never accepts again once it has reached the limit on
+// open files, so this one is used instead.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ namespace mfl {
 // Safe to use from any thread.
 class Listener {
  public:
-  // HOST:PORT, with port 0 for any that is free. HOST is a name or an address; IPv6 addresses stand in brackets, and [::] is
-  // IPv4 as well. kNetwork when it cannot be had.
+  // HOST:PORT, with port 0 for any free one. HOST is a name or an address; IPv6 addresses are in brackets, and [::] includes
+  // IPv4. kNetwork when the address is not available.
   static Result<std::unique_ptr<Listener>> open(const std::string& address);
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -26,13 +26,13 @@ class Listener {
 
   const std::string& address() const { return address_; }  // with the real port
 
-  // Accepts, on a thread of its own, until stop(). `take` owns the descriptor that it is given as its second argument;
-  // the first is the socket that it came from. A connection that would leave fewer than the spare descriptors is closed
-  // at once: the kernel gives the lowest free number, so a number of `most_files` or above means that so many files are open.
+  // Accepts, on its own thread, until stop(). `take` owns the descriptor in its second argument; the first is the listening
+  // socket. A connection whose descriptor is `most_files` or above is closed at once: the kernel assigns the lowest free
+  // number, so that many files are open.
   void serve(int most_files, std::function<void(int, int)> take);
   void stop();
 
-  // Connections that were closed at once.
+  // Connections that were closed for that reason.
   std::uint64_t turned_away() const { return turned_away_; }
 
  private:
@@ -47,11 +47,11 @@ class Listener {
   std::thread thread_;
 };
 
-// Raises the limit on open files as far as this process may. Gives what `most_files` may be at most: the limit less what files,
-// logs and the transport itself need.
+// Raises the limit on open files as far as this process may. Returns the largest useful `most_files`: the limit minus what files,
+// logs and the transport need.
 int raise_file_limit();
 
-// Files that are open now, at least.
+// A lower bound on the number of open files.
 int open_files();
 
 }  // namespace mfl

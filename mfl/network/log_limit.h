@@ -9,12 +9,12 @@
 
 namespace mfl {
 
-// Lets one line of a kind through a second and counts the others. Not thread-safe.
+// Passes one line of each kind per second and counts the others. Not thread-safe.
 class LogLimit {
  public:
   using Time = std::chrono::milliseconds;
 
-  // How many lines of this kind were left out before this one; nothing when this one is to be left out as well.
+  // How many lines of this kind were left out since the last one that passed; nothing when this one is left out too.
   std::optional<std::uint64_t> pass(const std::string& kind, Time now);
 
  private:

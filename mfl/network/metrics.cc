@@ -1,12 +1,13 @@
 #include "mfl/network/metrics.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <prometheus/client_metric.h>
 #include <prometheus/collectable.h>
 #include <prometheus/exposer.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/metric_type.h>
 
+#include <chrono>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -18,15 +19,104 @@ namespace {
 
 using Families = std::vector<prometheus::MetricFamily>;
 
-void add(Families& families, const std::string& name, const std::string& help, bool counter, double value,
-         const std::string& reason = {}) {
-  if (families.empty() || families.back().name != name)
-    families.push_back(
-        {name, help, counter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge, {}});
+using Labels = std::vector<prometheus::ClientMetric::Label>;
+
+void add(Families& families, const std::string& name, const std::string& help, prometheus::MetricType type,
+         double value, Labels labels = {}) {
+  if (families.empty() || families.back().name != name) families.push_back({name, help, type, {}});
   prometheus::ClientMetric metric;
-  if (!reason.empty()) metric.label.push_back({"reason", reason});
-  (counter ? metric.counter.value : metric.gauge.value) = value;
+  metric.label = std::move(labels);
+  (type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
   families.back().metric.push_back(std::move(metric));
+}
+
+void gauge(Families& families, const std::string& name, const std::string& help, double value,
+           Labels labels = {}) {
+  add(families, name, help, prometheus::MetricType::Gauge, value, std::move(labels));
+}
+
+void counter(Families& families, const std::string& name, const std::string& help, std::uint64_t value,
+             Labels labels = {}) {
+  add(families, name, help, prometheus::MetricType::Counter, static_cast<double>(value), std::move(labels));
+}
+
+void optional_gauge(Families& families, const std::string& name, const std::string& help,
+                    const std::optional<double>& value, Labels labels = {}) {
+  if (value) gauge(families, name, help, *value, std::move(labels));
+}
+
+double number(std::uint64_t n) { return static_cast<double>(n); }
+
+double in_seconds(Time time) {
+  constexpr double kMilliseconds = 1000;
+  return static_cast<double>(time.count()) / kMilliseconds;
+}
+
+double unix_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void add_run(Families& out, const FederationStatus& status) {
+  gauge(out, "mfl_build_info", "Version of the server, as labels; always 1", 1,
+        {{"version", status.version}, {"protocol", fmt::to_string(kProtocolVersion)}});
+  gauge(out, "mfl_round", "Committed rounds", number(status.round));
+  gauge(out, "mfl_step", "Committed local steps", number(status.step));
+  gauge(out, "mfl_steps_planned", "Local steps of the whole run", number(status.steps));
+  gauge(out, "mfl_nodes", "Connected nodes", number(status.nodes));
+  gauge(out, "mfl_nodes_needed", "Nodes that a round needs to start", number(status.needed));
+  gauge(out, "mfl_round_nodes_chosen", "Nodes chosen for the round in progress", number(status.chosen));
+  gauge(out, "mfl_round_updates_counted", "Updates counted in the round in progress", number(status.counted));
+  counter(out, "mfl_rounds_abandoned_total", "Abandoned attempts at a round", status.abandoned);
+  prometheus::ClientMetric time;
+  time.summary.sample_count = status.rounds_timed;
+  time.summary.sample_sum = in_seconds(status.all_rounds);
+  out.push_back({"mfl_round_seconds",
+                 "Duration of the rounds committed since the process started",
+                 prometheus::MetricType::Summary,
+                 {time}});
+  gauge(out, "mfl_last_round_seconds", "Duration of the last round", in_seconds(status.last_round));
+  counter(out, "mfl_vector_bytes_up_total", "Bytes of vectors in counted updates", status.bytes_up);
+  counter(out, "mfl_vector_bytes_down_total", "Bytes of vectors sent for committed rounds",
+          status.bytes_down);
+  optional_gauge(out, "mfl_train_loss", "Training loss before the last round", status.train_loss);
+  optional_gauge(out, "mfl_test_loss", "Test loss at the last record", status.test_loss);
+  optional_gauge(out, "mfl_test_accuracy", "Test accuracy at the last record, from 0 to 1",
+                 status.test_accuracy);
+  gauge(out, "mfl_over", "1 once the run has ended", status.digest.empty() ? 0 : 1);
+  for (int r = 1; r < kReasons; ++r)
+    counter(out, "mfl_refused_total", "Calls and updates that were refused",
+            status.refused[static_cast<std::size_t>(r)],
+            {{"reason", std::string(reason_name(static_cast<Reason>(r)))}});
+  if (status.certificate_expires)
+    gauge(out, "mfl_certificate_expiry_timestamp_seconds",
+          "When the server's certificate expires (Unix time)",
+          static_cast<double>(*status.certificate_expires));
+}
+
+void add_nodes(Families& out, const std::vector<NodeStatus>& nodes) {
+  const double now = unix_now();
+  const auto each = [&](const std::string& name, const std::string& help, const auto& value_of) {
+    for (const NodeStatus& node : nodes)
+      optional_gauge(out, name, help, value_of(node), {{"node", node.name}});
+  };
+  using Value = std::optional<double>;
+  each("mfl_node_connected", "1 while the node is connected",
+       [](const NodeStatus& node) -> Value { return node.connected ? 1 : 0; });
+  each("mfl_node_last_seen_timestamp_seconds", "When the node was last heard of (Unix time)",
+       [&](const NodeStatus& node) -> Value { return now - in_seconds(node.silent); });
+  each("mfl_node_samples", "Samples of the node",
+       [](const NodeStatus& node) -> Value { return number(node.samples); });
+  each("mfl_node_last_round", "Round of the node's last counted update",
+       [](const NodeStatus& node) -> Value { return number(node.round); });
+  each("mfl_node_train_loss", "Training loss of the node at its last counted update",
+       [](const NodeStatus& node) { return node.loss; });
+  each("mfl_node_last_seconds", "Duration of the local steps of the node's last counted update",
+       [](const NodeStatus& node) { return node.seconds; });
+  each("mfl_node_certificate_expiry_timestamp_seconds", "When the node's certificate expires (Unix time)",
+       [](const NodeStatus& node) -> Value {
+         if (!node.certificate_expires) return std::nullopt;
+         return static_cast<double>(*node.certificate_expires);
+       });
 }
 
 class Collector final : public prometheus::Collectable {
@@ -36,37 +126,8 @@ class Collector final : public prometheus::Collectable {
   Families Collect() const override {
     const FederationStatus status = status_();
     Families out;
-    const auto number = [](std::uint64_t n) { return static_cast<double>(n); };
-    add(out, "mfl_round", "Rounds committed", false, number(status.round));
-    add(out, "mfl_step", "Local steps committed", false, number(status.step));
-    add(out, "mfl_steps_planned", "Local steps of the whole run", false, number(status.steps));
-    add(out, "mfl_nodes", "Nodes that are here", false, number(status.nodes));
-    add(out, "mfl_round_nodes_chosen", "Nodes that the round under way chose", false, number(status.chosen));
-    add(out, "mfl_round_updates_counted", "Updates that the round under way has", false,
-        number(status.counted));
-    add(out, "mfl_rounds_abandoned_total", "Attempts at a round that were given up", true,
-        number(status.abandoned));
-    prometheus::ClientMetric time;
-    constexpr double kMilliseconds = 1000;
-    time.summary.sample_count = status.rounds_timed;
-    time.summary.sample_sum = static_cast<double>(status.all_rounds.count()) / kMilliseconds;
-    out.push_back({"mfl_round_seconds",
-                   "Time of committed rounds since the process started",
-                   prometheus::MetricType::Summary,
-                   {time}});
-    add(out, "mfl_last_round_seconds", "Time of the last round", false,
-        static_cast<double>(status.last_round.count()) / kMilliseconds);
-    add(out, "mfl_vector_bytes_up_total", "Bytes of vectors in counted updates", true,
-        number(status.bytes_up));
-    add(out, "mfl_vector_bytes_down_total", "Bytes of vectors handed out for committed rounds", true,
-        number(status.bytes_down));
-    if (status.train_loss)
-      add(out, "mfl_train_loss", "Training loss before the last round", false, *status.train_loss);
-    add(out, "mfl_over", "1 when the run has ended", false, status.digest.empty() ? 0 : 1);
-    for (int r = 1; r < kReasons; ++r)
-      add(out, "mfl_refused_total", "What nodes sent and was not counted", true,
-          number(status.refused[static_cast<std::size_t>(r)]),
-          std::string(reason_name(static_cast<Reason>(r))));
+    add_run(out, status);
+    add_nodes(out, status.node_list);
     return out;
   }
 
@@ -95,7 +156,7 @@ Result<std::unique_ptr<MetricsEndpoint>> serve_metrics(const std::string& addres
     return std::make_unique<Endpoint>(address, std::move(status));
   } catch (const std::exception& error) {
     return fail(ErrorCode::kNetwork, fmt::format("cannot serve metrics on {}: {}", address, error.what()),
-                "--metrics names another address");
+                "choose another address with --metrics");
   }
 }
 

@@ -10,13 +10,14 @@
 
 namespace mfl {
 
-// Serves until it goes.
+// Serves until it is destroyed.
 class MetricsEndpoint {
  public:
   virtual ~MetricsEndpoint() = default;
 };
 
-// At http://ADDRESS/metrics. `status` is called from its threads. kNetwork when the address cannot be had.
+// At http://ADDRESS/metrics. `status` is called from its threads; series of nodes are those of its node list. kNetwork when the
+// address is not available.
 Result<std::unique_ptr<MetricsEndpoint>> serve_metrics(const std::string& address,
                                                        std::function<FederationStatus()> status);
 

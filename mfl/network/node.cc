@@ -13,6 +13,7 @@
 #include "mfl/experiment/problem.h"
 #include "mfl/federation/participant.h"
 #include "mfl/federation/trainer.h"
+#include "mfl/network/expiry.h"
 #include "mfl/network/transport_log.h"
 
 namespace mfl {
@@ -29,7 +30,7 @@ Result<Config> config_of(const Plan& plan, const NodeOptions& options) {
   if (is_fleet(options.data.source))
     return fail(ErrorCode::kBadConfig,
                 fmt::format("--data {}: a fleet is many nodes, this is one", options.data.source),
-                "name the node's own data; mfl run simulates fleets");
+                "give the node's own data; mfl run simulates fleets");
   Config config;
   config.data = options.data;
   config.data.test = 0;
@@ -116,7 +117,7 @@ Result<std::unique_ptr<Workplace>> make_workplace(Config config, const Schema& r
                                                  : workplace_as<double>(config, std::move(data));
 }
 
-// Waits longer and longer, and never exactly as long as the others.
+// Exponential, with jitter.
 class Backoff {
  public:
   void reset() { longest_ = kFirst; }
@@ -194,7 +195,7 @@ class NodeRun {
     if (options_.log) options_.log({level, std::move(event), std::move(fields)});
   }
 
-  // What a failed call means: an error when trying again is of no use, else false: not over.
+  // What follows a failed call: an error when trying again would not help, else false: not over.
   Result<bool> after(const CallError& failed) {
     if (stopped()) return stop_here();
     if (failed.final) return tl::unexpected<Error>(failed.error);
@@ -216,6 +217,8 @@ class NodeRun {
     const StopWatch watch(*client, options_.stop);
     const auto plan = client->greet(digest_);
     if (!plan) return after(plan.error());
+    server_certificate_ = client->server_certificate();
+    warn_of_expiry();
     MFL_CHECK(prepare(*plan));
     const auto attended = client->attend(joining_, options_.max_payload);
     if (!attended) return after(attended.error());
@@ -310,13 +313,45 @@ class NodeRun {
   }
 
   void note(const Update& update, const Verdict& verdict) {
-    if (verdict.counts() && !update.payload.empty()) ++outcome_.rounds;
-    log(verdict.counts() ? LogLine::Level::kInfo : LogLine::Level::kWarning,
-        verdict.counts() ? "sent" : "refused",
-        {{"round", fmt::to_string(update.ticket.round)},
-         {"loss", fmt::format("{:.9g}", update.loss)},
-         {"reason", std::string(reason_name(verdict.reason))},
-         {"text", verdict.text}});
+    const std::string round = fmt::to_string(update.ticket.round), loss = fmt::format("{:.9g}", update.loss);
+    if (!verdict.counts()) {
+      log(LogLine::Level::kWarning, "refused",
+          {{"round", round}, {"reason", std::string(reason_name(verdict.reason))}, {"text", verdict.text}});
+    } else if (update.payload.empty()) {
+      log(LogLine::Level::kDebug, "evaluated", {{"loss", loss}});  // the final model; not a round
+    } else {
+      ++outcome_.rounds;
+      log(LogLine::Level::kDebug, "sent",
+          {{"round", round}, {"loss", loss}, {"seconds", fmt::format("{:.3g}", update.timing.compute)}});
+      report_progress(round, loss);
+    }
+    if (Clock::now() - expiry_checked_ > std::chrono::hours(24)) warn_of_expiry();
+  }
+
+  void report_progress(const std::string& round, const std::string& loss) {
+    constexpr std::chrono::seconds kPause{30};
+    const auto now = Clock::now();
+    if (now - reported_ < kPause) return;
+    const double rate = static_cast<double>(outcome_.rounds - reported_rounds_) /
+                        std::chrono::duration<double>(now - reported_).count();
+    reported_ = now;
+    reported_rounds_ = outcome_.rounds;
+    log(LogLine::Level::kInfo, "progress",
+        {{"round", round}, {"loss", loss}, {"rounds_per_minute", fmt::format("{:.3g}", 60 * rate)}});
+  }
+
+  void warn_of_expiry() {
+    expiry_checked_ = Clock::now();
+    const auto warn = [&](std::string_view whose, const std::string& pem) {
+      const auto facts = read_certificate(pem);
+      if (!facts || days_left(facts->expires) >= kExpiryWarningDays) return;
+      log(LogLine::Level::kWarning, "expiring",
+          {{"text", fmt::format("the certificate of {} {}: renew it with mfl certs renew", whose,
+                                expiry_text(facts->expires))}});
+    };
+    if (!options_.client.tls) return;
+    warn("this node", options_.client.tls->certificate);
+    warn("the server", server_certificate_);
   }
 
   Result<bool> conclude(FederationClient& client) {
@@ -336,6 +371,10 @@ class NodeRun {
   std::string digest_;
   std::string trouble_;
   Timing timing_;
+  std::string server_certificate_;  // PEM
+  Clock::time_point expiry_checked_;
+  Clock::time_point reported_ = Clock::now();
+  std::uint64_t reported_rounds_ = 0;
   Backoff backoff_;
   bool prepared_ = false;
   Config config_;

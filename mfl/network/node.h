@@ -1,4 +1,4 @@
-// The life of a node: connect, learn what the run is, load data, train what is asked for, and connect again for ever.
+// A node from start to end: connects, gets the plan, loads its data, trains what it is asked for, and reconnects as often as needed.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ struct NodeOptions {
   ClientOptions client;
   DataConfig data;            // what this node holds; a task or positive class must be that of the run
   std::uint64_t seed = 1;     // of what the data options draw
-  std::uint64_t threads = 0;  // 0: one a core
-  std::string config_digest;  // refuse to follow any other; empty: follow what the server has
+  std::uint64_t threads = 0;  // 0: one per core
+  std::string config_digest;  // refuse any other; empty: accept the server's
   std::uint64_t max_payload = std::uint64_t{1} << 30U;     // bytes of vectors that the server may send
   std::optional<std::chrono::milliseconds> give_up_after;  // without a connection; nothing: never
   Log log;
@@ -34,7 +34,7 @@ struct NodeOutcome {
   std::uint64_t connections = 0;  // that were made
 };
 
-// Returns when the run has ended, when it is stopped, or when going on is of no use (kNetwork).
+// Returns when the run has ended, when it is stopped, or when it is refused for good or gives up (kNetwork).
 Result<NodeOutcome> run_node(const NodeOptions& options);
 
 }  // namespace mfl

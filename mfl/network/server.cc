@@ -57,9 +57,9 @@ class GrpcServer final : public FederationServer {
     acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials(options.tls));
     server_ = builder.BuildAndStart();
-    if (!server_) return fail(ErrorCode::kNetwork, "the transport does not start", "check the certificates");
+    if (!server_) return fail(ErrorCode::kNetwork, "cannot start the gRPC server", "check the certificates");
     if (!options.metrics.empty()) {
-      MFL_TRY(metrics_, serve_metrics(options.metrics, [this] { return desk_.status(); }));
+      MFL_TRY(metrics_, serve_metrics(options.metrics, [this] { return desk_.status(true); }));
     }
     listener_->serve(most_files(options.max_connections), [this](int from, int connection) {
       ExternalConnectionAcceptor::NewConnectionParameters parameters;
@@ -72,11 +72,16 @@ class GrpcServer final : public FederationServer {
   }
 
   std::string address() const override { return listener_->address(); }
-  FederationStatus status() const override { return desk_.status(); }
+  FederationStatus status(bool with_nodes) const override { return desk_.status(with_nodes); }
   std::optional<Error> failure() const override { return desk_.failure(); }
   std::size_t attending() const override { return desk_.attending(); }
   std::size_t unaware() const override { return desk_.unaware(); }
   Measurement measured() const override { return desk_.measured(); }
+
+  void close() override {
+    if (listener_) listener_->stop();
+    desk_.close();
+  }
 
   void stop() override {
     {
@@ -86,11 +91,10 @@ class GrpcServer final : public FederationServer {
     }
     stopped_.notify_all();
     if (ticker_.joinable()) ticker_.join();
-    if (listener_) listener_->stop();
+    close();
     metrics_.reset();
     if (!server_) return;
-    constexpr std::chrono::seconds kGrace{2};
-    desk_.close();
+    constexpr std::chrono::milliseconds kGrace{500};
     server_->Shutdown(std::chrono::system_clock::now() + kGrace);
     server_->Wait();
   }
@@ -120,7 +124,7 @@ class GrpcServer final : public FederationServer {
       desk_.tick();
       if (const std::uint64_t now = listener_->turned_away(); now != turned_away) {
         desk_.log(LogLine::Level::kWarning, "full",
-                  {{"text", fmt::format("too many connections: {} were turned away so far", now)}});
+                  {{"text", fmt::format("too many connections: {} closed so far", now)}});
         turned_away = now;
       }
       lock.lock();
@@ -151,8 +155,11 @@ Result<std::unique_ptr<FederationServer>> FederationServer::start(std::unique_pt
   if (!options.tls && !is_loopback(options.listen))
     return fail(ErrorCode::kBadConfig,
                 fmt::format("--listen {} without TLS: only loopback may be plaintext", options.listen),
-                "make certificates with mfl certs and name them with --tls");
+                "make certificates with mfl certs and pass their folder with --tls");
   MFL_CHECK(Admission(options.admission).check());
+  if (options.tls)
+    if (const auto facts = read_certificate(options.tls->certificate))
+      options.certificate_expires = facts->expires.time_since_epoch().count();
   auto server = std::make_unique<GrpcServer>(std::move(coordinator), std::move(plan), options);
   MFL_CHECK(server->begin(options));
   return server;

@@ -17,17 +17,21 @@
 namespace mfl {
 
 struct ServerOptions {
-  std::string listen = "127.0.0.1:0";  // port 0: any that is free
+  std::string listen = "127.0.0.1:0";  // port 0: any free one
   std::optional<TlsFiles> tls;         // absent: plaintext, on loopback only
   AdmissionFiles admission;
-  std::uint64_t memory_quota = std::uint64_t{256} << 20U;  // bytes, for messages under way
-  std::uint64_t max_connections = 0;  // about; 0: as many as the limit on open files allows
+  std::uint64_t memory_quota = std::uint64_t{256} << 20U;  // bytes, for messages in transit
+  std::uint64_t max_connections = 0;  // approximate; 0: as many as the limit on open files allows
   std::string metrics;                // address of the Prometheus endpoint; empty: none
   bool measure = false;               // keep how long every answer took
+  // Of the federation. With an allow list a round needs as many of them as the lists still admit, in place of the coordinator's
+  // min_available_nodes; 0: the coordinator's number stays.
+  std::size_t nodes = 0;
+  std::optional<std::int64_t> certificate_expires;  // set by start() from `tls`: Unix time in seconds
   Log log;
 };
 
-// What a server that measures has kept: the first million answers.
+// The first million answers to a server that measures.
 struct Measurement {
   std::uint64_t asked = 0;  // answers that rounds waited for, those that never came included
   std::vector<MeasuredAnswer> answers;
@@ -36,21 +40,23 @@ struct Measurement {
 // Owns the transport, its threads and the clock of the coordinator. Safe to use from any thread.
 class FederationServer {
  public:
-  // The coordinator is used by nobody else from here on. kNetwork when the address cannot be had, kBadConfig for an
+  // Nobody else uses the coordinator from here on. kNetwork when the address is not available, kBadConfig for an
   // address without TLS that is not loopback.
   static Result<std::unique_ptr<FederationServer>> start(std::unique_ptr<Coordinator> coordinator, Plan plan,
                                                          ServerOptions options);
   virtual ~FederationServer() = default;
 
   virtual std::string address() const = 0;  // with the real port
-  virtual FederationStatus status() const = 0;
+  virtual FederationStatus status(bool with_nodes = false) const = 0;
   virtual std::optional<Error> failure() const = 0;
   virtual std::size_t attending() const = 0;  // nodes whose connection is open
-  // Nodes that were here when the run ended and have not asked for the status since: that they were sent the end does not
-  // mean that they got it.
+  // Nodes that were connected when the run ended and have not asked for the status since: the message that told them may not have
+  // arrived.
   virtual std::size_t unaware() const = 0;
   virtual Measurement measured() const = 0;
-  // Ends every call and stops listening.
+  // Stops listening and ends every call. Once it has returned nothing is counted or committed, and the status stays as it is.
+  virtual void close() = 0;
+  // Closes, and waits up to half a second for the calls in progress.
   virtual void stop() = 0;
 };
 

@@ -34,7 +34,10 @@ Peer identify(Desk& desk, const grpc::CallbackServerContext& context) {
     if (has_name && to_string(named->second) != peer.name)
       peer.refusal = fmt::format("{} calls itself {}", peer.name, to_string(named->second));
     const auto certificate = auth->FindPropertyValues("x509_pem_cert");
-    if (!certificate.empty()) peer.serial = certificate_serial(to_string(certificate[0]));
+    if (const auto facts = read_certificate(certificate.empty() ? "" : to_string(certificate[0]))) {
+      peer.serial = facts->serial;
+      peer.certificate_expires = facts->expires.time_since_epoch().count();
+    }
   }
   if (peer.refusal.empty()) peer.refusal = desk.refusal(peer);
   return peer;
@@ -96,7 +99,7 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
 
   void begin() {
     if (!peer().refusal.empty()) {
-      desk_.log_refusal(peer(), "submit", "admission", peer().refusal);
+      desk_.refuse(peer(), "submit", Reason::kAdmission, peer().refusal);
       return close({grpc::StatusCode::PERMISSION_DENIED, peer().refusal});
     }
     if (!desk_.begin(*this)) return close({grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
@@ -108,7 +111,7 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
     if (!ok) return context_->IsCancelled() ? close(grpc::Status::CANCELLED) : conclude();
     const bool first = !reader_.has_header();
     if (const auto taken = reader_.take(part_); !taken) {
-      desk_.log_refusal(peer(), "submit", "malformed", taken.error().text());
+      desk_.refuse(peer(), "submit", Reason::kProtocol, taken.error().text());
       return close({grpc::StatusCode::INVALID_ARGUMENT, taken.error().text()});
     }
     if (first) {
@@ -130,7 +133,7 @@ class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, publ
   void conclude() {
     if (!reader_.has_header())
       return close({grpc::StatusCode::INVALID_ARGUMENT, "an update without a header"});
-    // One that is cut short is judged by what is there: its shape is wrong.
+    // A truncated one is judged as it is: its shape is wrong.
     if (reader_.header().payload.size() != reader_.size()) return judge(reader_.header());
     judge(*reader_.finish());
   }
@@ -178,19 +181,22 @@ class Service final : public ServiceBase {
     const wire::Hello hello = wire::from_message(*request);
     const Plan plan = desk_.plan();
     grpc::Status status;
+    const auto refuse = [&](Reason reason, grpc::StatusCode code, const std::string& text) {
+      desk_.refuse(peer, "greet", reason, text);
+      status = {code, text};
+    };
     if (!peer.refusal.empty())
-      status = {grpc::StatusCode::PERMISSION_DENIED, peer.refusal};
+      refuse(Reason::kAdmission, grpc::StatusCode::PERMISSION_DENIED, peer.refusal);
     else if (hello.protocol != kProtocolVersion)
-      status = {grpc::StatusCode::FAILED_PRECONDITION,
-                fmt::format("the server speaks protocol version {}, the node version {}", kProtocolVersion,
-                            hello.protocol)};
+      refuse(Reason::kProtocol, grpc::StatusCode::FAILED_PRECONDITION,
+             fmt::format("the server speaks protocol version {}, the node version {}", kProtocolVersion,
+                         hello.protocol));
     else if (!hello.config_digest.empty() && hello.config_digest != plan.config_digest)
-      status = {grpc::StatusCode::FAILED_PRECONDITION,
-                fmt::format("the server's configuration is {}, the node follows {}",
-                            plan.config_digest.substr(0, 12), hello.config_digest.substr(0, 12))};
+      refuse(Reason::kConfig, grpc::StatusCode::FAILED_PRECONDITION,
+             fmt::format("the server's configuration is {}, the node follows {}",
+                         plan.config_digest.substr(0, 12), hello.config_digest.substr(0, 12)));
     else
       *response = wire::to_message(plan);
-    if (!status.ok()) desk_.log_refusal(peer, "greet", "hello", status.error_message());
     reactor->Finish(status);
     return reactor;
   }
@@ -209,15 +215,15 @@ class Service final : public ServiceBase {
     return reactor;
   }
 
-  grpc::ServerUnaryReactor* Watch(grpc::CallbackServerContext* context, const v1::WatchRequest*,
+  grpc::ServerUnaryReactor* Watch(grpc::CallbackServerContext* context, const v1::WatchRequest* request,
                                   v1::Status* response) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     const Peer peer = identify(desk_, *context);
     if (peer.refusal.empty()) {
-      *response = wire::to_message(desk_.watch(peer));
+      *response = wire::to_message(desk_.watch(peer, request->nodes()));
       reactor->Finish(grpc::Status::OK);
     } else {
-      desk_.log_refusal(peer, "watch", "admission", peer.refusal);
+      desk_.refuse(peer, "watch", Reason::kAdmission, peer.refusal);
       reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, peer.refusal});
     }
     return reactor;

@@ -9,7 +9,7 @@
 
 namespace mfl {
 
-// The desk outlives it.
+// The desk must outlive it.
 std::unique_ptr<grpc::Service> make_service(Desk& desk);
 
 }  // namespace mfl

@@ -73,6 +73,32 @@ Result<Schema> from_wire(const v1::Schema& message) {
   return out;
 }
 
+v1::NodeStatus to_wire(const NodeStatus& node) {
+  v1::NodeStatus out;
+  out.set_name(node.name);
+  out.set_connected(node.connected);
+  out.set_silent_ms(static_cast<std::uint64_t>(node.silent.count()));
+  out.set_samples(node.samples);
+  out.set_round(node.round);
+  if (node.loss) out.set_loss(*node.loss);
+  if (node.seconds) out.set_seconds(*node.seconds);
+  if (node.certificate_expires) out.set_certificate_expires(*node.certificate_expires);
+  return out;
+}
+
+NodeStatus from_wire(const v1::NodeStatus& node) {
+  NodeStatus out;
+  out.name = node.name();
+  out.connected = node.connected();
+  out.silent = Time(static_cast<std::int64_t>(node.silent_ms()));
+  out.samples = node.samples();
+  out.round = node.round();
+  if (node.has_loss()) out.loss = node.loss();
+  if (node.has_seconds()) out.seconds = node.seconds();
+  if (node.has_certificate_expires()) out.certificate_expires = node.certificate_expires();
+  return out;
+}
+
 std::size_t chunks(std::string_view payload) { return (payload.size() + kChunk - 1) / kChunk; }
 
 std::string_view chunk_of(std::string_view payload, std::size_t number) {
@@ -151,6 +177,12 @@ v1::Status to_message(const FederationStatus& status) {
   out.set_last_round_ms(static_cast<std::uint64_t>(status.last_round.count()));
   out.set_all_rounds_ms(static_cast<std::uint64_t>(status.all_rounds.count()));
   out.set_schema(status.schema);
+  out.set_needed(status.needed);
+  if (status.test_loss) out.set_test_loss(*status.test_loss);
+  if (status.test_accuracy) out.set_test_accuracy(*status.test_accuracy);
+  for (const NodeStatus& node : status.node_list) *out.add_node_list() = to_wire(node);
+  out.set_version(status.version);
+  if (status.certificate_expires) out.set_certificate_expires(*status.certificate_expires);
   return out;
 }
 
@@ -256,6 +288,12 @@ FederationStatus from_message(const v1::Status& message) {
   out.last_round = Time(static_cast<std::int64_t>(message.last_round_ms()));
   out.all_rounds = Time(static_cast<std::int64_t>(message.all_rounds_ms()));
   out.schema = message.schema();
+  out.needed = message.needed();
+  if (message.has_test_loss()) out.test_loss = message.test_loss();
+  if (message.has_test_accuracy()) out.test_accuracy = message.test_accuracy();
+  for (const v1::NodeStatus& node : message.node_list()) out.node_list.push_back(from_wire(node));
+  out.version = message.version();
+  if (message.has_certificate_expires()) out.certificate_expires = message.certificate_expires();
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Between the values of mfl/federation and the bytes of wire.proto. Decoders take any bytes; what they refuse is kNetwork.
+// Converts between the values of mfl/federation and the bytes of wire.proto. Decoders accept any bytes; malformed ones are kNetwork.
 #pragma once
 
 #include <cstdint>
@@ -62,12 +62,12 @@ class OrderReader {
   std::uint64_t max_payload_;
   std::optional<Assignment> task_;
   std::uint64_t size_ = 0;
-  // The vectors under way, and those of the two tasks before: the older ones' memory is used again when nobody has them.
+  // The vectors being received, and those of the last two tasks: the older ones' memory is reused once nobody holds them.
   std::shared_ptr<std::string> payload_, last_, before_;
 };
 
 // Puts an update together out of parts. Not thread-safe. Never holds more than the header's size, which the caller
-// checks before it goes on.
+// checks before it continues.
 class UpdateReader {
  public:
   Result<void> take(std::string_view message);
@@ -75,7 +75,7 @@ class UpdateReader {
   bool has_header() const { return header_; }
   const Update& header() const { return update_; }  // payload not complete
   std::uint64_t size() const { return size_; }
-  // Goes on in this string, with room for all, once the caller has found the header's size in order.
+  // Continues in this string, with room for everything, once the caller has accepted the header's size.
   void move_to(std::string room);
   // The whole; an error when bytes are missing.
   Result<Update> finish();

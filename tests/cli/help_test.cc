@@ -23,6 +23,9 @@ const std::vector<std::vector<std::string>> kCommands = {
     {"certs", "init"},
     {"certs", "server"},
     {"certs", "node"},
+    {"certs", "list"},
+    {"certs", "renew"},
+    {"certs", "revoke"},
     {"demo"},
     {"demo", "federation"},
 #endif

@@ -44,6 +44,34 @@ TEST(Admission, ItsVersionGrowsWhenItMayAnswerOtherwise) {
   EXPECT_GT(admission.version(), second);
 }
 
+TEST(Admission, NamesAreComparedWithoutCase) {
+  const auto folder = TempFolder::make().value();
+  const auto allowed = folder.path() / "allowed", revoked = folder.path() / "revoked";
+  ASSERT_TRUE(write_file(allowed, "Hospital-A\nhospital-b\n"));
+  ASSERT_TRUE(write_file(revoked, "hospital-b\n"));
+  Admission admission({allowed, revoked});
+  EXPECT_EQ(admission.refusal("Hospital-A", "01"), "");
+  EXPECT_NE(admission.refusal("Hospital-B", "02"), "") << "a foreign authority may write names in any case";
+}
+
+TEST(Admission, CountsTheNodesThatItAdmits) {
+  const auto folder = TempFolder::make().value();
+  const auto allowed = folder.path() / "allowed", revoked = folder.path() / "revoked";
+  ASSERT_TRUE(write_file(allowed, "a\nb\nc\n"));
+  ASSERT_TRUE(write_file(revoked, ""));
+  Admission admission({allowed, revoked});
+  const auto admitted = [&] {
+    admission.version();
+    return admission.admitted({{"a", "ff01"}});
+  };
+  EXPECT_EQ(admitted(), 3U);
+  ASSERT_TRUE(write_file(revoked, "FF01 # a\n"));
+  EXPECT_EQ(admitted(), 2U);
+  ASSERT_TRUE(write_file(allowed, "a\nc\n"));
+  EXPECT_EQ(admitted(), 1U);
+  EXPECT_EQ(Admission({}).admitted({}), std::nullopt);
+}
+
 TEST(Admission, WithoutListsEveryCertificateWillDo) {
   Admission admission({});
   EXPECT_TRUE(admission.check());

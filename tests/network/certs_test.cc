@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include "mfl/base/files.h"
+#include "mfl/network/admission.h"
+#include "mfl/network/expiry.h"
 
 namespace mfl {
 namespace {
@@ -16,6 +18,8 @@ mode_t mode_of(const fs::path& path) {
   EXPECT_EQ(::stat(path.c_str(), &info), 0) << path;
   return info.st_mode & 0777U;
 }
+
+CertificateFacts facts_of(const fs::path& path) { return read_certificate(read_file(path).value()).value(); }
 
 TEST(Certs, MakesAnAuthorityAServerAndNodes) {
   const auto folder = TempFolder::make().value();
@@ -30,10 +34,18 @@ TEST(Certs, MakesAnAuthorityAServerAndNodes) {
   const auto files = read_tls_folder(pki / "hospital-a");
   ASSERT_TRUE(files);
   EXPECT_EQ(files->authority, read_file(pki / "ca.pem").value());
-  EXPECT_GE(certificate_serial(files->certificate).size(), 24U);
-  EXPECT_NE(certificate_serial(files->certificate),
-            certificate_serial(read_file(pki / "server" / "cert.pem").value()));
-  EXPECT_EQ(certificate_serial("nonsense"), "");
+  const CertificateFacts node = facts_of(pki / "hospital-a" / "cert.pem");
+  EXPECT_EQ(node.name, "hospital-a");
+  EXPECT_EQ(node.names, std::vector<std::string>{"hospital-a"});
+  EXPECT_EQ(node.role, CertificateFacts::Role::kNode);
+  EXPECT_GE(node.serial.size(), 24U);
+  EXPECT_THAT(days_left(node.expires), ::testing::AnyOf(364, 365));
+  const CertificateFacts server = facts_of(pki / "server" / "cert.pem");
+  EXPECT_EQ(server.names, (std::vector<std::string>{"fl.example.org", "192.0.2.7", "::1"}));
+  EXPECT_EQ(server.role, CertificateFacts::Role::kServer);
+  EXPECT_NE(server.serial, node.serial);
+  EXPECT_EQ(facts_of(pki / "ca.pem").role, CertificateFacts::Role::kAuthority);
+  EXPECT_FALSE(read_certificate("nonsense"));
 }
 
 TEST(Certs, RefusesWhatItShould) {
@@ -50,6 +62,66 @@ TEST(Certs, RefusesWhatItShould) {
   const std::string before = read_file(pki / "a" / "key.pem").value();
   EXPECT_EQ(make_node_certificate(pki, "a").error().code, ErrorCode::kBadConfig);
   EXPECT_EQ(read_file(pki / "a" / "key.pem").value(), before);
+}
+
+TEST(Certs, RenewalReplacesKeyAndCertificateAndKeepsTheOldOneListed) {
+  const auto folder = TempFolder::make().value();
+  const fs::path pki = folder.path() / "pki";
+  ASSERT_TRUE(make_authority(pki));
+  ASSERT_TRUE(make_server_certificate(pki, {"fl.example.org", "192.0.2.7"}));
+  ASSERT_TRUE(make_node_certificate(pki, "a", Days(10)));
+  ASSERT_TRUE(write_file(pki / "a" / "note.txt", "mine"));
+  const CertificateFacts old = facts_of(pki / "a" / "cert.pem");
+  const std::string old_key = read_file(pki / "a" / "key.pem").value();
+  const auto renewed = renew_certificate(pki, "a");
+  ASSERT_TRUE(renewed) << renewed.error().text();
+  EXPECT_EQ(renewed->serial, old.serial);
+  const CertificateFacts now = facts_of(pki / "a" / "cert.pem");
+  EXPECT_NE(now.serial, old.serial);
+  EXPECT_EQ(now.names, old.names);
+  EXPECT_GT(now.expires, old.expires);
+  EXPECT_NE(read_file(pki / "a" / "key.pem").value(), old_key);
+  EXPECT_EQ(mode_of(pki / "a" / "key.pem"), 0600U);
+  EXPECT_EQ(read_file(pki / "a" / "note.txt").value(), "mine");
+  EXPECT_TRUE(read_tls_folder(pki / "a"));
+
+  ASSERT_TRUE(renew_certificate(pki, "server"));
+  EXPECT_EQ(facts_of(pki / "server" / "cert.pem").names,
+            (std::vector<std::string>{"fl.example.org", "192.0.2.7"}));
+  EXPECT_EQ(renew_certificate(pki, "b").error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(renew_certificate(pki, "../a").error().code, ErrorCode::kBadConfig);
+
+  const auto all = list_certificates(pki).value();
+  std::vector<std::string> names;
+  for (const auto& one : all) names.push_back(one.facts.name + (one.current ? "" : " (old)"));
+  EXPECT_EQ(names, (std::vector<std::string>{"mfl authority", "fl.example.org", "fl.example.org (old)", "a",
+                                             "a (old)"}));
+  EXPECT_EQ(all.back().facts.serial, old.serial);
+}
+
+TEST(Certs, RevocationWritesTheListThatAServerTakes) {
+  const auto folder = TempFolder::make().value();
+  const fs::path pki = folder.path() / "pki";
+  ASSERT_TRUE(make_authority(pki));
+  ASSERT_TRUE(make_server_certificate(pki, {"127.0.0.1"}));
+  for (const char* name : {"a", "b"}) ASSERT_TRUE(make_node_certificate(pki, name));
+  const std::string first = renew_certificate(pki, "a").value().serial;
+  const std::string second = facts_of(pki / "a" / "cert.pem").serial;
+  Admission admission({{}, pki / kRevokedCertificates});
+
+  ASSERT_EQ(revoke_certificates(pki, first).value().size(), 1U);
+  EXPECT_NE(admission.refusal("a", first), "");
+  EXPECT_EQ(admission.refusal("a", second), "") << "the renewed certificate is not meant";
+  EXPECT_TRUE(revoke_certificates(pki, first).value().empty()) << "it is on the list already";
+
+  ASSERT_EQ(revoke_certificates(pki, "a").value().size(), 1U);
+  EXPECT_NE(admission.refusal("a", second), "");
+  EXPECT_EQ(admission.refusal("b", facts_of(pki / "b" / "cert.pem").serial), "");
+  const auto all = list_certificates(pki).value();
+  for (const auto& one : all) EXPECT_EQ(one.revoked, one.facts.name == "a") << one.facts.name;
+  for (const char* bad : {"server", "nobody", "00ff"})
+    EXPECT_EQ(revoke_certificates(pki, bad).error().code, ErrorCode::kBadConfig) << bad;
+  EXPECT_EQ(list_certificates(folder.path()).error().code, ErrorCode::kBadConfig);
 }
 
 TEST(Certs, AKeyThatOthersMayReadIsNotUsed) {

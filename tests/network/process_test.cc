@@ -259,7 +259,7 @@ TEST(RealFaults, AServerThatStandsStillIsNoticedAndTheNodesComeBack) {
   const auto lines = [&](const char* event) {
     return count_of(nodes[0]->log(), event) > 0 && count_of(nodes[1]->log(), event) > 0;
   };
-  ASSERT_TRUE(eventually([&] { return lines(" sent "); })) << nodes[0]->log();
+  ASSERT_TRUE(eventually([&] { return lines(" joined "); })) << nodes[0]->log();
   server->signal(SIGSTOP);
   const auto start = Clock::now();
   EXPECT_TRUE(eventually([&] { return lines(" disconnected "); })) << nodes[0]->log();

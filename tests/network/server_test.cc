@@ -133,7 +133,7 @@ TEST_F(ServerTest, ANodeGreetsJoinsAndTakesPart) {
 }
 
 TEST_F(ServerTest, SixBadPeersAreRefused) {
-  ASSERT_TRUE(write_file(pki.path("revoked"), certificate_serial(pki.files("b").certificate)));
+  ASSERT_TRUE(write_file(pki.path("revoked"), read_certificate(pki.files("b").certificate)->serial));
   start(true);
   const std::string authority = pki.files("a").authority;
   TlsFiles foreign = read_tls_folder(pki.path("other") / "a").value();

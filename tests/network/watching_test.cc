@@ -13,12 +13,15 @@
 #include <sstream>
 
 #include "loopback.h"
+#include "mfl/base/version.h"
+#include "mfl/federation/messages.h"
 #include "mfl/network/certs.h"
 #include "processes.h"
 
 namespace mfl::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::uint16_t free_port() {
@@ -93,6 +96,24 @@ TEST(Watching, MetricsHealthStatusAndLogTellOfTheRun) {
   EXPECT_GE(metric(page, "mfl_round_seconds_count"), 5);
   EXPECT_GE(metric(page, "mfl_round_seconds_sum"), 0);
   EXPECT_EQ(metric(page, "mfl_refused_total{reason=\"stale\"}"), 0);
+  EXPECT_EQ(metric(page, "mfl_refused_total{reason=\"admission\"}"), 0);
+  EXPECT_EQ(metric(page, "mfl_nodes_needed"), 2);
+  EXPECT_EQ(metric(page, fmt::format("mfl_build_info{{version=\"{}\",protocol=\"{}\"}}", version(),
+                                     kProtocolVersion)),
+            1);
+  EXPECT_GT(metric(page, "mfl_certificate_expiry_timestamp_seconds"), 1e9);
+  for (const char* node : {"node-0000", "node-0001"}) {
+    const auto of_node = [&](const char* name) {
+      return metric(page, fmt::format("{}{{node=\"{}\"}}", name, node));
+    };
+    EXPECT_EQ(of_node("mfl_node_connected"), 1);
+    EXPECT_EQ(of_node("mfl_node_samples"), 150);
+    EXPECT_GT(of_node("mfl_node_last_round"), 0);
+    EXPECT_GT(of_node("mfl_node_train_loss"), 0);
+    EXPECT_GE(of_node("mfl_node_last_seconds"), 0);
+    EXPECT_GT(of_node("mfl_node_last_seen_timestamp_seconds"), 1e9);
+    EXPECT_GT(of_node("mfl_node_certificate_expiry_timestamp_seconds"), 1e9);
+  }
   EXPECT_EQ(metric(page, "mfl_over"), 0);
   const std::string later = http_get(port, "/metrics");
   EXPECT_GE(metric(later, "mfl_round"), metric(page, "mfl_round"));
@@ -105,9 +126,17 @@ TEST(Watching, MetricsHealthStatusAndLogTellOfTheRun) {
   EXPECT_EQ(status["nodes"], 2);
   EXPECT_TRUE(status["train_loss"].is_number());
   EXPECT_GE(status["last_round_ms"].get<int>(), 0);
+  ASSERT_EQ(status["node_list"].size(), 2U) << status.dump();
+  EXPECT_EQ(status["node_list"][0]["name"], "node-0000");
+  EXPECT_EQ(status["node_list"][0]["connected"], true);
+  EXPECT_EQ(status["node_list"][0]["samples"], 150);
+  EXPECT_TRUE(status["node_list"][1]["train_loss"].is_number());
+  EXPECT_THAT(federation.box.run({"server", "status", federation.address(), "--tls", "pki/node-0000"}).out,
+              AllOf(HasSubstr("2 connected, 2 needed"), HasSubstr("node-0001"), HasSubstr("connected")));
 
   nodes.clear();  // killed
   EXPECT_TRUE(eventually([&] { return federation.status()["nodes"] == 0; }));
+  EXPECT_EQ(federation.status()["node_list"][0]["connected"], false);
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
   std::map<std::string, int> events;
   std::istringstream lines(server->log());
@@ -120,6 +149,45 @@ TEST(Watching, MetricsHealthStatusAndLogTellOfTheRun) {
   for (const char* event : {"serving", "joined", "round", "left"}) EXPECT_GT(events[event], 0) << event;
   EXPECT_EQ(events["joined"], 2);
   EXPECT_EQ(events["left"], 2);
+}
+
+TEST(Watching, RefusalsAtTheDoorAreCounted) {
+  Processes federation(2, {"--steps", "1000000"});
+  federation.box.write("allowed", "node-0001\n");
+  const std::uint16_t port = free_port();
+  const auto server =
+      federation.server({"--metrics", fmt::format("127.0.0.1:{}", port), "--allow", "allowed"});
+  const auto node = federation.node(0);
+  EXPECT_EQ(node->wait(), 4) << node->log();
+  EXPECT_GE(metric(http_get(port, "/metrics"), "mfl_refused_total{reason=\"admission\"}"), 1);
+  EXPECT_GE(federation.status()["refused"]["admission"], 1);
+  const auto other = federation.node(1, {"--config-digest", "abc"});
+  EXPECT_EQ(other->wait(), 4) << other->log();
+  EXPECT_GE(metric(http_get(port, "/metrics"), "mfl_refused_total{reason=\"config\"}"), 1);
+  EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
+}
+
+TEST(Watching, TestLossAndAccuracyAreShownWhereThereIsATestSet) {
+  Processes federation(1, {"--tau", "1", "--steps", "400", "--record-every", "10"});
+  const std::uint16_t port = free_port();
+  const std::vector<std::string> more{"--test-data", "npy:parts/node-0000", "--metrics",
+                                      fmt::format("127.0.0.1:{}", port)};
+  const auto server = federation.server(more);
+  EXPECT_EQ(http_get(port, "/metrics").find("mfl_test_accuracy"), std::string::npos);
+  const auto node = federation.node(0);
+  const auto shown = [&] { return federation.status()["test_accuracy"].is_number(); };
+  ASSERT_TRUE(eventually(shown)) << server->log();
+  const std::string page = http_get(port, "/metrics");
+  EXPECT_GT(metric(page, "mfl_test_accuracy"), 0);
+  EXPECT_GT(metric(page, "mfl_test_loss"), 0);
+  EXPECT_EQ(server->wait(), 0) << server->log();
+  const double accuracy = server->data()["final"]["test_accuracy"];
+
+  std::vector<std::string> again{"server", "--state",  "state",       "--plaintext", "--log",
+                                 "none",   "--listen", "127.0.0.1:0", "--linger",    "0"};
+  for (const std::string& word : federation.setting()) again.push_back(word);
+  EXPECT_THAT(federation.box.run(again).out,
+              AllOf(HasSubstr("(done)"), HasSubstr(fmt::format("test accuracy  {:.2f} %", 100 * accuracy))));
 }
 
 }  // namespace

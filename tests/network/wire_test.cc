@@ -125,6 +125,23 @@ TEST(Wire, GoldenMessagesAreReadAsEver) {
   EXPECT_EQ(update.payload, "12345678");
 }
 
+TEST(Wire, AStatusKeepsWhatItSaysOfNodesAndTests) {
+  FederationStatus status;
+  status.needed = 3;
+  status.test_loss = 0.25;
+  status.test_accuracy = 0.75;
+  status.version = "0.1.0";
+  status.certificate_expires = 1'800'000'000;
+  status.node_list = {{"a", true, Time(12), 150, 7, 0.5, 0.125, 1'900'000'000}, {"b"}};
+  const FederationStatus read = wire::decode_status(wire::encode(status)).value();
+  EXPECT_EQ(read.needed, 3U);
+  EXPECT_EQ(read.test_loss, 0.25);
+  EXPECT_EQ(read.test_accuracy, 0.75);
+  EXPECT_EQ(read.version, "0.1.0");
+  EXPECT_EQ(read.certificate_expires, 1'800'000'000);
+  EXPECT_EQ(read.node_list, status.node_list);
+}
+
 TEST(Wire, VectorsOfAnySizeSurviveTheirChunks) {
   for (const std::size_t size :
        {std::size_t{1}, wire::kChunk - 1, wire::kChunk, wire::kChunk + 1, 3 * wire::kChunk + 8}) {

@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "mfl/cli/commands.h"
+#include "mfl/cli/text.h"
+#include "mfl/network/client.h"
+#include "mfl/network/expiry.h"
+#include "mfl/network/transport_log.h"
+#include "mfl/report/table.h"
+
+namespace mfl::cli {
+namespace {
+
+struct Arguments {
+  std::string server, tls;
+  bool plaintext = false;
+};
+
+using Expiry = std::optional<std::int64_t>;  // Unix time
+
+std::chrono::sys_seconds unix_time(std::int64_t seconds) {
+  return std::chrono::sys_seconds(std::chrono::seconds(seconds));
+}
+
+Json expiry_json(const Expiry& expires) {
+  return expires ? Json(date_text(unix_time(*expires))) : Json(nullptr);
+}
+
+std::string certificate_text(const Expiry& expires) {
+  if (!expires) return "-";
+  const int days = days_left(unix_time(*expires));
+  return days < kExpiryWarningDays ? expiry_text(unix_time(*expires))
+                                   : fmt::format("until {}", date_text(unix_time(*expires)));
+}
+
+double in_seconds(Time time) { return std::chrono::duration<double>(time).count(); }
+
+// "0.0256 ms", "12.5 ms", "93.5 s".
+std::string duration_text(const std::optional<double>& seconds) {
+  constexpr double kMilliseconds = 1000;
+  return seconds && *seconds < 1 ? fmt::format("{:.3g} ms", kMilliseconds * *seconds) : seconds_text(seconds);
+}
+
+Json node_json(const NodeStatus& node) {
+  return {{"name", node.name},
+          {"connected", node.connected},
+          {"last_seen_seconds", in_seconds(node.silent)},
+          {"samples", node.samples},
+          {"round", node.round},
+          {"train_loss", optional_json(node.loss)},
+          {"seconds", optional_json(node.seconds)},
+          {"certificate_expires", expiry_json(node.certificate_expires)}};
+}
+
+std::string node_table(const std::vector<NodeStatus>& nodes) {
+  if (nodes.empty()) return "";
+  Table table({{"node"},
+               {"state"},
+               {"last seen", Align::kRight},
+               {"samples", Align::kRight},
+               {"round", Align::kRight},
+               {"train loss", Align::kRight},
+               {"steps took", Align::kRight},
+               {"certificate"}});
+  for (const NodeStatus& node : nodes)
+    table.add({node.name, node.connected ? "connected" : "gone",
+               fmt::format("{:.0f} s ago", in_seconds(node.silent)), fmt::to_string(node.samples),
+               node.round == 0 ? "-" : fmt::to_string(node.round), number_text(node.loss),
+               duration_text(node.seconds), certificate_text(node.certificate_expires)});
+  return "\n" + table.text();
+}
+
+// Those that have occurred: as an object, and as "2 stale, 1 late".
+std::pair<Json, std::string> refusals(const FederationStatus& status) {
+  Json counts = Json::object();
+  std::string text;
+  for (int r = 1; r < kReasons; ++r) {
+    const std::uint64_t count = status.refused[static_cast<std::size_t>(r)];
+    if (count == 0) continue;
+    const std::string name(reason_name(static_cast<Reason>(r)));
+    counts[name] = count;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name);
+  }
+  return {counts, text};
+}
+
+Json status_json(const FederationStatus& status) {
+  Json nodes = Json::array();
+  for (const NodeStatus& node : status.node_list) nodes.push_back(node_json(node));
+  return {{"run_id", status.run_id},
+          {"phase", status.phase},
+          {"round", status.round},
+          {"step", status.step},
+          {"steps", status.steps},
+          {"nodes", status.nodes},
+          {"nodes_needed", status.needed},
+          {"chosen", status.chosen},
+          {"counted", status.counted},
+          {"abandoned", status.abandoned},
+          {"bytes_up", status.bytes_up},
+          {"bytes_down", status.bytes_down},
+          {"refused", refusals(status).first},
+          {"digest", status.digest},
+          {"trouble", status.trouble},
+          {"schema", status.schema},
+          {"last_round_ms", status.last_round.count()},
+          {"train_loss", optional_json(status.train_loss)},
+          {"test_loss", optional_json(status.test_loss)},
+          {"test_accuracy", optional_json(status.test_accuracy)},
+          {"node_list", nodes},
+          {"server_version", status.version},
+          {"certificate_expires", expiry_json(status.certificate_expires)}};
+}
+
+std::string status_text(const FederationStatus& status) {
+  const bool expiring =
+      status.certificate_expires && days_left(unix_time(*status.certificate_expires)) < kExpiryWarningDays;
+  return facts_text({
+             {"run", fmt::format("{} ({})", status.run_id, status.phase)},
+             {"step", fmt::format("{} of {}, {} rounds", status.step, status.steps, status.round)},
+             {"nodes", fmt::format("{} connected, {} needed; {} of {} have answered this round", status.nodes,
+                                   status.needed, status.counted, status.chosen)},
+             {"train loss", loss_text(status.train_loss)},
+             {"test loss", loss_text(status.test_loss)},
+             {"test accuracy", percent_text(status.test_accuracy)},
+             {"last round", status.rounds_timed == 0 ? "" : fmt::format("{} ms", status.last_round.count())},
+             {"abandoned", status.abandoned == 0 ? "" : fmt::to_string(status.abandoned)},
+             {"refused", refusals(status).second},
+             {"trouble", status.trouble},
+             {"schema", status.schema},
+             {"digest", status.digest},
+             {"certificate",
+              expiring ? "the server's " + expiry_text(unix_time(*status.certificate_expires)) : ""},
+         }) +
+         node_table(status.node_list);
+}
+
+Result<Reply> status_command(const Arguments& args) {
+  ClientOptions options{args.server, std::nullopt, args.plaintext ? "status" : ""};
+  if (!args.tls.empty()) {
+    MFL_TRY(options.tls, read_tls_folder(args.tls));
+  }
+  quiet_transport();
+  MFL_TRY(const auto client, FederationClient::make(options));
+  const auto watched = client->watch(true);
+  if (!watched) return tl::unexpected<Error>(watched.error().error);
+  return Reply{status_json(*watched), status_text(*watched), std::nullopt};
+}
+
+}  // namespace
+
+void setup_server_status(Command& server, Commands& commands) {
+  const auto args = std::make_shared<Arguments>();
+  Command& command = commands.add(server, "status", "Ask a running server for its progress and its nodes",
+                                  "  mfl server status fl.example.org:7443 --tls pki/hospital-a",
+                                  [args] { return status_command(*args); });
+  command.add_option("SERVER", args->server, "HOST:PORT")->required();
+  command.add_option("--tls", args->tls, "A node's folder made by mfl certs")->type_name("DIR");
+  command.add_flag("--plaintext", args->plaintext, "Without TLS, on loopback only");
+}
+
+}  // namespace mfl::cli

@@ -1,0 +1,59 @@
+#include "mfl/network/session_log.h"
+
+#include <fmt/format.h>
+
+#include "mfl/network/expiry.h"
+
+namespace mfl {
+
+void SessionLog::write(LogLine::Level level, std::string event, Fields fields) {
+  if (!log_) return;
+  if (level == LogLine::Level::kWarning) {
+    std::string kind = event;
+    for (const auto& [key, value] : fields)
+      if (key != "text") kind += ' ' + value;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    const auto left_out = limit_.pass(kind, std::chrono::duration_cast<LogLimit::Time>(now));
+    if (!left_out) return;
+    if (*left_out > 0) fields.emplace_back("left_out", fmt::to_string(*left_out));
+  }
+  log_({level, std::move(event), std::move(fields)});
+}
+
+void SessionLog::refused(const std::string& node, std::string_view call, Reason reason,
+                         std::string_view text) {
+  write(LogLine::Level::kWarning, "refused",
+        {{"node", node},
+         {"call", std::string(call)},
+         {"reason", std::string(reason_name(reason))},
+         {"text", std::string(text)}});
+}
+
+void SessionLog::progress(FederationStatus status) {
+  if (status.round != last_.round)
+    write(LogLine::Level::kInfo, "round",
+          {{"round", fmt::to_string(status.round)},
+           {"step", fmt::format("{}/{}", status.step, status.steps)},
+           {"loss", status.train_loss ? fmt::format("{:.9g}", *status.train_loss) : "-"},
+           {"nodes", fmt::to_string(status.nodes)},
+           {"ms", fmt::to_string(status.last_round.count())}});
+  if (status.schema != last_.schema && !status.schema.empty())
+    write(LogLine::Level::kInfo, "schema", {{"text", status.schema}});
+  if (status.abandoned != last_.abandoned)
+    write(LogLine::Level::kWarning, "abandoned", {{"text", status.trouble}});
+  if (status.phase != last_.phase &&
+      (status.phase == "done" || status.phase == "diverged" || status.phase == "failed"))
+    write(status.phase == "done" ? LogLine::Level::kInfo : LogLine::Level::kError, status.phase,
+          {{"round", fmt::to_string(status.round)}, {"digest", status.digest}, {"text", status.trouble}});
+  last_ = std::move(status);
+}
+
+void SessionLog::expiry(const std::string& node, std::chrono::sys_seconds expires) {
+  if (days_left(expires) >= kExpiryWarningDays) return;
+  write(LogLine::Level::kWarning, "expiring",
+        {{"node", node},
+         {"text", fmt::format("the certificate of {} {}: renew it with mfl certs renew",
+                              node.empty() ? "this server" : node, expiry_text(expires))}});
+}
+
+}  // namespace mfl

@@ -1,0 +1,37 @@
+// The log of a server's session: what happened, as events and fields.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mfl/federation/coordinator.h"
+#include "mfl/network/log.h"
+#include "mfl/network/log_limit.h"
+
+namespace mfl {
+
+// Of warnings with the same fields, text apart, one per second is written. Not thread-safe.
+class SessionLog {
+ public:
+  explicit SessionLog(Log log) : log_(std::move(log)) {}
+
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+  void write(LogLine::Level level, std::string event, Fields fields);
+
+  // A peer's call was refused.
+  void refused(const std::string& node, std::string_view call, Reason reason, std::string_view text);
+  // Whatever is new in the status since the last call: a round, the schema, an abandoned attempt, the end.
+  void progress(FederationStatus status);
+  // A warning if the certificate expires soon. `node` is empty for the server's own.
+  void expiry(const std::string& node, std::chrono::sys_seconds expires);
+
+ private:
+  Log log_;
+  LogLimit limit_;
+  FederationStatus last_;
+};
+
+}  // namespace mfl

@@ -1,0 +1,41 @@
+#include "mfl/network/node_table.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace mfl {
+namespace {
+
+TEST(NodeTable, KnowsWhoIsConnectedAndWhatTheySent) {
+  NodeTable table;
+  table.joined(Time(100), "b", "01", 7, 1'900'000'000);
+  table.joined(Time(100), "a", "02", 5, std::nullopt);
+  table.counted(Time(200), "b", 3, 0.5, 0.25);
+  table.joined(Time(300), "b", "03", 7, 1'900'000'000);  // again, before its first presence has ended
+  table.left(Time(400), "b");
+  table.left(Time(500), "a");
+  const auto nodes = table.list(Time(1'000));
+  ASSERT_EQ(nodes.size(), 2U);
+  EXPECT_EQ(nodes[0], (NodeStatus{"a", false, Time(500), 5, 0, {}, {}, {}}));
+  EXPECT_EQ(nodes[1], (NodeStatus{"b", true, Time(600), 7, 3, 0.5, 0.25, 1'900'000'000}));
+  EXPECT_EQ(table.serials(), (std::map<std::string, std::string>{{"a", "02"}, {"b", "03"}}));
+}
+
+TEST(NodeTable, IsBounded) {
+  NodeTable table;
+  const auto name = [](std::size_t i) { return fmt::format("node-{}", i); };
+  for (std::size_t i = 0; i < NodeTable::kMost; ++i) table.joined(Time(i), name(i), "", 1, {});
+  table.joined(Time(2'000), "one too many", "", 1, {});
+  EXPECT_EQ(table.list(Time(0)).size(), NodeTable::kMost);
+  EXPECT_FALSE(table.serials().contains("one too many")) << "all others are connected";
+  table.left(Time(3'000), name(7));
+  table.left(Time(4'000), name(5));
+  table.joined(Time(5'000), "newcomer", "", 1, {});
+  EXPECT_EQ(table.list(Time(0)).size(), NodeTable::kMost);
+  EXPECT_TRUE(table.serials().contains("newcomer"));
+  EXPECT_FALSE(table.serials().contains(name(7))) << "silent for longest";
+  EXPECT_TRUE(table.serials().contains(name(5)));
+}
+
+}  // namespace
+}  // namespace mfl
