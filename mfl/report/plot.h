@@ -60,7 +60,7 @@ struct Plot {
 struct Drawing {
   std::string svg;  // scales with its container; its ids start with the plot's name
   std::string png;
-  std::string pdf;  // empty where this gnuplot has no pdfcairo
+  std::string pdf = {};  // empty where this gnuplot has no pdfcairo
 };
 
 // Errors are kRunFailed: gnuplot is not installed, or what it said.
