@@ -72,6 +72,8 @@ class Folder:
             command = command.replace(large, small)
         command = command.replace("0.0.0.0:7443", f"127.0.0.1:{self.port}")
         command = command.replace("fl.example.org:7443", f"localhost:{self.port}")
+        for store in re.findall(r"\bjob-\d\.db", command):
+            self.run(f"mfl run --data synthetic:40x8 --steps 8 --quiet --store {store}")
         if "3f2a" in command:
             command = command.replace("3f2a", self.new_run("fl")).replace("91bc", self.new_run("mfl"))
         return command

@@ -305,7 +305,7 @@ Config any_config() {
   c.run.seed = any_count(0);
   c.run.precision = *rc::gen::element(Precision::kF32, Precision::kF64);
   c.run.engine = *rc::gen::element<std::string>("threads", "serial");
-  c.run.threads = any_count(0);
+  c.run.threads = any_count(0) % (kMaxThreads + 1);
   c.run.record_every = any_count(0);
   c.run.checkpoint_every = any_count(0);
   return c;
