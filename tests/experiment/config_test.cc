@@ -12,6 +12,7 @@
 
 #include "mfl/base/files.h"
 #include "mfl/base/nearest.h"
+#include "mfl/engine/workers.h"
 #include "mfl/experiment/config_keys.h"
 
 namespace mfl {
