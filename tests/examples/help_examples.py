@@ -94,7 +94,8 @@ class Folder:
     def fresh_certificates(self, for_localhost=False):
         shutil.rmtree(self.work / "pki", ignore_errors=True)
         if for_localhost:
-            self.must_pass("mfl certs init pki && mfl certs server pki localhost && mfl certs node pki hospital-a")
+            self.must_pass("mfl certs init pki && mfl certs server pki localhost && mfl certs node pki hospital-a && "
+                           "mfl certs node pki hospital-b")
 
     def federation(self, server, others):
         """A server's example in the background, and those that talk to it: all but the node's first."""

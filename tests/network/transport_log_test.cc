@@ -9,7 +9,13 @@
 namespace mfl {
 namespace {
 
-TEST(TransportLog, CallsItsLogWhileItExistsAndNotAfter) {
+// gRPC logs nothing before it is initialised or told what to log.
+class TransportLogs : public ::testing::Test {
+ protected:
+  void SetUp() override { gpr_set_log_verbosity(GPR_LOG_SEVERITY_INFO); }
+};
+
+TEST_F(TransportLogs, CallTheirLogWhileTheyExistAndNotAfter) {
   auto lines = std::make_unique<std::vector<std::string>>();
   {
     const TransportLog registered([&](const LogLine& line) { lines->push_back(line.fields.at(0).second); });
@@ -21,7 +27,7 @@ TEST(TransportLog, CallsItsLogWhileItExistsAndNotAfter) {
   gpr_log(GPR_ERROR, "nobody listens");
 }
 
-TEST(TransportLog, TheNewestIsGivenTheLines) {
+TEST_F(TransportLogs, TheNewestIsGivenTheLines) {
   std::vector<std::string> outer, inner;
   const auto append = [](std::vector<std::string>& to) {
     return [&to](const LogLine& line) { to.push_back(line.fields.at(0).second); };

@@ -119,7 +119,7 @@ TEST(Compare, ARunWithoutASummaryIsShownByItsLastRound) {
   EXPECT_EQ(found.rows[0].last->step, 36U);
   EXPECT_EQ(found.rows[0].last->train_loss, 0.1);
   EXPECT_EQ(found.rows[0].last->test_accuracy, 0.9);
-  EXPECT_THAT(compare_text(found), HasSubstr("36 (interrupted)        0.1            0.9"));
+  EXPECT_THAT(compare_text(found), HasSubstr("36 (interrupted)        0.1        90.00 %"));
 }
 
 TEST(Compare, StepsOfSampledLossesComeFromAMeanOverNeighbours) {
