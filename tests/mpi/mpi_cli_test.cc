@@ -197,19 +197,10 @@ TEST(Mpirun, ASweepIsSpreadOverRanksAndRecordedInOneStore) {
 
 TEST(Mpirun, AStoppedSweepContinuesOnOtherRanks) {
   const Sandbox alone, box;
-  const Words sweep = {"sweep",
-                       "--data",
-                       "synthetic:1200x200",
-                       "--test",
-                       "0",
-                       "--nodes",
-                       "5",
-                       "--steps",
-                       "60000",
-                       "--record-every",
-                       "1000",
-                       "--set",
-                       "algorithm.gamma=[0, 0.9]"};
+  const Words data = {"sweep", "--data", "synthetic:1200x200", "--test", "0", "--nodes", "5"},
+              long_runs = {"--steps", "400000", "--tau", "50", "--record-every", "10000"},
+              grid = {"--set", "algorithm.gamma=[0, 0.9]"};
+  const Words sweep = data + long_runs + grid;
   Limits limits = ranks(2);
   limits.interrupt_after = "step ";
   const Outcome stopped = box.run(sweep, limits);
