@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "mfl/cli/reply.h"
+#include "mfl/cli/text.h"
 
 namespace mfl::cli {
 namespace {
@@ -43,6 +45,17 @@ std::string as_text(const LogLine& line) {
   return out;
 }
 
+// For somebody who watches: short times, and lines folded to the width of the terminal.
+constexpr const char* kTerminalPattern = "%H:%M:%S %v";
+constexpr std::size_t kTimeColumns = 9;
+
+std::string for_terminal(const LogLine& line) {
+  std::string text(kTimeColumns, ' ');
+  if (line.level == LogLine::Level::kWarning) text += "warning: ";
+  if (line.level == LogLine::Level::kError) text += "error: ";
+  return folded(text + as_text(line), terminal_width(STDERR_FILENO), kTimeColumns).substr(kTimeColumns);
+}
+
 std::string as_json(const LogLine& line) {
   Json object = {{"event", line.event}};
   for (const auto& [key, value] : line.fields) object[key] = value;
@@ -69,16 +82,21 @@ Result<Log> make_log(const LogFlags& flags) {
   if (flags.style != "text" && flags.style != "json")
     return fail(ErrorCode::kBadConfig, fmt::format("--log {}: must be text, json or none", flags.style));
   const bool json = flags.style == "json";
+  const bool terminal = !json && ::isatty(STDERR_FILENO) == 1;
   const auto logger =
       std::make_shared<spdlog::logger>("mfl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern(
-      json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})" : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
-      spdlog::pattern_time_type::utc);
+  logger->set_pattern(json       ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})"
+                      : terminal ? kTerminalPattern
+                                 : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
+                      terminal ? spdlog::pattern_time_type::local : spdlog::pattern_time_type::utc);
   logger->set_level(spdlog::level::debug);
   logger->flush_on(spdlog::level::debug);
-  return Log([logger, json, least](const LogLine& line) {
+  return Log([logger, json, terminal, least](const LogLine& line) {
     if (line.level < least) return;
-    logger->log(level_of(line.level), "{}", json ? as_json(line) : as_text(line));
+    logger->log(level_of(line.level), "{}",
+                json       ? as_json(line)
+                : terminal ? for_terminal(line)
+                           : as_text(line));
   });
 }
 

@@ -1,31 +1,21 @@
 #include "mfl/cli/progress.h"
 
 #include <fmt/core.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 #include "mfl/cli/interrupt.h"
+#include "mfl/cli/text.h"
 
 namespace mfl::cli {
 namespace {
 
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr std::size_t kWidestBar = 24, kNarrowestBar = 8;
-constexpr std::size_t kUsualWidth = 80;
 constexpr std::size_t kRoomForEcho = 3;  // the terminal shows "^C" behind the line, which must not break it
-
-std::size_t terminal_width() {
-  winsize size = {};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const char* columns = std::getenv("COLUMNS");
-  const long given = columns != nullptr ? std::strtol(columns, nullptr, 10) : 0;
-  return given > 0 ? static_cast<std::size_t>(given) : kUsualWidth;
-}
 
 std::string duration_text(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::clamp(seconds, 0.0, 1e9));
@@ -87,7 +77,7 @@ std::string fitted(Parts parts, double share, std::size_t room) {
 
 }  // namespace
 
-ProgressMeter::~ProgressMeter() { wipe(terminal_width()); }
+ProgressMeter::~ProgressMeter() { wipe(terminal_width(STDERR_FILENO)); }
 
 ProgressMeter::Style ProgressMeter::natural_style() {
   return ::isatty(STDERR_FILENO) == 1 ? Style::kBar : Style::kLines;
@@ -125,7 +115,7 @@ void ProgressMeter::draw(const std::string& line, std::size_t terminal_width) {
 }
 
 void ProgressMeter::say(const std::string& line) {
-  wipe(terminal_width());
+  wipe(terminal_width(STDERR_FILENO));
   std::fputs(fmt::format("mfl: {}\n", line).c_str(), stderr);
 }
 
@@ -140,7 +130,7 @@ void ProgressMeter::show(const Progress& progress) {
   const auto done = static_cast<double>(progress.step - std::min(first_step_, progress.step));
   const Parts parts = parts_of(progress, seconds > 0 ? done / seconds : 0);
   if (style_ == Style::kBar) {
-    const std::size_t width = terminal_width();
+    const std::size_t width = terminal_width(STDERR_FILENO);
     draw(fitted(parts, share_of(progress), std::max(width, kRoomForEcho + 1) - kRoomForEcho), width);
   } else {
     std::fputs((parts.text() + "\n").c_str(), stderr);

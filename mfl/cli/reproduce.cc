@@ -14,6 +14,7 @@
 #include "mfl/cli/config_flags.h"
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/progress.h"
+#include "mfl/cli/text.h"
 #include "mfl/report/folder.h"
 #include "mfl/report/gnuplot.h"
 #include "mfl/report/table.h"
@@ -55,13 +56,25 @@ Result<PlanOptions> plan_options(const Arguments& args) {
   return options;
 }
 
+// A table where it fits the terminal, else a few lines for each claim.
 std::string claims_text(const std::vector<Claim>& claims) {
+  constexpr std::size_t kIndent = 4;
+  const std::size_t width = stdout_width();
   Table table({{"figure"}, {"verdict"}, {"claim"}, {"measured"}});
-  for (const Claim& claim : claims)
-    if (claim.verdict != ClaimVerdict::kNotTested)
-      table.add({claim.figure, std::string(verdict_text(claim.verdict)), claim.text, claim.measured});
+  std::string list;
+  for (const Claim& claim : claims) {
+    if (claim.verdict == ClaimVerdict::kNotTested) continue;
+    const std::string verdict(verdict_text(claim.verdict));
+    table.add({claim.figure, verdict, claim.text, claim.measured});
+    list += folded(fmt::format("{}  {}: {}", claim.figure, verdict, claim.text), width, kIndent) + '\n';
+    list += folded(std::string(kIndent, ' ') + claim.measured, width, kIndent) + '\n';
+  }
+  const std::string as_table = table.text();
+  const bool fits =
+      as_table.find('\n', as_table.find('\n') + 1) - as_table.find('\n') - 1 <= width;  // its rule
   const std::string untested = not_tested_text(claims);
-  return table.text() + (untested.empty() ? "" : fmt::format("\n{}\n", untested));
+  return (fits ? as_table : list) +
+         (untested.empty() ? "" : fmt::format("\n{}\n", folded(untested, width, 0)));
 }
 
 Result<Reproduction> run_all(const Arguments& args, const PlanOptions& options, bool json) {

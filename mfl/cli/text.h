@@ -1,8 +1,10 @@
 // Text for terminals.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,8 +14,17 @@ namespace mfl::cli {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// One "name   value" per line, values aligned; facts with an empty value are left out.
+// One "name   value" per line, values aligned and, on a terminal, folded to its width; facts with an empty value are left out.
 std::string facts_text(const Facts& facts);
+
+// Broken at blanks into lines of at most `width` columns, those after the first indented. A word longer than a line stays whole.
+std::string folded(std::string_view text, std::size_t width, std::size_t indent);
+
+// Of the terminal at a file descriptor; else COLUMNS, else 80.
+std::size_t terminal_width(int descriptor);
+
+// Of the terminal on stdout; without limit where stdout is none.
+std::size_t stdout_width();
 
 // Two lines for each: what, and what to do.
 void add_warnings(Facts& facts, const std::vector<RunWarning>& warnings);
