@@ -90,6 +90,8 @@ std::pair<Json, std::string> refusals(const FederationStatus& status) {
 Json status_json(const FederationStatus& status) {
   Json nodes = Json::array();
   for (const NodeStatus& node : status.node_list) nodes.push_back(node_json(node));
+  Json warnings = Json::array();
+  for (const std::string& warning : status.warnings) warnings.push_back(warning);
   return {{"run_id", status.run_id},
           {"phase", status.phase},
           {"round", status.round},
@@ -112,30 +114,31 @@ Json status_json(const FederationStatus& status) {
           {"test_accuracy", optional_json(status.test_accuracy)},
           {"node_list", nodes},
           {"server_version", status.version},
-          {"certificate_expires", expiry_json(status.certificate_expires)}};
+          {"certificate_expires", expiry_json(status.certificate_expires)},
+          {"warnings", warnings}};
 }
 
 std::string status_text(const FederationStatus& status) {
   const bool expiring =
       status.certificate_expires && days_left(unix_time(*status.certificate_expires)) < kExpiryWarningDays;
-  return facts_text({
-             {"run", fmt::format("{} ({})", status.run_id, status.phase)},
-             {"step", fmt::format("{} of {}, {} rounds", status.step, status.steps, status.round)},
-             {"nodes", fmt::format("{} connected, {} needed; {} of {} have answered this round", status.nodes,
-                                   status.needed, status.counted, status.chosen)},
-             {"train loss", loss_text(status.train_loss)},
-             {"test loss", loss_text(status.test_loss)},
-             {"test accuracy", percent_text(status.test_accuracy)},
-             {"last round", status.rounds_timed == 0 ? "" : fmt::format("{} ms", status.last_round.count())},
-             {"abandoned", status.abandoned == 0 ? "" : fmt::to_string(status.abandoned)},
-             {"refused", refusals(status).second},
-             {"trouble", status.trouble},
-             {"schema", status.schema},
-             {"digest", status.digest},
-             {"certificate",
-              expiring ? "the server's " + expiry_text(unix_time(*status.certificate_expires)) : ""},
-         }) +
-         node_table(status.node_list);
+  Facts facts = {
+      {"run", fmt::format("{} ({})", status.run_id, status.phase)},
+      {"step", fmt::format("{} of {}, {} rounds", status.step, status.steps, status.round)},
+      {"nodes", fmt::format("{} connected, {} needed; {} of {} have answered this round", status.nodes,
+                            status.needed, status.counted, status.chosen)},
+      {"train loss", loss_text(status.train_loss)},
+      {"test loss", loss_text(status.test_loss)},
+      {"test accuracy", percent_text(status.test_accuracy)},
+      {"last round", status.rounds_timed == 0 ? "" : fmt::format("{} ms", status.last_round.count())},
+      {"abandoned", status.abandoned == 0 ? "" : fmt::to_string(status.abandoned)},
+      {"refused", refusals(status).second},
+      {"trouble", status.trouble},
+      {"schema", status.schema},
+      {"digest", status.digest},
+      {"certificate", expiring ? "the server's " + expiry_text(unix_time(*status.certificate_expires)) : ""},
+  };
+  for (const std::string& warning : status.warnings) facts.emplace_back("warning", warning);
+  return facts_text(facts) + node_table(status.node_list);
 }
 
 Result<Reply> status_command(const Arguments& args) {

@@ -161,6 +161,7 @@ class RoundCoordinator final : public Coordinator {
     out.refused = refused_;
     out.digest = digest_;
     out.trouble = trouble_;
+    out.warnings = options_.warnings;
     if (schema_ != Schema{}) out.schema = fmt::format("{} (from {})", schema_text(schema_), schema_from_);
     if (const auto test = log_.last_test()) {
       out.test_loss = test->loss;

@@ -43,6 +43,7 @@ struct CoordinatorOptions {
   Schema schema;
   std::string schema_from;                              // where it comes from, for people: "[schema]"
   std::uint64_t max_payload = std::uint64_t{1} << 30U;  // bytes of all vectors of a State
+  std::vector<std::string> warnings;  // of how this process started, for FederationStatus::warnings
   unsigned threads = 1;  // that add up large updates, as of thread_workers(); nothing depends on it
 
   // For a run that has already ended: nodes are told so, and nothing else happens.
@@ -88,6 +89,8 @@ struct FederationStatus {
   std::string schema;   // schema_text() and where it comes from; empty while nothing is known
   std::string trouble;  // why the last attempt was abandoned, or the run failed
   std::optional<double> test_loss, test_accuracy;  // of the last record, where the server has a test set
+  // Whatever makes the result less trustworthy and does not stop the run, one sentence each.
+  std::vector<std::string> warnings;
 
   // What the coordinator leaves to its transport.
   std::vector<NodeStatus> node_list;                // by name; may be cut short or left out

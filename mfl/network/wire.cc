@@ -183,6 +183,7 @@ v1::Status to_message(const FederationStatus& status) {
   for (const NodeStatus& node : status.node_list) *out.add_node_list() = to_wire(node);
   out.set_version(status.version);
   if (status.certificate_expires) out.set_certificate_expires(*status.certificate_expires);
+  for (const std::string& warning : status.warnings) out.add_warnings(warning);
   return out;
 }
 
@@ -294,6 +295,7 @@ FederationStatus from_message(const v1::Status& message) {
   for (const v1::NodeStatus& node : message.node_list()) out.node_list.push_back(from_wire(node));
   out.version = message.version();
   if (message.has_certificate_expires()) out.certificate_expires = message.certificate_expires();
+  out.warnings.assign(message.warnings().begin(), message.warnings().end());
   return out;
 }
 

@@ -132,6 +132,7 @@ TEST(Wire, AStatusKeepsWhatItSaysOfNodesAndTests) {
   status.test_accuracy = 0.75;
   status.version = "0.1.0";
   status.certificate_expires = 1'800'000'000;
+  status.warnings = {"one node holds most of the samples"};
   status.node_list = {{"a", true, Time(12), 150, 7, 0.5, 0.125, 1'900'000'000}, {"b"}};
   const FederationStatus read = wire::decode_status(wire::encode(status)).value();
   EXPECT_EQ(read.needed, 3U);
@@ -139,6 +140,7 @@ TEST(Wire, AStatusKeepsWhatItSaysOfNodesAndTests) {
   EXPECT_EQ(read.test_accuracy, 0.75);
   EXPECT_EQ(read.version, "0.1.0");
   EXPECT_EQ(read.certificate_expires, 1'800'000'000);
+  EXPECT_EQ(read.warnings, status.warnings);
   EXPECT_EQ(read.node_list, status.node_list);
 }
 
