@@ -23,7 +23,6 @@
 #include "mfl/federation/store_log.h"
 #include "mfl/network/client.h"
 #include "mfl/network/server.h"
-#include "mfl/network/transport_log.h"
 #include "mfl/network/wire.grpc.pb.h"
 #include "mfl/network/wire.h"
 
@@ -263,7 +262,6 @@ int main(int count, char** words) {
   load.rounds = argument(count, words, 3, load.rounds);
   if (load.nodes == 0 || load.bytes == 0 || load.rounds == 0)
     give_up("NODES, MEGABYTES and ROUNDS must be at least 1");
-  quiet_transport();
   const auto bare = run_bare(load);
   const auto memory = run_federation(load, nullptr, "bench");
   const auto disk = run_durable(load);

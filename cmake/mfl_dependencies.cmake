@@ -16,16 +16,18 @@ find_path(SPECTRA_INCLUDE_DIR Spectra/SymEigsSolver.h REQUIRED)
 
 # Optional: the network service.
 find_package(Protobuf QUIET)
-find_package(gRPC QUIET CONFIG)
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(nghttp2 QUIET IMPORTED_TARGET libnghttp2>=1.52)
+endif()
 find_package(spdlog QUIET)
 find_package(prometheus-cpp QUIET CONFIG)
-find_program(MFL_GRPC_PLUGIN grpc_cpp_plugin)
-if(Protobuf_FOUND AND gRPC_FOUND AND spdlog_FOUND AND prometheus-cpp_FOUND AND MFL_GRPC_PLUGIN)
+if(Protobuf_FOUND AND nghttp2_FOUND AND spdlog_FOUND AND prometheus-cpp_FOUND)
   set(MFL_NETWORK ON)
 else()
   set(MFL_NETWORK OFF)
 endif()
-add_feature_info(network MFL_NETWORK "mfl server, node, certs and demo (gRPC, protobuf, spdlog, prometheus-cpp)")
+add_feature_info(network MFL_NETWORK "mfl server, node, certs and demo (nghttp2, protobuf, spdlog, prometheus-cpp)")
 
 # Optional: the engine mpi. Its deprecated C++ bindings are not used.
 set(MPI_CXX_SKIP_MPICXX ON)

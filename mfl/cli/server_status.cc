@@ -8,7 +8,6 @@
 #include "mfl/cli/text.h"
 #include "mfl/network/client.h"
 #include "mfl/network/expiry.h"
-#include "mfl/network/transport_log.h"
 #include "mfl/report/table.h"
 
 namespace mfl::cli {
@@ -146,7 +145,6 @@ Result<Reply> status_command(const Arguments& args) {
   if (!args.tls.empty()) {
     MFL_TRY(options.tls, read_tls_folder(args.tls));
   }
-  quiet_transport();
   MFL_TRY(const auto client, FederationClient::make(options));
   const auto watched = client->watch(true);
   if (!watched) return tl::unexpected<Error>(watched.error().error);

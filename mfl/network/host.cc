@@ -19,7 +19,6 @@
 #include "mfl/experiment/training.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/store_log.h"
-#include "mfl/network/transport_log.h"
 
 namespace mfl {
 namespace {
@@ -328,7 +327,6 @@ Result<HostOutcome> host_run(const Config& given_config, const HostOptions& give
   HostOptions options = given;
   options.server.log = serialised(given.server.log);
   if (config.federation.min_available_nodes == 0) options.server.nodes = config.federation.nodes;
-  const TransportLog transport_log(options.server.log);
   return config.run.precision == Precision::kF32 ? host_as<float>(config, options)
                                                  : host_as<double>(config, options);
 }

@@ -14,7 +14,6 @@
 #include "mfl/federation/participant.h"
 #include "mfl/federation/trainer.h"
 #include "mfl/network/expiry.h"
-#include "mfl/network/transport_log.h"
 
 namespace mfl {
 namespace {
@@ -387,9 +386,6 @@ class NodeRun {
 
 }  // namespace
 
-Result<NodeOutcome> run_node(const NodeOptions& options) {
-  quiet_transport();  // the calls' own errors say what went wrong
-  return NodeRun(options).run();
-}
+Result<NodeOutcome> run_node(const NodeOptions& options) { return NodeRun(options).run(); }
 
 }  // namespace mfl

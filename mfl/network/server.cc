@@ -1,86 +1,72 @@
 #include "mfl/network/server.h"
 
 #include <fmt/format.h>
-#include <grpcpp/ext/health_check_service_server_builder_option.h>
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/resource_quota.h>
-#include <grpcpp/security/server_credentials.h>
 
-#include <algorithm>
 #include <condition_variable>
-#include <limits>
 #include <mutex>
 #include <thread>
 
-#include "mfl/network/desk.h"
-#include "mfl/network/listener.h"
 #include "mfl/network/metrics.h"
 #include "mfl/network/service.h"
+#include "mfl/network/session.h"
+#include "mfl/network/session_thread.h"
+#include "mfl/network/transport/rpc_server.h"
 #include "mfl/network/wire.h"
 
 namespace mfl {
 namespace {
 
-using grpc::experimental::ExternalConnectionAcceptor;
-
-std::shared_ptr<grpc::ServerCredentials> credentials(const std::optional<TlsFiles>& tls) {
-  if (!tls) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = tls->authority;
-  options.pem_key_cert_pairs.push_back({tls->key, tls->certificate});
-  return grpc::SslServerCredentials(options);
-}
-
-// Numbers of descriptors from which on a connection is turned away.
-int most_files(std::uint64_t max_connections) {
-  const int allowed = raise_file_limit();
-  if (max_connections == 0) return allowed;
-  constexpr std::uint64_t kMost = std::numeric_limits<int>::max() / 2;
-  return std::min(allowed, open_files() + static_cast<int>(std::min(max_connections, kMost)));
-}
-
-class GrpcServer final : public FederationServer {
+// Two threads and a watch on files: the RpcServer's moves bytes, the SessionThread decides and commits, and the lists are read by a
+// third, so that neither a slow disk nor a stalled file system keeps a peer waiting for an answer to its ping.
+class NetworkServer final : public FederationServer {
  public:
-  GrpcServer(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOptions& options)
-      : desk_(std::move(coordinator), std::move(plan), options, {wire::pieces, wire::encode_piece}),
-        service_(make_service(desk_)) {}
+  NetworkServer(std::unique_ptr<Coordinator> coordinator, Plan plan, const ServerOptions& options)
+      : admission_(options.admission),
+        session_(std::move(coordinator), std::move(plan), options, {wire::pieces, wire::encode_piece}),
+        thread_(session_),
+        service_(session_, thread_, options.tls.has_value(), options.memory_quota) {}
 
-  ~GrpcServer() override { stop(); }
+  ~NetworkServer() override { stop(); }
 
   Result<void> begin(const ServerOptions& options) {
-    MFL_TRY(listener_, Listener::open(options.listen));
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::ServerBuilder builder;
-    set_limits(builder, options.memory_quota);
-    builder.RegisterService(service_.get());
-    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials(options.tls));
-    server_ = builder.BuildAndStart();
-    if (!server_) return fail(ErrorCode::kNetwork, "cannot start the gRPC server", "check the certificates");
+    RpcServerOptions rpc;
+    rpc.listen = options.listen;
+    rpc.tls = options.tls;
+    rpc.limits.memory = options.memory_quota;
+    rpc.limits.connections = options.max_connections;
+    rpc.refusal = [this](const RpcPeer& peer) {
+      const std::lock_guard lock(admission_mutex_);
+      return admission_.refusal(peer.name, peer.serial);
+    };
+    rpc.open = [this](ServerCall& call, std::string_view path) { return service_.open(call, path); };
+    rpc.report = [this](const RpcPeer& peer, std::string_view what, std::string_view text) {
+      report(peer, what, text);
+    };
+    MFL_TRY(rpc_, RpcServer::open(std::move(rpc)));
+    if (!options.tls && !rpc_->on_loopback())
+      return fail(ErrorCode::kBadConfig,
+                  fmt::format("--listen {} without TLS: only loopback may be plaintext", options.listen),
+                  "make certificates with mfl certs and pass their folder with --tls");
     if (!options.metrics.empty()) {
-      MFL_TRY(metrics_, serve_metrics(options.metrics, [this] { return desk_.status(true); }));
+      MFL_TRY(metrics_, serve_metrics(options.metrics, [this] { return session_.status(true); }));
     }
-    listener_->serve(most_files(options.max_connections), [this](int from, int connection) {
-      ExternalConnectionAcceptor::NewConnectionParameters parameters;
-      parameters.listener_fd = from;
-      parameters.fd = connection;
-      acceptor_->HandleNewConnection(&parameters);
-    });
-    ticker_ = std::thread([this] { tick(); });
+    service_.serve_on(*rpc_);
+    rpc_->serve();
+    lists_ = std::thread([this] { follow_lists(); });
     return {};
   }
 
-  std::string address() const override { return listener_->address(); }
-  FederationStatus status(bool with_nodes) const override { return desk_.status(with_nodes); }
-  std::optional<Error> failure() const override { return desk_.failure(); }
-  std::size_t attending() const override { return desk_.attending(); }
-  std::size_t unaware() const override { return desk_.unaware(); }
-  Measurement measured() const override { return desk_.measured(); }
+  std::string address() const override { return rpc_->address(); }
+  FederationStatus status(bool with_nodes) const override { return session_.status(with_nodes); }
+  std::optional<Error> failure() const override { return session_.failure(); }
+  std::size_t attending() const override { return session_.attending(); }
+  std::size_t unaware() const override { return session_.unaware(); }
+  Measurement measured() const override { return session_.measured(); }
 
   void close() override {
-    if (listener_) listener_->stop();
-    desk_.close();
+    if (rpc_) rpc_->stop_listening();
+    thread_.post([](Session& session) { session.close(); });
+    thread_.wait();
   }
 
   void stop() override {
@@ -90,57 +76,57 @@ class GrpcServer final : public FederationServer {
       stopping_ = true;
     }
     stopped_.notify_all();
-    if (ticker_.joinable()) ticker_.join();
+    if (lists_.joinable()) lists_.join();
     close();
     metrics_.reset();
-    if (!server_) return;
-    constexpr std::chrono::milliseconds kGrace{500};
-    server_->Shutdown(std::chrono::system_clock::now() + kGrace);
-    server_->Wait();
+    if (rpc_) rpc_->stop();
+    thread_.stop();
   }
 
  private:
-  static void set_limits(grpc::ServerBuilder& builder, std::uint64_t memory_quota) {
-    constexpr int kHandshakeMs = 4'500, kKeepaliveMs = 5'000, kLeastPingMs = 2'000, kStreamsEach = 16;
-    constexpr int kIdleMs = 60'000;
-    builder.SetMaxReceiveMessageSize(static_cast<int>(2 * wire::kChunk));
-    builder.SetResourceQuota(grpc::ResourceQuota("mfl").Resize(memory_quota));
-    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kLeastPingMs);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsEach);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
+  void report(const RpcPeer& peer, std::string_view what, std::string_view text) {
+    thread_.post([name = peer.name, what = std::string(what), text = std::string(text)](Session& session) {
+      if (what == "refused")
+        session.refused(name, "connect", Reason::kAdmission, text);
+      else
+        session.log(LogLine::Level::kWarning, what, {{"node", name}, {"text", text}});
+    });
   }
 
-  void tick() {
-    constexpr std::chrono::milliseconds kBeat{50};
-    std::uint64_t turned_away = 0;
+  void follow_lists() {
+    constexpr std::chrono::milliseconds kBeat{200};
+    std::uint64_t seen = 0;
+    std::map<std::string, std::string> serials;
     std::unique_lock lock(mutex_);
-    while (!stopped_.wait_for(lock, kBeat, [this] { return stopping_; })) {
+    do {
       lock.unlock();
-      desk_.tick();
-      if (const std::uint64_t now = listener_->turned_away(); now != turned_away) {
-        desk_.log(LogLine::Level::kWarning, "full",
-                  {{"text", fmt::format("too many connections: {} closed so far", now)}});
-        turned_away = now;
+      auto now = session_.serials();
+      std::optional<std::size_t> admitted;
+      bool changed = false;
+      {
+        const std::lock_guard files(admission_mutex_);
+        const std::uint64_t version = admission_.version();
+        changed = std::exchange(seen, version) != version;
+        if (changed || now != serials) admitted = admission_.admitted(now);
       }
+      serials = std::move(now);
+      if (changed) rpc_->recheck();
+      if (admitted) thread_.post([admitted](Session& session) { session.admitted(*admitted); });
       lock.lock();
-    }
+    } while (!stopped_.wait_for(lock, kBeat, [this] { return stopping_; }));
   }
 
-  Desk desk_;
-  std::unique_ptr<grpc::Service> service_;
-  std::unique_ptr<ExternalConnectionAcceptor> acceptor_;
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<Listener> listener_;
+  std::mutex admission_mutex_;
+  Admission admission_;
+  Session session_;
+  SessionThread thread_;
+  Service service_;
+  std::unique_ptr<RpcServer> rpc_;
   std::unique_ptr<MetricsEndpoint> metrics_;
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stopping_ = false;
-  std::thread ticker_;
+  std::thread lists_;
 };
 
 }  // namespace
@@ -152,15 +138,11 @@ bool is_loopback(const std::string& address) {
 
 Result<std::unique_ptr<FederationServer>> FederationServer::start(std::unique_ptr<Coordinator> coordinator,
                                                                   Plan plan, ServerOptions options) {
-  if (!options.tls && !is_loopback(options.listen))
-    return fail(ErrorCode::kBadConfig,
-                fmt::format("--listen {} without TLS: only loopback may be plaintext", options.listen),
-                "make certificates with mfl certs and pass their folder with --tls");
   MFL_CHECK(Admission(options.admission).check());
   if (options.tls)
     if (const auto facts = read_certificate(options.tls->certificate))
       options.certificate_expires = facts->expires.time_since_epoch().count();
-  auto server = std::make_unique<GrpcServer>(std::move(coordinator), std::move(plan), options);
+  auto server = std::make_unique<NetworkServer>(std::move(coordinator), std::move(plan), options);
   MFL_CHECK(server->begin(options));
   return server;
 }

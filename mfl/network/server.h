@@ -1,4 +1,4 @@
-// A coordinator on the network: gRPC with mutual TLS.
+// A coordinator on the network: gRPC over HTTP/2 with mutual TLS.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct ServerOptions {
   std::optional<TlsFiles> tls;         // absent: plaintext, on loopback only
   AdmissionFiles admission;
   std::uint64_t memory_quota = std::uint64_t{256} << 20U;  // bytes, for messages in transit
-  std::uint64_t max_connections = 0;  // approximate; 0: as many as the limit on open files allows
+  std::uint64_t max_connections = 0;  // 0: as many as the quota and the limit on open files allow
   std::string metrics;                // address of the Prometheus endpoint; empty: none
   bool measure = false;               // keep how long every answer took
   // Of the federation. With an allow list a round needs as many of them as the lists still admit, in place of the coordinator's

@@ -1,240 +1,360 @@
 #include "mfl/network/service.h"
 
 #include <fmt/format.h>
-#include <grpcpp/grpcpp.h>
+#include <google/protobuf/io/coded_stream.h>
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
-#include "mfl/network/certs.h"
-#include "mfl/network/wire.grpc.pb.h"
 #include "mfl/network/wire.h"
+#include "mfl/network/wire.pb.h"
 
 namespace mfl {
 namespace {
 
 namespace v1 = wire::v1;
+using Clock = std::chrono::steady_clock;
 
-constexpr const char* kNameHeader = "mfl-node";  // plaintext only: there is no certificate to have a name
+constexpr std::string_view kFederation = "/mfl.wire.v1.Federation/", kHealth = "/grpc.health.v1.Health/";
+constexpr std::string_view kNameHeader =
+    "mfl-node";  // plaintext only: there is no certificate to have a name
+constexpr std::size_t kSmallMessage = 4096, kLargeMessage = 2 * wire::kChunk, kMostName = 253;
+constexpr double kUsefulUpdate = 50;              // frames that a counted update is worth
+constexpr double kBytesPerFrame = 512;            // of an update that was asked for
+constexpr std::size_t kAhead = 2 * wire::kChunk;  // bytes of an order that are queued at a time
 
-std::string to_string(grpc::string_ref text) { return {text.data(), text.size()}; }
+// As of grpc.health.v1: field 1, the status SERVING, NOT_SERVING or SERVICE_UNKNOWN.
+std::string health_answer(bool known) { return known ? std::string("\x08\x01") : std::string("\x08\x03"); }
 
-Peer identify(Desk& desk, const grpc::CallbackServerContext& context) {
-  Peer peer;
-  const auto named = context.client_metadata().find(kNameHeader);
-  const bool has_name = named != context.client_metadata().end();
-  if (!desk.has_tls()) {
-    if (has_name) peer.name = to_string(named->second);
-    if (peer.name.empty()) peer.refusal = "without TLS a node needs --name";
-  } else {
-    const auto auth = context.auth_context();
-    const auto names = auth->FindPropertyValues("x509_subject_alternative_name");
-    if (names.size() == 1) peer.name = to_string(names[0]);
-    if (names.size() != 1) peer.refusal = "the certificate must have one name";
-    if (has_name && to_string(named->second) != peer.name)
-      peer.refusal = fmt::format("{} calls itself {}", peer.name, to_string(named->second));
-    const auto certificate = auth->FindPropertyValues("x509_pem_cert");
-    if (const auto facts = read_certificate(certificate.empty() ? "" : to_string(certificate[0]))) {
-      peer.serial = facts->serial;
-      peer.certificate_expires = facts->expires.time_since_epoch().count();
-    }
-  }
-  if (peer.refusal.empty()) peer.refusal = desk.refusal(peer);
-  return peer;
+// The service that a health request names, or nothing where it is malformed.
+std::optional<std::string> health_service(std::string_view request) {
+  constexpr std::uint32_t kServiceTag = 0x0a;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(request.data()),
+                                            static_cast<int>(request.size()));
+  std::string name;
+  std::uint32_t length = 0;
+  if (request.empty()) return name;
+  if (in.ReadTag() != kServiceTag || !in.ReadVarint32(&length) ||
+      !in.ReadString(&name, static_cast<int>(length)))
+    return std::nullopt;
+  return name;
 }
 
-grpc::Status to_status(const CallEnd& end) {
-  switch (end.code) {
-    case CallEnd::Code::kOk: return grpc::Status::OK;
-    case CallEnd::Code::kCancelled: return grpc::Status::CANCELLED;
-    case CallEnd::Code::kDenied: return {grpc::StatusCode::PERMISSION_DENIED, end.text};
-    case CallEnd::Code::kPrecondition: return {grpc::StatusCode::FAILED_PRECONDITION, end.text};
-    case CallEnd::Code::kAborted: return {grpc::StatusCode::ABORTED, end.text};
-    case CallEnd::Code::kUnavailable: break;
-  }
-  return {grpc::StatusCode::UNAVAILABLE, end.text};
-}
+bool is_served(std::string_view service) { return service.empty() || service == "mfl.wire.v1.Federation"; }
 
-// Shares the bytes: gRPC drops its reference when the last copy of the buffer has been sent.
-grpc::ByteBuffer to_buffer(MessageBytes message) {
-  auto* kept = new MessageBytes(std::move(message));
-  const grpc::Slice slice(
-      const_cast<char*>((*kept)->data()), (*kept)->size(),
-      [](void* owner) { delete static_cast<MessageBytes*>(owner); }, kept);
-  return {&slice, 1};
-}
+MessageBytes shared(std::string bytes) { return std::make_shared<const std::string>(std::move(bytes)); }
 
-// A node's presence. Deletes itself in OnDone.
-class AttendReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, public Attendee {
+}  // namespace
+
+// One request, one answer.
+class Service::Unary final : public CallHandler {
  public:
-  AttendReactor(Desk& desk, Peer peer, grpc::CallbackServerContext* context)
-      : Attendee(std::move(peer)), desk_(desk), context_(context) {}
+  using Answer = std::function<CallStatus(std::string_view request, std::string& response)>;
+  explicit Unary(Answer answer) : answer_(std::move(answer)) {}
 
-  void OnWriteDone(bool ok) override { desk_.written(*this, ok); }
-  void OnCancel() override { desk_.cancelled(*this); }
-  void OnDone() override {
-    desk_.gone(*this);
-    delete this;
+  std::size_t most_bytes() const override { return kSmallMessage; }
+  void message(ServerCall& call, std::string_view bytes) override {
+    if (request_) return call.finish({StatusCode::kInvalidArgument, "more than one request"});
+    request_.emplace(bytes);
+  }
+  void ended(ServerCall& call) override {
+    if (!request_) return call.finish({StatusCode::kInvalidArgument, "no request"});
+    std::string response;
+    const CallStatus status = answer_(*request_, response);
+    if (status.ok()) call.send(shared(std::move(response)));
+    call.finish(status, true);
   }
 
  private:
-  void start_write(MessageBytes message) override {
-    buffer_ = to_buffer(std::move(message));
-    StartWrite(&buffer_);
-  }
-  void finish(const CallEnd& end) override { Finish(to_status(end)); }
-  void cancel() override { context_->TryCancel(); }
-
-  Desk& desk_;
-  grpc::ByteBuffer buffer_;  // of the write in progress
-  grpc::CallbackServerContext* context_;
+  Answer answer_;
+  std::optional<std::string> request_;
 };
 
-// An update that comes in parts. Holds no more than one State: the header is judged before the rest is taken. Deletes
-// itself in OnDone.
-class SubmitReactor final : public grpc::ServerReadReactor<v1::UpdatePart>, public Upload {
+class Service::HealthWatch final : public CallHandler {
  public:
-  SubmitReactor(Desk& desk, Peer peer, grpc::CallbackServerContext* context, v1::Verdict* response)
-      : Upload(std::move(peer)), desk_(desk), context_(context), response_(response) {}
+  std::size_t most_bytes() const override { return kSmallMessage; }
+  void message(ServerCall& call, std::string_view bytes) override {
+    const auto service = health_service(bytes);
+    if (!service) return call.finish({StatusCode::kInvalidArgument, "malformed request"});
+    call.send(shared(health_answer(is_served(*service))));
+  }
+};
 
-  void begin() {
-    if (!peer().refusal.empty()) {
-      desk_.refuse(peer(), "submit", Reason::kAdmission, peer().refusal);
-      return close({grpc::StatusCode::PERMISSION_DENIED, peer().refusal});
-    }
-    if (!desk_.begin(*this)) return close({grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
-    begun_ = Clock::now();
-    StartRead(&part_);
+// The session's side of an Attend call: passes orders to the server's thread.
+class Service::Presence final : public Attendee, public std::enable_shared_from_this<Service::Presence> {
+ public:
+  Presence(Service& service, CallId call, Peer peer)
+      : Attendee(std::move(peer)), service_(service), call_(call) {}
+
+  // On the server's thread, by the handler of the call; null when the call is over.
+  Attend* handler = nullptr;
+
+ private:
+  void send(std::shared_ptr<Messages> order) override;
+  void finish(const CallStatus& status) override {
+    service_.server_->post([&service = service_, call = call_, status] {
+      if (ServerCall* open = service.server_->find(call)) open->finish(status, status.ok());
+    });
   }
 
-  void OnReadDone(bool ok) override {
-    if (!ok) return context_->IsCancelled() ? close(grpc::Status::CANCELLED) : conclude();
-    const bool first = !reader_.has_header();
-    if (const auto taken = reader_.take(part_); !taken) {
-      desk_.refuse(peer(), "submit", Reason::kProtocol, taken.error().text());
-      return close({grpc::StatusCode::INVALID_ARGUMENT, taken.error().text()});
-    }
-    if (first) {
-      if (desk_.expected(*this, reader_.header().ticket) != reader_.size()) return judge(reader_.header());
-      reader_.move_to(desk_.room());
-    }
-    StartRead(&part_);
+  Service& service_;
+  CallId call_;
+};
+
+class Service::Attend final : public CallHandler {
+ public:
+  Attend(Service& service, std::shared_ptr<Presence> presence)
+      : service_(service), presence_(std::move(presence)) {
+    presence_->handler = this;
+  }
+  ~Attend() override {
+    presence_->handler = nullptr;
+    if (!joined_) return;
+    service_.thread_.post([presence = presence_](Session& session) { session.gone(*presence); });
   }
 
-  void OnCancel() override { close(grpc::Status::CANCELLED); }
-  void OnDone() override {
-    desk_.gone(*this);
-    delete this;
+  std::size_t most_bytes() const override { return kLargeMessage; }
+
+  void message(ServerCall& call, std::string_view bytes) override {
+    if (std::exchange(joined_, true))
+      return call.finish({StatusCode::kInvalidArgument, "more than one request"});
+    service_.thread_.post([presence = presence_, joining = wire::decode_joining(bytes)](Session& session) {
+      session.attend(*presence, joining);
+    });
+  }
+
+  void start(ServerCall& call, std::shared_ptr<Messages> order) {
+    order_ = std::move(order);
+    next_ = 0;
+    writable(call);
+  }
+
+  void writable(ServerCall& call) override {
+    while (order_ && next_ < order_->size() && call.queued() < kAhead) call.send(order_->at(next_++));
+    if (!order_ || next_ < order_->size() || call.queued() > 0) return;
+    order_.reset();
+    if (presence_->order_sent())
+      service_.thread_.post([presence = presence_](Session& session) { session.sent(*presence); });
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  Service& service_;
+  std::shared_ptr<Presence> presence_;
+  bool joined_ = false;
+  std::shared_ptr<Messages> order_;
+  std::size_t next_ = 0;
+};
 
-  void conclude() {
+void Service::Presence::send(std::shared_ptr<Messages> order) {
+  // The call exists while its handler does; both belong to the server's thread.
+  service_.server_->post([self = shared_from_this(), order = std::move(order)] {
+    ServerCall* call = self->service_.server_->find(self->call_);
+    if (call != nullptr && self->handler != nullptr) self->handler->start(*call, order);
+  });
+}
+
+// The session's side of a Submit call.
+class Service::Arriving final : public Upload {
+ public:
+  Arriving(Service& service, CallId call, Peer peer)
+      : Upload(std::move(peer)), service_(service), call_(call) {}
+
+ private:
+  void answer(const Verdict& verdict) override {
+    service_.server_->post([&service = service_, call = call_, verdict] {
+      ServerCall* open = service.server_->find(call);
+      if (open == nullptr) return;
+      if (verdict.counts()) open->earn(kUsefulUpdate);
+      open->send(shared(wire::encode(verdict)));
+      open->finish({}, true);
+    });
+  }
+  void finish(const CallStatus& status) override {
+    service_.server_->post([&service = service_, call = call_, status] {
+      if (ServerCall* open = service.server_->find(call)) open->finish(status);
+    });
+  }
+
+  Service& service_;
+  CallId call_;
+};
+
+// An update that arrives in parts. It holds no more than one State: the header is judged before the rest is taken.
+class Service::Submit final : public CallHandler {
+ public:
+  Submit(Service& service, CallId call, std::shared_ptr<Arriving> upload)
+      : service_(service), call_(call), upload_(std::move(upload)), begun_(Clock::now()) {}
+  ~Submit() override {
+    service_.release(call_);
+    if (!known_) return;
+    service_.thread_.post([upload = upload_](Session& session) { session.gone(*upload); });
+  }
+
+  std::size_t most_bytes() const override { return kLargeMessage; }
+
+  void message(ServerCall& call, std::string_view bytes) override {
+    if (judged_) return;
+    const bool first = !reader_.has_header();
+    if (const auto taken = reader_.take(bytes); !taken)
+      return service_.refuse(call, upload_->peer().name, "submit", Reason::kProtocol,
+                             StatusCode::kInvalidArgument, taken.error().text());
+    call.earn(static_cast<double>(bytes.size()) / kBytesPerFrame);
+    if (!first) return;
+    const Ticket& ticket = reader_.header().ticket;
+    if (service_.session_.expected(upload_->peer().name, ticket) != reader_.size())
+      return judge(reader_.header());
+    if (reader_.header().payload.size() == reader_.size()) return;  // this was all
+    reader_.move_to(service_.session_.buffer());
+    if (!service_.reserve(call_, reader_.size())) call.pause();
+    known_ = true;
+    service_.thread_.post([upload = upload_, ticket](Session& session) {
+      session.begin(*upload);
+      session.expects(*upload, ticket);
+    });
+  }
+
+  void ended(ServerCall& call) override {
+    if (judged_) return;
     if (!reader_.has_header())
-      return close({grpc::StatusCode::INVALID_ARGUMENT, "an update without a header"});
+      return call.finish({StatusCode::kInvalidArgument, "an update without a header"});
     // A truncated one is judged as it is: its shape is wrong.
     if (reader_.header().payload.size() != reader_.size()) return judge(reader_.header());
     judge(*reader_.finish());
   }
 
+ private:
   void judge(Update update) {
-    const Verdict verdict =
-        desk_.submit(*this, std::move(update), std::chrono::duration<double>(Clock::now() - begun_).count());
-    if (!desk_.claim(*this)) return;
-    *response_ = wire::to_message(verdict);
-    Finish(grpc::Status::OK);
+    judged_ = true;
+    const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+    const bool begin = !std::exchange(known_, true);
+    service_.thread_.post([upload = upload_, moved = std::make_shared<Update>(std::move(update)), seconds,
+                           begin](Session& session) {
+      if (begin) session.begin(*upload);
+      session.submit(*upload, std::move(*moved), seconds);
+    });
   }
 
-  void finish(const CallEnd& end) override { Finish(to_status(end)); }
-  void close(const grpc::Status& status) {
-    if (desk_.claim(*this)) Finish(status);
-  }
-
-  Desk& desk_;
-  grpc::CallbackServerContext* context_;
-  v1::Verdict* response_;
+  Service& service_;
+  CallId call_;
+  std::shared_ptr<Arriving> upload_;
   Clock::time_point begun_;
-  v1::UpdatePart part_;
   wire::UpdateReader reader_;
+  bool judged_ = false;
+  bool known_ = false;  // to the session
 };
 
-std::string to_string(const grpc::ByteBuffer& message) {
-  grpc::Slice whole;
-  if (!message.DumpToSingleSlice(&whole).ok()) return {};
-  return {reinterpret_cast<const char*>(whole.begin()), whole.size()};
+std::unique_ptr<CallHandler> Service::open(ServerCall& call, std::string_view path) {
+  const bool health = path.starts_with(kHealth);
+  if (!health && !path.starts_with(kFederation)) return nullptr;
+  const std::string_view method = path.substr(health ? kHealth.size() : kFederation.size());
+  const auto peer = identify(call, method);
+  if (!peer) return std::make_unique<Unary>(nullptr);  // the call has ended
+  if (health) {
+    if (method == "Watch") return std::make_unique<HealthWatch>();
+    if (method != "Check") return nullptr;
+    return std::make_unique<Unary>([](std::string_view request, std::string& response) -> CallStatus {
+      const auto service = health_service(request);
+      if (!service) return {StatusCode::kInvalidArgument, "malformed request"};
+      if (!is_served(*service)) return {StatusCode::kNotFound, "unknown service"};
+      response = health_answer(true);
+      return {};
+    });
+  }
+  if (method == "Greet")
+    return std::make_unique<Unary>([this, peer = *peer](std::string_view request, std::string& response) {
+      return greet(peer, request, response);
+    });
+  if (method == "Watch")
+    return std::make_unique<Unary>([this, peer = *peer](std::string_view request, std::string& response) {
+      return watch(peer, request, response);
+    });
+  if (method == "Attend")
+    return std::make_unique<Attend>(*this, std::make_shared<Presence>(*this, call.id(), *peer));
+  if (method == "Submit")
+    return std::make_unique<Submit>(*this, call.id(), std::make_shared<Arriving>(*this, call.id(), *peer));
+  return nullptr;
 }
 
-// Orders go out as bytes that are the same for all nodes; everything else is left to the generated code.
-using ServiceBase = v1::Federation::WithCallbackMethod_Greet<
-    v1::Federation::WithRawCallbackMethod_Attend<v1::Federation::WithCallbackMethod_Submit<
-        v1::Federation::WithCallbackMethod_Watch<v1::Federation::Service>>>>;
-
-class Service final : public ServiceBase {
- public:
-  explicit Service(Desk& desk) : desk_(desk) {}
-
-  grpc::ServerUnaryReactor* Greet(grpc::CallbackServerContext* context, const v1::Hello* request,
-                                  v1::Plan* response) override {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const Peer peer = identify(desk_, *context);
-    const wire::Hello hello = wire::from_message(*request);
-    const Plan plan = desk_.plan();
-    grpc::Status status;
-    const auto refuse = [&](Reason reason, grpc::StatusCode code, const std::string& text) {
-      desk_.refuse(peer, "greet", reason, text);
-      status = {code, text};
-    };
-    if (!peer.refusal.empty())
-      refuse(Reason::kAdmission, grpc::StatusCode::PERMISSION_DENIED, peer.refusal);
-    else if (hello.protocol != kProtocolVersion)
-      refuse(Reason::kProtocol, grpc::StatusCode::FAILED_PRECONDITION,
-             fmt::format("the server speaks protocol version {}, the node version {}", kProtocolVersion,
-                         hello.protocol));
-    else if (!hello.config_digest.empty() && hello.config_digest != plan.config_digest)
-      refuse(Reason::kConfig, grpc::StatusCode::FAILED_PRECONDITION,
-             fmt::format("the server's configuration is {}, the node follows {}",
-                         plan.config_digest.substr(0, 12), hello.config_digest.substr(0, 12)));
-    else
-      *response = wire::to_message(plan);
-    reactor->Finish(status);
-    return reactor;
+std::optional<Peer> Service::identify(ServerCall& call, std::string_view method) {
+  Peer peer{call.peer().name, call.peer().serial, call.peer().certificate_expires};
+  const std::string named(call.header(kNameHeader));
+  std::string why;
+  if (!has_tls_) {
+    peer.name = named;
+    if (named.empty()) why = "without TLS a node needs --name";
+    if (named.size() > kMostName) why = "the name is too long";
+  } else if (!named.empty() && named != peer.name) {
+    why = fmt::format("{} calls itself {}", peer.name, named);
   }
+  if (why.empty()) return peer;
+  refuse(call, peer.name.substr(0, kMostName), method, Reason::kAdmission, StatusCode::kPermissionDenied,
+         why);
+  return std::nullopt;
+}
 
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* Attend(grpc::CallbackServerContext* context,
-                                                     const grpc::ByteBuffer* request) override {
-    auto* reactor = new AttendReactor(desk_, identify(desk_, *context), context);
-    desk_.attend(*reactor, wire::decode_joining(to_string(*request)));
-    return reactor;
+void Service::refuse(ServerCall& call, const std::string& node, std::string_view method, Reason reason,
+                     StatusCode code, const std::string& text) {
+  thread_.post([node, method = std::string(method), reason, text](Session& session) {
+    session.refused(node, method, reason, text);
+  });
+  call.finish({code, text});
+}
+
+CallStatus Service::greet(const Peer& peer, std::string_view request, std::string& response) {
+  const auto refuse = [&](Reason reason, StatusCode code, std::string text) -> CallStatus {
+    thread_.post(
+        [node = peer.name, reason, text](Session& session) { session.refused(node, "greet", reason, text); });
+    return {code, std::move(text)};
+  };
+  const auto hello = wire::decode_hello(request);
+  if (!hello) return refuse(Reason::kProtocol, StatusCode::kInvalidArgument, hello.error().text());
+  const Plan plan = session_.plan();
+  if (hello->protocol != kProtocolVersion)
+    return refuse(Reason::kProtocol, StatusCode::kFailedPrecondition,
+                  fmt::format("the server speaks protocol version {}, the node version {}", kProtocolVersion,
+                              hello->protocol));
+  if (!hello->config_digest.empty() && hello->config_digest != plan.config_digest)
+    return refuse(Reason::kConfig, StatusCode::kFailedPrecondition,
+                  fmt::format("the server's configuration is {}, the node follows {}",
+                              plan.config_digest.substr(0, 12), hello->config_digest.substr(0, 12)));
+  response = wire::encode(plan);
+  return {};
+}
+
+CallStatus Service::watch(const Peer& peer, std::string_view request, std::string& response) {
+  v1::WatchRequest wanted;
+  if (!wanted.ParseFromArray(request.data(), static_cast<int>(request.size())))
+    return {StatusCode::kInvalidArgument, "malformed request"};
+  response = wire::encode(session_.status(wanted.nodes()));
+  thread_.post([peer](Session& session) { session.heard(peer); });
+  return {};
+}
+
+bool Service::reserve(CallId call, std::uint64_t bytes) {
+  if (reserved_ > 0 && bytes > upload_memory_ - std::min(upload_memory_, reserved_)) {
+    waiting_.emplace_back(call, bytes);
+    return false;
   }
+  reserved_ += bytes;
+  reservations_.emplace(call, bytes);
+  return true;
+}
 
-  grpc::ServerReadReactor<v1::UpdatePart>* Submit(grpc::CallbackServerContext* context,
-                                                  v1::Verdict* response) override {
-    auto* reactor = new SubmitReactor(desk_, identify(desk_, *context), context, response);
-    reactor->begin();
-    return reactor;
+void Service::release(CallId call) {
+  std::erase_if(waiting_, [&](const auto& entry) { return entry.first == call; });
+  if (const auto held = reservations_.find(call); held != reservations_.end()) {
+    reserved_ -= held->second;
+    reservations_.erase(held);
   }
-
-  grpc::ServerUnaryReactor* Watch(grpc::CallbackServerContext* context, const v1::WatchRequest* request,
-                                  v1::Status* response) override {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const Peer peer = identify(desk_, *context);
-    if (peer.refusal.empty()) {
-      *response = wire::to_message(desk_.watch(peer, request->nodes()));
-      reactor->Finish(grpc::Status::OK);
-    } else {
-      desk_.refuse(peer, "watch", Reason::kAdmission, peer.refusal);
-      reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, peer.refusal});
-    }
-    return reactor;
+  while (!waiting_.empty()) {
+    const auto [next, bytes] = waiting_.front();
+    if (reserved_ > 0 && bytes > upload_memory_ - std::min(upload_memory_, reserved_)) return;
+    waiting_.pop_front();
+    reserved_ += bytes;
+    reservations_.emplace(next, bytes);
+    if (ServerCall* open = server_->find(next)) open->resume();
   }
-
- private:
-  Desk& desk_;
-};
-
-}  // namespace
-
-std::unique_ptr<grpc::Service> make_service(Desk& desk) { return std::make_unique<Service>(desk); }
+}
 
 }  // namespace mfl

@@ -1,6 +1,7 @@
 #include "mfl/network/wire.h"
 
 #include <fmt/core.h>
+#include <google/protobuf/stubs/logging.h>
 
 #include <algorithm>
 #include <cassert>
@@ -18,6 +19,9 @@ tl::unexpected<Error> malformed(std::string_view what) {
 
 template <class Message>
 Result<Message> parse(std::string_view bytes) {
+  static const bool quiet =
+      (google::protobuf::SetLogHandler(nullptr), true);  // the error says what went wrong
+  (void)quiet;
   Message message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     return malformed(fmt::format("not a {}", message.GetTypeName()));
@@ -241,6 +245,10 @@ std::vector<std::string> encode(const Update& update) { return encode_pieces(upd
 
 std::string encode_piece(const Order& order, std::size_t number) {
   return piece(order, number).SerializeAsString();
+}
+
+std::string encode_piece(const Update& update, std::size_t number) {
+  return piece(update, number).SerializeAsString();
 }
 
 Hello from_message(const v1::Hello& message) { return Hello{message.protocol(), message.config_digest()}; }

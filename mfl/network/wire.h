@@ -41,6 +41,7 @@ std::string encode(const FederationStatus& status);
 std::vector<std::string> encode(const Order& order);
 std::vector<std::string> encode(const Update& update);
 std::string encode_piece(const Order& order, std::size_t number);  // one of these messages
+std::string encode_piece(const Update& update, std::size_t number);
 
 // A peer of another protocol version is refused in decode_plan and decode_joining.
 Result<Hello> decode_hello(std::string_view bytes);
@@ -57,6 +58,8 @@ class OrderReader {
   // kNone while chunks of a task are missing, and for the empty order.
   Result<Order> take(std::string_view message);
   Result<Order> take(const v1::Order& message);
+  // Of the last task nothing has arrived but its announcement.
+  bool began() const { return task_ && payload_->empty(); }
 
  private:
   std::uint64_t max_payload_;

@@ -1,7 +1,6 @@
 // The first byte selects what the rest is decoded as. In a stream every message is preceded by its length in two bytes.
 #include <vector>
 
-#include "mfl/network/transport_log.h"
 #include "mfl/network/wire.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -98,8 +97,6 @@ void check_update(std::string_view stream) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace mfl;
-  static const bool quiet = (quiet_transport(), true);
-  static_cast<void>(quiet);
   const auto [choice, rest] = fuzz::choice_and_rest(fuzz::view(data, size));
   switch (choice % 7) {
     case 0: check_message(rest, wire::decode_hello); break;

@@ -1,7 +1,5 @@
 // Peers that try to exhaust the server's file descriptors and memory.
 #include <fmt/format.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -12,6 +10,7 @@
 #include <atomic>
 #include <thread>
 
+#include "call.h"
 #include "mfl/network/certs.h"
 #include "mfl/network/node.h"
 #include "processes.h"
@@ -75,9 +74,10 @@ TEST(Limits, ConnectionsAreCapped) {
 // Repeatedly sends the same message.
 class Sender {
  public:
-  Sender(const std::string& address, const TlsFiles& tls, const grpc::ByteBuffer& message)
-      : channel_(make_channel(address, tls)), stub_(channel_), thread_([this, &message] {
-          while (!stop_) send(message);
+  Sender(const std::string& address, const TlsFiles& tls, const MessageBytes& message)
+      : thread_([this, address, tls, message] {
+          const auto rpc = RpcClient::make({address, tls, {}, 1000}).value();
+          while (!stop_) send(*rpc, message);
         }) {}
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
@@ -89,37 +89,16 @@ class Sender {
   int accepted() const { return accepted_; }
 
  private:
-  static std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const TlsFiles& tls) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetMaxSendMessageSize(-1);
-    return grpc::CreateCustomChannel(address, grpc::SslCredentials({tls.authority, tls.key, tls.certificate}),
-                                     arguments);
-  }
-
-  void send(const grpc::ByteBuffer& message) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
-    grpc::CompletionQueue queue;
-    const auto call = stub_.PrepareUnaryCall(&context, "/mfl.wire.v1.Federation/Submit", message, &queue);
-    call->StartCall();
-    grpc::ByteBuffer answer;
-    grpc::Status status;
-    call->Finish(&answer, &status, nullptr);
-    void* tag = nullptr;
-    bool ok = false;
-    while (queue.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + milliseconds(50)) ==
-           grpc::CompletionQueue::TIMEOUT)
-      if (stop_) context.TryCancel();
+  void send(RpcClient& rpc, const MessageBytes& message) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const StreamId call = rpc.open("/mfl.wire.v1.Federation/Submit", deadline);
+    if (call < 0) return std::this_thread::sleep_for(milliseconds(50));
+    rpc.send(call, message, deadline);
+    rpc.end(call);
     ++sent_;
-    if (status.ok()) ++accepted_;
-    queue.Shutdown();
-    while (queue.Next(&tag, &ok)) {
-    }
+    if (rpc.finish(call, deadline).ok()) ++accepted_;
   }
 
-  std::shared_ptr<grpc::Channel> channel_;
-  grpc::GenericStub stub_;
   std::atomic<bool> stop_{false};
   std::atomic<int> sent_{0}, accepted_{0};
   std::thread thread_;
@@ -135,9 +114,7 @@ TEST(Limits, SendersOfHugeMessagesNeitherFillTheMemoryNorKeepHonestUpdatesOut) {
   const auto server =
       federation.server({"--memory-quota-mb", fmt::to_string(kQuotaMb), "--round-deadline", "600",
                          "--min-available-nodes", fmt::to_string(kHonest), "--linger", "20"});
-  std::string zeros(static_cast<std::size_t>(bad_mb) << 20U, '\0');
-  const grpc::Slice slice(zeros.data(), zeros.size(), grpc::Slice::STATIC_SLICE);
-  const grpc::ByteBuffer huge(&slice, 1);
+  const auto huge = std::make_shared<const std::string>(static_cast<std::size_t>(bad_mb) << 20U, '\0');
   std::vector<std::unique_ptr<Sender>> senders;
   const auto files = [&](std::size_t i) {
     return read_tls_folder(federation.box.path("pki/" + Processes::name(i))).value();

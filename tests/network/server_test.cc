@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -17,13 +16,13 @@
 #include <mutex>
 #include <thread>
 
+#include "call.h"
 #include "mfl/base/files.h"
 #include "mfl/federation/payload.h"
 #include "mfl/network/client.h"
 #include "mfl/network/log_limit.h"
-#include "mfl/network/transport_log.h"
-#include "mfl/network/wire.grpc.pb.h"
 #include "mfl/network/wire.h"
+#include "mfl/network/wire.pb.h"
 
 namespace mfl {
 namespace {
@@ -93,6 +92,13 @@ class ServerTest : public ::testing::Test {
     return FederationClient::make({running->address(), tls, name}).value();
   }
 
+  // A call with one request, past the client.
+  std::pair<CallStatus, std::string> call(const std::string& request, const std::string& method) const {
+    const auto rpc =
+        RpcClient::make({running->address(), std::nullopt, {{"mfl-node", "a"}}, 1 << 20}).value();
+    return test::call_once(*rpc, "/mfl.wire.v1.Federation/" + method, request);
+  }
+
   static Joining joining() {
     Schema schema;
     schema.columns = kColumns;
@@ -104,8 +110,6 @@ class ServerTest : public ::testing::Test {
     return {task.run_id, task.ticket, 4, 0.5,
             to_payload(std::vector<Vector<double>>{Vector<double>(kColumns, value)})};
   }
-
-  void SetUp() override { quiet_transport(); }
 
   std::uint64_t columns = 0;
   Pki pki;
@@ -194,14 +198,9 @@ TEST_F(ServerTest, MismatchesAreRefusedWithTheReason) {
   ASSERT_FALSE(wrong);
   EXPECT_TRUE(wrong.error().final);
   EXPECT_FALSE(client(std::nullopt, "")->greet("")) << "without TLS a name is needed";
-  const auto channel = grpc::CreateChannel(running->address(), grpc::InsecureChannelCredentials());
-  grpc::ClientContext context;
-  context.AddMetadata("mfl-node", "a");
-  wire::v1::Plan plan;
-  const auto status = wire::v1::Federation::NewStub(channel)->Greet(
-      &context, wire::to_message(wire::Hello{kProtocolVersion + 1, ""}), &plan);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(status.error_message(), HasSubstr("protocol version"));
+  const auto status = call(wire::encode(wire::Hello{kProtocolVersion + 1, ""}), "Greet").first;
+  EXPECT_EQ(status.code, StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.text, HasSubstr("protocol version"));
 }
 
 TEST_F(ServerTest, BadUpdatesAreRefusedNamedAndCounted) {
@@ -252,16 +251,9 @@ TEST_F(ServerTest, AnUpdateThatIsCutShortIsRefused) {
   Update update = answer(task, 1);
   auto part = wire::piece(update, 0);
   part.mutable_chunk()->resize(part.chunk().size() - 8);
-  const auto channel = grpc::CreateChannel(running->address(), grpc::InsecureChannelCredentials());
-  const auto stub = wire::v1::Federation::NewStub(channel);
-  grpc::ClientContext context;
-  context.AddMetadata("mfl-node", "a");
-  wire::v1::Verdict verdict;
-  const auto writer = stub->Submit(&context, &verdict);
-  writer->Write(part);
-  writer->WritesDone();
-  ASSERT_TRUE(writer->Finish().ok());
-  EXPECT_EQ(wire::from_message(verdict)->reason, Reason::kShape);
+  const auto [status, answered] = call(part.SerializeAsString(), "Submit");
+  ASSERT_TRUE(status.ok()) << status.text;
+  EXPECT_EQ(wire::decode_verdict(answered)->reason, Reason::kShape);
   EXPECT_EQ(log.rounds, 0);
   const Assignment again = node->next_order()->task;
   EXPECT_EQ(again.ticket.round, 1U);

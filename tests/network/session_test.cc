@@ -1,4 +1,6 @@
 // The session state of a server, driven by plain threads in place of a transport, so that the thread sanitizer sees all of it.
+#include "mfl/network/session.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +14,7 @@
 
 #include "mfl/base/files.h"
 #include "mfl/federation/participant.h"
-#include "mfl/network/desk.h"
+#include "mfl/network/session_thread.h"
 #include "reference.h"
 
 namespace mfl::testing {
@@ -67,12 +69,12 @@ class Decoder {
   std::size_t missing_ = 0;
 };
 
-// A presence whose transport is a queue: what the desk asks for is done by the thread that reads it.
+// A presence whose transport is a queue: what the session asks for is done by the thread that reads it.
 class QueuedPresence final : public Attendee {
  public:
   struct Event {
-    MessageBytes message;        // a write, or null
-    std::optional<CallEnd> end;  // the end of the call
+    std::shared_ptr<Messages> order;  // to send, or null
+    std::optional<CallStatus> end;    // of the call
   };
 
   using Attendee::Attendee;
@@ -85,19 +87,9 @@ class QueuedPresence final : public Attendee {
     return event;
   }
 
-  void wait_for_cancel() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return cancelled_; });
-  }
-
  private:
-  void start_write(MessageBytes message) override { push({std::move(message), std::nullopt}); }
-  void finish(const CallEnd& end) override { push({nullptr, end}); }
-  void cancel() override {
-    const std::lock_guard lock(mutex_);
-    cancelled_ = true;
-    changed_.notify_all();
-  }
+  void send(std::shared_ptr<Messages> order) override { push({std::move(order), std::nullopt}); }
+  void finish(const CallStatus& status) override { push({nullptr, status}); }
   void push(Event event) {
     const std::lock_guard lock(mutex_);
     events_.push_back(std::move(event));
@@ -107,43 +99,49 @@ class QueuedPresence final : public Attendee {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Event> events_;
-  bool cancelled_ = false;
 };
 
 class PlainUpload final : public Upload {
  public:
   using Upload::Upload;
 
-  // All of it, as a transport does; nothing when the desk ended the call.
-  std::optional<Verdict> send(Desk& desk, const Update& update) {
+  // All of it, as a transport does; nothing when the session ended the call.
+  static std::optional<Verdict> send(const std::string& node, Session& session, SessionThread& thread,
+                                     const Update& update) {
+    const auto upload = std::make_shared<PlainUpload>(Peer{node, "01", {}});
+    auto received = std::make_shared<Update>(update);
+    received->payload = session.buffer();
+    if (session.expected(node, update.ticket) == update.payload.size()) received->payload.reserve(kChunk);
+    received->payload += update.payload;
+    thread.post([upload, ticket = update.ticket](Session& s) {
+      s.begin(*upload);
+      s.expects(*upload, ticket);
+    });
+    thread.post([upload, received](Session& s) { s.submit(*upload, std::move(*received), 0.001); });
     std::optional<Verdict> verdict;
-    if (desk.begin(*this)) {
-      Update received = update;
-      received.payload = desk.room();
-      if (desk.expected(*this, update.ticket) == update.payload.size()) received.payload.reserve(kChunk);
-      received.payload += update.payload;
-      const Verdict judged = desk.submit(*this, std::move(received), 0.001);
-      if (desk.claim(*this)) {
-        verdict = judged;
-      } else {
-        std::unique_lock lock(mutex_);
-        ended_.wait(lock, [this] { return end_.has_value(); });
-      }
-      desk.gone(*this);
+    {
+      std::unique_lock lock(upload->mutex_);
+      upload->ended_.wait(lock, [&] { return upload->over_; });
+      verdict = upload->verdict_;
     }
+    thread.post([upload](Session& s) { s.gone(*upload); });
     return verdict;
   }
 
  private:
-  void finish(const CallEnd& end) override {
+  void answer(const Verdict& verdict) override { end(verdict); }
+  void finish(const CallStatus&) override { end(std::nullopt); }
+  void end(std::optional<Verdict> verdict) {
     const std::lock_guard lock(mutex_);
-    end_ = end;
+    verdict_ = std::move(verdict);
+    over_ = true;
     ended_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::optional<CallEnd> end_;
+  bool over_ = false;
+  std::optional<Verdict> verdict_;
 };
 
 class KeepingLog final : public RoundLog {
@@ -156,16 +154,14 @@ class KeepingLog final : public RoundLog {
     ending = e;
     return {};
   }
-  std::vector<std::uint64_t> rounds;  // guarded by the desk, which makes one call at a time
+  std::vector<std::uint64_t> rounds;  // of the session's thread
   std::optional<Ending> ending;
 };
 
-// A desk over the real coordinator, with lists that may change.
-class Session {
+// A session over the real coordinator, on its thread.
+class Served {
  public:
-  Session(Reference& reference, std::size_t nodes)
-      : folder_(TempFolder::make().value()), revoked_(folder_.path() / "revoked") {
-    revoke("");
+  Served(Reference& reference, std::size_t nodes) {
     CoordinatorOptions options;
     options.run_id = kRun;
     options.config_digest = kConfig;
@@ -174,31 +170,17 @@ class Session {
     options.min_available_nodes = nodes;
     options.retry_pause = Time(1);
     ServerOptions server;
-    server.admission.revoked = revoked_;
     server.measure = true;
     server.log = [this](const LogLine& line) { ++events[line.event]; };
-    desk = std::make_unique<Desk>(make_coordinator<float>(reference.algorithm(), options, log), Plan{},
-                                  server, OrderCodec{pieces, encode});
-  }
-
-  void revoke(const std::string& names) { EXPECT_TRUE(write_file(revoked_, names)); }
-
-  // As the transport does for every call.
-  Peer identify(const std::string& name) {
-    Peer peer;
-    peer.name = name;
-    peer.serial = "01";
-    peer.refusal = desk->refusal(peer);
-    return peer;
+    session = std::make_unique<Session>(make_coordinator<float>(reference.algorithm(), options, log), Plan{},
+                                        server, OrderCodec{pieces, encode});
+    thread = std::make_unique<SessionThread>(*session);
   }
 
   KeepingLog log;
   std::map<std::string, int> events;  // no lock of its own: a log is called once at a time
-  std::unique_ptr<Desk> desk;
-
- private:
-  TempFolder folder_;
-  std::filesystem::path revoked_;
+  std::unique_ptr<Session> session;
+  std::unique_ptr<SessionThread> thread;
 };
 
 // How often a node does what it should not, in percent of its tasks.
@@ -209,8 +191,8 @@ struct Manners {
 // A node on a thread of its own.
 class ThreadedNode {
  public:
-  ThreadedNode(Session& session, Reference& reference, std::size_t number, Manners manners)
-      : session_(session),
+  ThreadedNode(Served& served, Reference& reference, std::size_t number, Manners manners)
+      : served_(served),
         trainer_(reference.trainer(number)),
         name_(reference.name(number)),
         manners_(manners),
@@ -235,38 +217,41 @@ class ThreadedNode {
       std::this_thread::sleep_for(milliseconds(1));
     }
     if (!participant_.ending()) return;
-    session_.desk->watch(session_.identify(name_));
+    served_.thread->post([name = name_](Session& session) { session.heard({name, "01", {}}); });
     digest = participant_.ending()->digest;
   }
 
   void attend() {
-    QueuedPresence presence(session_.identify(name_));
+    const auto presence = std::make_shared<QueuedPresence>(Peer{name_, "01", {}});
     std::vector<std::thread> others;
-    Desk& desk = *session_.desk;
-    desk.attend(presence, Joining{kConfig, trainer_.weight(), trainer_.columns(), trainer_.bits()});
-    Decoder decoder;
-    bool joined = false, left = false;
-    for (;;) {
-      const auto event = presence.next();
+    SessionThread& thread = *served_.thread;
+    thread.post(
+        [presence, joining = Joining{kConfig, trainer_.weight(), trainer_.columns(), trainer_.bits()}](
+            Session& session) { session.attend(*presence, joining); });
+    for (bool joined = false;;) {
+      const auto event = presence->next();
       if (event.end) {
-        if (event.end->code == CallEnd::Code::kUnavailable) stopped_ = true;
+        if (event.end->code == StatusCode::kUnavailable) stopped_ = true;
         break;
       }
-      const Order order = decoder.take(*event.message);
+      Decoder decoder;
+      Order order;
+      for (std::size_t i = 0; i < event.order->size(); ++i) order = decoder.take(*event.order->at(i));
       if (!std::exchange(joined, true)) participant_.joined();
-      desk.written(presence, !left);
-      if (left) continue;
+      if (presence->order_sent()) thread.post([presence](Session& session) { session.sent(*presence); });
       participant_.ordered(order);
       if (order.kind != Order::Kind::kTask) continue;
-      if (happens(manners_.leave)) {
-        left = true;
-        ++leaves;
-        others.emplace_back([&] { desk.cancelled(presence); });
-      }
+      const bool leaves_now = happens(manners_.leave);
+      if (leaves_now)
+        others.emplace_back([&] { thread.post([presence](Session& s) { s.gone(*presence); }); });
       work(others);
+      if (leaves_now) {
+        ++leaves;
+        break;
+      }
     }
     for (std::thread& other : others) other.join();
-    desk.gone(presence);
+    thread.post([presence](Session& session) { session.gone(*presence); });
   }
 
   void work(std::vector<std::thread>& others) {
@@ -278,12 +263,12 @@ class ThreadedNode {
     const Update update = participant_.update();
     if (happens(manners_.repeat))
       others.emplace_back(
-          [this, update] { PlainUpload(session_.identify(name_)).send(*session_.desk, update); });
-    if (const auto verdict = PlainUpload(session_.identify(name_)).send(*session_.desk, update))
+          [this, update] { PlainUpload::send(name_, *served_.session, *served_.thread, update); });
+    if (const auto verdict = PlainUpload::send(name_, *served_.session, *served_.thread, update))
       participant_.judged(*verdict);
   }
 
-  Session& session_;
+  Served& served_;
   Trainer& trainer_;
   std::string name_;
   Manners manners_;
@@ -324,41 +309,44 @@ TEST(Session, ThreadsThatJoinSubmitRepeatLeaveAndWatchGiveTheResultOfTheSimulati
   constexpr std::uint64_t kSteps = 80, kTau = 2;
   Reference reference(make_mfl(0.1, 0.5, kTau), kNodes, kSteps);
   const std::string expected = reference.final_digest();
-  Session session(reference, kNodes);
-  Desk& desk = *session.desk;
+  Served served(reference, kNodes);
+  Session& session = *served.session;
   std::uint64_t leaves = 0;
   {
-    const Repeated ticker(milliseconds(1), [&] { desk.tick(); });
+    const Repeated ticker(milliseconds(1), [&] { served.thread->post([](Session& s) { s.tick(); }); });
     const Repeated watcher(milliseconds(1), [&, last = std::uint64_t{0}]() mutable {
-      const FederationStatus status = desk.status();
+      const FederationStatus status = session.status();
       EXPECT_GE(status.round, last) << "a round was lost";
       last = status.round;
-      EXPECT_LE(desk.attending(), 20 * kNodes);
-      EXPECT_FALSE(desk.failure());
-      (void)desk.unaware();
-      EXPECT_LE(desk.measured().answers.size(), desk.measured().asked);
+      EXPECT_LE(session.attending(), 20 * kNodes);
+      EXPECT_FALSE(session.failure());
+      (void)session.unaware();
+      EXPECT_LE(session.measured().answers.size(), session.measured().asked);
     });
-    int changes = 0;
-    const Repeated lists(milliseconds(20), [&] {
-      if (changes < 10) session.revoke(++changes % 2 == 1 ? "node-1\n" : "");
+    const Repeated lists(milliseconds(5), [&] {
+      served.thread->post([](Session& s) { s.admitted(kNodes); });
+      EXPECT_LE(session.serials().size(), kNodes);
+      EXPECT_LE(session.status(true).node_list.size(), kNodes);
+      (void)session.plan();
     });
     std::deque<ThreadedNode> nodes;
     for (std::size_t i = 0; i < kNodes; ++i)
-      nodes.emplace_back(session, reference, i, Manners{.leave = 5, .repeat = 20});
+      nodes.emplace_back(served, reference, i, Manners{.leave = 5, .repeat = 20});
     for (ThreadedNode& node : nodes) {
       node.join();
       EXPECT_EQ(node.digest, expected);
       leaves += node.leaves;
     }
   }
-  EXPECT_EQ(session.log.rounds, up_to(kSteps / kTau));
-  ASSERT_TRUE(session.log.ending);
-  EXPECT_EQ(session.log.ending->summary.digest, expected);
-  EXPECT_EQ(desk.status().digest, expected);
-  EXPECT_EQ(desk.unaware(), 0U);
-  EXPECT_EQ(desk.attending(), 0U);
-  EXPECT_EQ(session.events["round"], static_cast<int>(kSteps / kTau));
-  EXPECT_EQ(session.events["done"], 1);
+  served.thread->wait();
+  EXPECT_EQ(served.log.rounds, up_to(kSteps / kTau));
+  ASSERT_TRUE(served.log.ending);
+  EXPECT_EQ(served.log.ending->summary.digest, expected);
+  EXPECT_EQ(session.status().digest, expected);
+  EXPECT_EQ(session.unaware(), 0U);
+  EXPECT_EQ(session.attending(), 0U);
+  EXPECT_EQ(served.events["round"], static_cast<int>(kSteps / kTau));
+  EXPECT_EQ(served.events["done"], 1);
   EXPECT_GT(leaves, 0U);
 }
 
@@ -366,42 +354,72 @@ TEST(Session, NothingIsCommittedOnceItIsClosed) {
   constexpr std::size_t kNodes = 3;
   for (int i = 0; i < 10; ++i) {
     Reference reference(make_fl(0.1, 1), kNodes, 1'000'000);
-    Session session(reference, kNodes);
-    Desk& desk = *session.desk;
-    const Repeated ticker(milliseconds(1), [&] { desk.tick(); });
+    Served served(reference, kNodes);
+    Session& session = *served.session;
+    const Repeated ticker(milliseconds(1), [&] { served.thread->post([](Session& s) { s.tick(); }); });
     std::deque<ThreadedNode> nodes;
     for (std::size_t n = 0; n < kNodes; ++n)
-      nodes.emplace_back(session, reference, n, Manners{.leave = 2, .repeat = 10});
-    while (desk.status().round < 10) std::this_thread::sleep_for(milliseconds(1));
-    desk.close();
-    const FederationStatus closed = desk.status();
+      nodes.emplace_back(served, reference, n, Manners{.leave = 2, .repeat = 10});
+    while (session.status().round < 10) std::this_thread::sleep_for(milliseconds(1));
+    served.thread->post([](Session& s) { s.close(); });
+    served.thread->wait();
+    const FederationStatus closed = session.status();
     for (ThreadedNode& node : nodes) node.join();
-    const FederationStatus later = desk.status();
+    served.thread->wait();
+    const FederationStatus later = session.status();
     EXPECT_EQ(later.round, closed.round);
     EXPECT_EQ(later.step, closed.step);
     EXPECT_EQ(later.abandoned, closed.abandoned);
-    EXPECT_EQ(session.log.rounds, up_to(closed.round));
-    EXPECT_EQ(desk.attending(), 0U);
+    EXPECT_EQ(served.log.rounds, up_to(closed.round));
+    EXPECT_EQ(session.attending(), 0U);
   }
 }
 
-// The end of a presence waits for the write in progress; where the peer does not read, that write is cancelled.
-TEST(Session, APresenceThatDoesNotReadIsCancelled) {
+// A commit that takes long keeps nobody from reading the status.
+class SlowLog final : public RoundLog {
+ public:
+  Result<void> commit(const CommittedRound&) override {
+    committing = true;
+    std::this_thread::sleep_for(milliseconds(300));
+    return {};
+  }
+  Result<void> finish(const Ending&) override { return {}; }
+  std::atomic<bool> committing{false};
+};
+
+TEST(Session, ASlowCommitKeepsNobodyFromReadingTheStatus) {
   Reference reference(make_fl(0.1, 1), 1, 10);
-  Session session(reference, 1);
-  Desk& desk = *session.desk;
-  const Repeated ticker(milliseconds(1), [&] { desk.tick(); });
-  QueuedPresence presence(session.identify("node-0"));
-  desk.attend(presence, Joining{kConfig, 3, kColumns, 32});
-  ASSERT_TRUE(presence.next().message);
-  session.revoke("node-0\n");
-  presence.wait_for_cancel();
-  desk.written(presence, false);
-  const auto last = presence.next();
-  ASSERT_TRUE(last.end);
-  EXPECT_EQ(last.end->code, CallEnd::Code::kDenied);
-  desk.gone(presence);
-  EXPECT_EQ(desk.attending(), 0U);
+  SlowLog log;
+  CoordinatorOptions options;
+  options.run_id = kRun;
+  options.config_digest = kConfig;
+  options.steps = reference.steps();
+  Session session(make_coordinator<float>(reference.algorithm(), options, log), Plan{}, {}, {pieces, encode});
+  SessionThread thread(session);
+  const auto presence = std::make_shared<QueuedPresence>(Peer{"node-0", "01", {}});
+  thread.post([&](Session& s) {
+    s.attend(*presence, Joining{kConfig, reference.trainer(0).weight(), reference.trainer(0).columns(), 32});
+  });
+  ASSERT_TRUE(presence->next().order);
+  presence->order_sent();
+  thread.post([&](Session& s) { s.sent(*presence); });
+  const Assignment task = presence->next().order->order().task;
+  Trained trained = reference.trainer(0).train(task).value();
+  const auto upload = std::make_shared<PlainUpload>(Peer{"node-0", "01", {}});
+  thread.post([&](Session& s) {
+    s.begin(*upload);
+    s.submit(*upload, {kRun, task.ticket, reference.trainer(0).weight(), trained.loss, trained.payload}, 0);
+  });
+  while (!log.committing) std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_EQ(session.status(true).round, 0U) << "the status waits for the commit";
+  EXPECT_EQ(session.plan(), Plan{});
+  thread.wait();
+  EXPECT_EQ(session.status().round, 1U);
+  thread.post([&](Session& s) {
+    s.gone(*upload);
+    s.gone(*presence);
+  });
+  thread.stop();
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // Metrics, health, log and status of a real server process.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -12,6 +10,7 @@
 #include <array>
 #include <sstream>
 
+#include "call.h"
 #include "loopback.h"
 #include "mfl/base/version.h"
 #include "mfl/federation/messages.h"
@@ -58,24 +57,10 @@ double metric(const std::string& text, const std::string& name) {
 
 // The answer of grpc.health.v1.Health/Check as bytes.
 std::string check_health(const std::string& address, const TlsFiles& tls) {
-  const auto channel =
-      grpc::CreateChannel(address, grpc::SslCredentials({tls.authority, tls.key, tls.certificate}));
-  grpc::GenericStub stub(channel);
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
-  const grpc::Slice nothing("");
-  const grpc::ByteBuffer request(&nothing, 1);
-  const auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
-  call->StartCall();
-  grpc::ByteBuffer answer;
-  grpc::Status status;
-  call->Finish(&answer, &status, nullptr);
-  void* tag = nullptr;
-  bool ok = false;
-  queue.Next(&tag, &ok);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  grpc::Slice whole;
-  return answer.DumpToSingleSlice(&whole).ok() ? std::string(whole.begin(), whole.end()) : "";
+  const auto rpc = RpcClient::make({address, tls, {}, 1000}).value();
+  const auto [status, answer] = call_once(*rpc, "/grpc.health.v1.Health/Check", "");
+  EXPECT_TRUE(status.ok()) << status.text;
+  return answer;
 }
 
 TEST(Watching, MetricsHealthStatusAndLogTellOfTheRun) {

@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "mfl/base/rng.h"
-#include "mfl/network/transport_log.h"
 
 namespace mfl {
 namespace {
@@ -235,7 +234,6 @@ TEST(Wire, NamesThatAreTooLongForAMessageTravelAsTheirDigest) {
 
 // Bytes that are nearly valid, or not at all: a message or an error, nothing else.
 TEST(Wire, AnyBytesAreSafe) {
-  quiet_transport();
   Stream dice(3, Purpose::kSynthetic);
   const auto known = messages();
   for (int i = 0; i < 20'000; ++i) {

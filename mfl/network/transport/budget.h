@@ -1,0 +1,59 @@
+// How much work a peer may cause: budgets that refill with time and with what the peer does that is useful.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace mfl {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// A bucket of tokens. Not thread-safe.
+class Budget {
+ public:
+  // Full at first.
+  Budget(double burst, double per_second, SteadyTime now)
+      : burst_(burst), rate_(per_second), left_(burst), then_(now) {}
+
+  // False where it does not suffice; nothing is spent then.
+  bool spend(double tokens, SteadyTime now) {
+    refill(now);
+    if (left_ < tokens) return false;
+    left_ -= tokens;
+    return true;
+  }
+  void earn(double tokens) { left_ = std::min(burst_, left_ + tokens); }
+
+ private:
+  void refill(SteadyTime now) {
+    earn(rate_ * std::chrono::duration<double>(now - then_).count());
+    then_ = now;
+  }
+
+  double burst_, rate_, left_;
+  SteadyTime then_;
+};
+
+// Names that broke a limit are kept out for a while, longer each time. Not thread-safe.
+class Penalties {
+ public:
+  static constexpr std::chrono::seconds kFirst{5}, kLongest{300}, kForgotten{900};
+
+  // The peer broke a limit.
+  void add(const std::string& name, SteadyTime now);
+  // How long the name is still kept out; zero when it is not.
+  std::chrono::seconds left(const std::string& name, SteadyTime now) const;
+
+ private:
+  struct Record {
+    SteadyTime until;
+    std::chrono::seconds next = kFirst;
+  };
+  static constexpr std::size_t kMost = 10'000;
+  std::map<std::string, Record> records_;
+};
+
+}  // namespace mfl

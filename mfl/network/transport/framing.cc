@@ -1,0 +1,95 @@
+#include "mfl/network/transport/framing.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace mfl {
+namespace {
+
+constexpr unsigned kByteBits = 8, kByteMask = 0xff;
+
+std::uint32_t length_in(std::string_view prefix) {
+  std::uint32_t length = 0;
+  for (std::size_t i = 1; i < kPrefixBytes; ++i)
+    length = (length << kByteBits) | static_cast<unsigned char>(prefix[i]);
+  return length;
+}
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::array<char, kPrefixBytes> message_prefix(std::size_t size) {
+  std::array<char, kPrefixBytes> prefix{};
+  for (std::size_t i = kPrefixBytes; --i > 0; size >>= kByteBits)
+    prefix[i] = static_cast<char>(static_cast<unsigned char>(size & kByteMask));
+  return prefix;
+}
+
+MessageSplitter::Fault MessageSplitter::feed(std::string_view bytes,
+                                             const std::function<bool(std::string_view)>& take) {
+  while (!bytes.empty()) {
+    if (held_.size() < kPrefixBytes && (!held_.empty() || bytes.size() < kPrefixBytes)) {
+      const std::size_t more = std::min(kPrefixBytes - held_.size(), bytes.size());
+      held_.append(bytes.substr(0, more));
+      bytes.remove_prefix(more);
+      if (held_.size() < kPrefixBytes) return Fault::kNone;
+    }
+    const std::string_view prefix = held_.empty() ? bytes.substr(0, kPrefixBytes) : std::string_view(held_);
+    if (prefix[0] != 0) return Fault::kCompressed;
+    const std::size_t length = length_in(prefix);
+    if (length > most_) return Fault::kTooLong;
+    const std::size_t whole = kPrefixBytes + length;
+    if (held_.empty() && bytes.size() >= whole) {
+      if (!take(bytes.substr(kPrefixBytes, length))) return Fault::kNone;
+      bytes.remove_prefix(whole);
+      continue;
+    }
+    const std::size_t more = std::min(whole - held_.size(), bytes.size());
+    held_.append(bytes.substr(0, more));
+    bytes.remove_prefix(more);
+    if (held_.size() < whole) return Fault::kNone;
+    const bool wanted = take(std::string_view(held_).substr(kPrefixBytes));
+    held_.clear();
+    if (!wanted) return Fault::kNone;
+  }
+  return Fault::kNone;
+}
+
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr unsigned kNibble = 4, kLowNibble = 0xf;
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c >= ' ' && c <= '~' && c != '%') {
+      out += c;
+    } else {
+      out += '%';
+      out += kDigits[byte >> kNibble];
+      out += kDigits[byte & kLowNibble];
+    }
+  }
+  return out;
+}
+
+std::string percent_decoded(std::string_view text) {
+  constexpr int kSixteen = 16;
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && hex_value(text[i + 1]) >= 0 && hex_value(text[i + 2]) >= 0) {
+      out += static_cast<char>(hex_value(text[i + 1]) * kSixteen + hex_value(text[i + 2]));
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace mfl

@@ -1,0 +1,47 @@
+// gRPC's framing within an HTTP/2 stream: every message has a prefix of five bytes, a flag for compression and its length.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace mfl {
+
+// The bytes of one message. All calls that send it share them.
+using MessageBytes = std::shared_ptr<const std::string>;
+
+inline constexpr std::size_t kPrefixBytes = 5;
+
+// size < 2^32.
+std::array<char, kPrefixBytes> message_prefix(std::size_t size);
+
+// Splits the bytes of a stream into messages. Memory grows with what has arrived, never with what a prefix claims. Not thread-safe.
+class MessageSplitter {
+ public:
+  enum class Fault { kNone, kTooLong, kCompressed };
+
+  // A longer message, or a compressed one, is a fault.
+  explicit MessageSplitter(std::size_t most) : most_(most) {}
+
+  // Calls take(message) for every message that these bytes complete; the view is valid during the call. take returns false to
+  // stop: the rest is dropped. After a fault nothing more is taken.
+  Fault feed(std::string_view bytes, const std::function<bool(std::string_view)>& take);
+
+  // The stream may end here: no message is incomplete.
+  bool at_boundary() const { return held_.empty(); }
+  // Bytes held of an incomplete message.
+  std::size_t held() const { return held_.size(); }
+
+ private:
+  std::size_t most_;
+  std::string held_;
+};
+
+// For the trailer grpc-message: everything but printable ASCII, and '%', as %XX.
+std::string percent_encoded(std::string_view text);
+std::string percent_decoded(std::string_view text);
+
+}  // namespace mfl

@@ -1,0 +1,184 @@
+#include "mfl/network/transport/sockets.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace mfl {
+namespace {
+
+constexpr int kUserTimeoutMs = 10'000;
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+void set_option(int socket, int level, int name, int value) {
+  ::setsockopt(socket, level, name, &value, sizeof value);
+}
+
+void set_port(sockaddr* address, std::uint16_t port) {
+  if (address->sa_family == AF_INET6)
+    reinterpret_cast<sockaddr_in6*>(address)->sin6_port = htons(port);
+  else
+    reinterpret_cast<sockaddr_in*>(address)->sin_port = htons(port);
+}
+
+std::uint16_t port_of(int socket) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
+  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6*>(&bound)->sin6_port
+                                           : reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
+}
+
+bool is_loopback_address(const sockaddr* address) {
+  constexpr unsigned kNetShift = 24, kLoopbackNet = 127;
+  if (address->sa_family == AF_INET)
+    return ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> kNetShift == kLoopbackNet;
+  if (address->sa_family != AF_INET6) return false;
+  const in6_addr& six = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  constexpr std::size_t kMappedAt = 12;
+  return IN6_IS_ADDR_LOOPBACK(&six) || (IN6_IS_ADDR_V4MAPPED(&six) && six.s6_addr[kMappedAt] == kLoopbackNet);
+}
+
+Result<Addresses> resolve(const Address& address, int flags, const std::string& what) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const std::string port = fmt::to_string(address.port);
+  if (const int error =
+          ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(), port.c_str(), &wanted, &found);
+      error != 0)
+    return fail(ErrorCode::kNetwork, fmt::format("{}: {}", what, ::gai_strerror(error)),
+                "check the host name");
+  return Addresses(found);
+}
+
+// A listening socket, or -1 with errno. Connections inherit its options.
+int listen_at(const addrinfo& where) {
+  const int socket = ::socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (socket < 0) return -1;
+  set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (where.ai_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
+  if (::bind(socket, where.ai_addr, where.ai_addrlen) == 0 && ::listen(socket, SOMAXCONN) == 0) return socket;
+  const int error = errno;
+  ::close(socket);
+  errno = error;
+  return -1;
+}
+
+// Waits for the connection in progress. An empty string when it stands, else why not.
+std::string wait_connected(int socket, std::chrono::steady_clock::time_point until,
+                           const std::function<bool()>& stop) {
+  constexpr int kBeatMs = 50;
+  for (;;) {
+    pollfd wait{socket, POLLOUT, 0};
+    const int ready = ::poll(&wait, 1, kBeatMs);
+    if (ready > 0) break;
+    if (stop && stop()) return "stopped";
+    if (std::chrono::steady_clock::now() >= until) return "no answer";
+  }
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error == 0 ? "" : std::strerror(error);
+}
+
+}  // namespace
+
+OwnedSocket& OwnedSocket::operator=(OwnedSocket&& other) noexcept {
+  if (this != &other) {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = other.release();
+  }
+  return *this;
+}
+
+OwnedSocket::~OwnedSocket() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<ListeningSockets> listen_on(const std::string& address) {
+  MFL_TRY(const Address parsed, parse_address("--listen", address, PortZero::kAnyFree));
+  const std::string what = fmt::format("cannot listen on {}", address);
+  MFL_TRY(const Addresses found, resolve(parsed, AI_PASSIVE, what));
+  ListeningSockets out;
+  std::uint16_t real_port = 0;
+  int error = 0;
+  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
+    if (real_port != 0) set_port(at->ai_addr, real_port);
+    const int socket = listen_at(*at);
+    if (socket < 0) {
+      error = errno;
+      continue;
+    }
+    out.sockets.emplace_back(socket);
+    out.loopback = out.loopback && is_loopback_address(at->ai_addr);
+    real_port = port_of(socket);
+  }
+  if (out.sockets.empty())
+    return fail(ErrorCode::kNetwork, fmt::format("{}: {}", what, std::strerror(error)),
+                "the port may be in use, or the address may not belong to this machine; choose another with "
+                "--listen");
+  out.address = address.substr(0, address.rfind(':') + 1) + fmt::to_string(real_port);
+  return out;
+}
+
+Result<OwnedSocket> connect_to(const std::string& address, std::chrono::milliseconds patience,
+                               bool loopback_only, const std::function<bool()>& stop) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  MFL_TRY(const Address parsed, parse_address("--server", address, PortZero::kRefused));
+  const std::string what = fmt::format("cannot connect to {}", address);
+  MFL_TRY(const Addresses found, resolve(parsed, 0, what));
+  std::string why;
+  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
+    if (loopback_only && !is_loopback_address(at->ai_addr)) {
+      why = "it is not loopback, and only loopback may be plaintext";
+      continue;
+    }
+    OwnedSocket socket(::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (socket.get() < 0) {
+      why = std::strerror(errno);
+      continue;
+    }
+    set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
+    if (::connect(socket.get(), at->ai_addr, at->ai_addrlen) == 0) return socket;
+    why = errno == EINPROGRESS ? wait_connected(socket.get(), until, stop) : std::strerror(errno);
+    if (why.empty()) return socket;
+  }
+  return fail(ErrorCode::kNetwork, fmt::format("{}: {}", what, why), "check the server and its address");
+}
+
+std::size_t available_files() {
+  constexpr rlim_t kSpare = 64, kMost = 1U << 20U;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMost;
+  if (limit.rlim_cur != limit.rlim_max) {
+    const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
+  }
+  const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (next >= 0) ::close(next);
+  const rlim_t allowed = std::min(limit.rlim_cur, kMost), used = static_cast<rlim_t>(std::max(next, 0));
+  return static_cast<std::size_t>(allowed - std::min(allowed, used + std::min(kSpare, allowed / 4)));
+}
+
+}  // namespace mfl
