@@ -51,7 +51,14 @@ Json node_json(const NodeStatus& node) {
           {"round", node.round},
           {"train_loss", optional_json(node.loss)},
           {"seconds", optional_json(node.seconds)},
-          {"certificate_expires", expiry_json(node.certificate_expires)}};
+          {"certificate_expires", expiry_json(node.certificate_expires)},
+          {"failures", node.failures},
+          {"quarantined_seconds", node.set_aside ? Json(in_seconds(*node.set_aside)) : Json(nullptr)}};
+}
+
+std::string state_text(const NodeStatus& node) {
+  if (node.set_aside) return fmt::format("set aside for {:.0f} s", in_seconds(*node.set_aside));
+  return node.connected ? "connected" : "gone";
 }
 
 std::string node_table(const std::vector<NodeStatus>& nodes) {
@@ -63,12 +70,13 @@ std::string node_table(const std::vector<NodeStatus>& nodes) {
                {"round", Align::kRight},
                {"train loss", Align::kRight},
                {"steps took", Align::kRight},
+               {"failures", Align::kRight},
                {"certificate"}});
   for (const NodeStatus& node : nodes)
-    table.add({node.name, node.connected ? "connected" : "gone",
-               fmt::format("{:.0f} s ago", in_seconds(node.silent)), fmt::to_string(node.samples),
-               node.round == 0 ? "-" : fmt::to_string(node.round), number_text(node.loss),
-               duration_text(node.seconds), certificate_text(node.certificate_expires)});
+    table.add({node.name, state_text(node), fmt::format("{:.0f} s ago", in_seconds(node.silent)),
+               fmt::to_string(node.samples), node.round == 0 ? "-" : fmt::to_string(node.round),
+               number_text(node.loss), duration_text(node.seconds), fmt::to_string(node.failures),
+               certificate_text(node.certificate_expires)});
   return "\n" + table.text();
 }
 
@@ -101,6 +109,7 @@ Json status_json(const FederationStatus& status) {
           {"chosen", status.chosen},
           {"counted", status.counted},
           {"abandoned", status.abandoned},
+          {"quarantined", status.quarantined},
           {"bytes_up", status.bytes_up},
           {"bytes_down", status.bytes_down},
           {"refused", refusals(status).first},
@@ -131,6 +140,7 @@ std::string status_text(const FederationStatus& status) {
       {"last round", status.rounds_timed == 0 ? "" : fmt::format("{} ms", status.last_round.count())},
       {"abandoned", status.abandoned == 0 ? "" : fmt::to_string(status.abandoned)},
       {"refused", refusals(status).second},
+      {"set aside", status.quarantined == 0 ? "" : fmt::format("{} nodes", status.quarantined)},
       {"trouble", status.trouble},
       {"schema", status.schema},
       {"digest", status.digest},

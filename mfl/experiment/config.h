@@ -46,6 +46,9 @@ struct FederationConfig {
   std::uint64_t min_available_nodes = 0;  // that must be connected for a round to start; 0: all
   std::uint64_t quorum = 0;               // updates that a round needs at its deadline; 0: all that it chose
   double round_deadline = 60;             // seconds
+  // What a server believes of a node. A simulation has no use for these.
+  std::uint64_t max_samples = 0;  // that a node may join with; 0: any number
+  double max_update_norm = 0;     // of an update's L2 distance from the broadcast State; 0: automatic
 
   bool operator==(const FederationConfig&) const = default;
 };

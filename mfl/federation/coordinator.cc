@@ -5,14 +5,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/algorithm/participation.h"
 #include "mfl/federation/payload.h"
+#include "mfl/federation/quarantine.h"
 #include "mfl/federation/round_sum.h"
+#include "mfl/federation/run_shape.h"
+#include "mfl/federation/run_warnings.h"
 #include "mfl/federation/seats.h"
+#include "mfl/federation/update_limits.h"
 
 namespace mfl {
 namespace {
@@ -21,45 +27,58 @@ namespace {
 struct Member {
   std::uint64_t session = 0;
   std::uint64_t weight = 0;
+  std::uint64_t instance = 0;  // as of Joining
 };
+
+template <class T>
+UpdateLimitOptions limit_options(const Algorithm& algorithm, const CoordinatorOptions& options) {
+  UpdateLimitOptions out{options.max_update_norm,
+                         options.least_loss,
+                         std::sqrt(static_cast<double>(std::numeric_limits<T>::max())),
+                         {}};
+  for (const std::string_view name : vector_names(algorithm.rule)) out.vectors.emplace_back(name);
+  return out;
+}
+
+template <class T>
+RunShapeOptions shape_options(const Algorithm& algorithm, const CoordinatorOptions& options) {
+  return {options.config_digest, 8 * sizeof(T),
+          options.columns,       options.max_payload / (vector_names(algorithm.rule).size() * sizeof(T)),
+          options.max_samples,   options.schema,
+          options.schema_from};
+}
 
 template <class T>
 class RoundCoordinator final : public Coordinator {
  public:
   RoundCoordinator(const Algorithm& algorithm, CoordinatorOptions options, RoundLog& log,
                    std::optional<Resumption<T>> from)
-      : algorithm_(algorithm), options_(std::move(options)), log_(log) {
-    forget_schema();
+      : algorithm_(algorithm),
+        options_(std::move(options)),
+        log_(log),
+        shape_(shape_options<T>(algorithm_, options_)),
+        limits_(limit_options<T>(algorithm_, options_), from ? from->history : SizeHistory{}),
+        warnings_(options_.warnings) {
     if (from) {
       state_ = std::move(from->state);
+      shape_.set_columns(columns());
       bytes_up_ = from->bytes_up;
       bytes_down_ = from->bytes_down;
       make_place();
-    } else if (options_.columns != 0) {
-      begin_with(options_.columns);
     }
     phase_ = options_.ended_status;
   }
 
   Joined join(Time now, const std::string& node, const Joining& joining) override {
     now_ = std::max(now_, now);
-    Verdict verdict = check_joining(joining);
-    std::optional<Schema> settled;
-    if (verdict.counts()) verdict = check_schema(node, joining, settled);
+    Verdict verdict = shape_.join(node, joining);
     if (!verdict.counts()) {
       note(verdict);
       return {0, std::move(verdict)};
     }
-    if (settled && *settled != schema_) {
-      schema_ = *std::move(settled);
-      schema_from_ = node;
-    }
-    if (state_.vectors.empty() && !over()) {
-      begin_with(joining.columns);
-      shaped_by_ = node;
-    }
-    if (members_.contains(node)) ++news_;  // its earlier session has ended
-    members_[node] = {++last_session_, joining.weight};
+    if (const auto member = members_.find(node); member != members_.end())
+      end_session(node, member->second, joining);
+    members_[node] = {++last_session_, joining.weight, joining.instance};
     // A seat taken with other data is not the one that the State was handed to.
     if (const Seat* seat = seats_.find(node)) {
       if (seat->weight != joining.weight)
@@ -74,6 +93,7 @@ class RoundCoordinator final : public Coordinator {
 
   void leave(Time now, const std::string& node, std::uint64_t session) override {
     now_ = std::max(now_, now);
+    displaced_.erase(session);
     const auto member = members_.find(node);
     if (member == members_.end() || member->second.session != session) return;
     remove(member);
@@ -83,7 +103,7 @@ class RoundCoordinator final : public Coordinator {
   Order order_for(const std::string& node, std::uint64_t session, const Ticket& last) const override {
     const auto member = members_.find(node);
     if (member == members_.end() || member->second.session != session)
-      return {Order::Kind::kEnded, {}, {}, {}};
+      return {Order::Kind::kEnded, {}, displaced_.contains(session) ? displaced_text(node) : "", {}};
     if (over()) return {Order::Kind::kDone, {}, phase_, digest_};
     const Seat* seat = seats_.find(node);
     if (!open_ || seat == nullptr || seat->state != Seat::State::kAwaited || last == ticket_) return {};
@@ -95,11 +115,11 @@ class RoundCoordinator final : public Coordinator {
     move_on();  // it may be past the deadline
     Verdict verdict = check_ticket(node, update.run_id, update.ticket);
     if (verdict.counts()) {
-      verdict = count(seats_.find(node)->weight, std::move(update));
+      verdict = count(node, seats_.find(node)->weight, std::move(update));
       seats_.put(node, verdict.counts() ? Seat::State::kCounted : Seat::State::kRefused);
-      if (verdict.reason == Reason::kNotFinite) {
-        ++not_finite_;
-        divergence_ = fmt::format("node {}: {}", node, verdict.text);
+      if (!verdict.counts()) {
+        refusal_ = fmt::format("node {}: {}", node, verdict.text);
+        quarantine_.fail(now_, node, fmt::format("round {}: {}", ticket_.round, verdict.text));
       }
     }
     note(verdict);
@@ -131,7 +151,7 @@ class RoundCoordinator final : public Coordinator {
 
   std::string room() override { return sum_ ? sum_->room() : std::string(); }
 
-  const Schema& schema() const override { return schema_; }
+  const Schema& schema() const override { return shape_.schema(); }
   std::uint64_t news() const override { return news_; }
   bool over() const override { return !phase_.empty(); }
   const std::optional<Error>& failure() const override { return failure_; }
@@ -161,8 +181,12 @@ class RoundCoordinator final : public Coordinator {
     out.refused = refused_;
     out.digest = digest_;
     out.trouble = trouble_;
-    out.warnings = options_.warnings;
-    if (schema_ != Schema{}) out.schema = fmt::format("{} (from {})", schema_text(schema_), schema_from_);
+    out.warnings = warnings_.list();
+    out.standings = quarantine_.list(now_);
+    out.quarantined = static_cast<std::uint64_t>(std::ranges::count_if(
+        out.standings, [](const NodeStanding& node) { return node.set_aside.has_value(); }));
+    if (schema() != Schema{})
+      out.schema = fmt::format("{} (from {})", schema_text(schema()), shape_.schema_from());
     if (const auto test = log_.last_test()) {
       out.test_loss = test->loss;
       out.test_accuracy = test->accuracy;
@@ -171,18 +195,11 @@ class RoundCoordinator final : public Coordinator {
   }
 
  private:
-  static constexpr std::uint32_t kBits = 8 * sizeof(T);
-
   std::size_t columns() const { return state_.vectors.empty() ? 0 : state_.w().size(); }
   std::uint64_t state_bytes() const { return state_.vectors.size() * columns() * sizeof(T); }
 
   std::size_t needed_nodes() const {
     return std::max({std::size_t{1}, options_.min_available_nodes, options_.quorum});
-  }
-
-  void begin_with(std::uint64_t columns) {
-    state_ = initial_state<T>(algorithm_, static_cast<std::size_t>(columns));
-    make_place();
   }
 
   void make_place() {
@@ -201,53 +218,14 @@ class RoundCoordinator final : public Coordinator {
 
   void note(const Verdict& verdict) { ++refused_[static_cast<std::size_t>(verdict.reason)]; }
 
-  Verdict check_joining(const Joining& joining) const {
-    if (joining.config_digest != options_.config_digest)
-      return {Reason::kConfig,
-              fmt::format("the configuration is {}, the node follows {}",
-                          options_.config_digest.substr(0, 12), joining.config_digest.substr(0, 12))};
-    if (joining.bits != kBits)
-      return {Reason::kShape, fmt::format("numbers have {} bits, the node's {}", kBits, joining.bits)};
-    if (joining.weight == 0 || joining.weight > ExactMean::kMaxWeight)
-      return {Reason::kWeight,
-              fmt::format("{} samples: must be from 1 to {}", joining.weight, ExactMean::kMaxWeight)};
-    const std::uint64_t vectors = vector_names(algorithm_.rule).size();
-    if (joining.columns == 0 || joining.columns > options_.max_payload / (vectors * sizeof(T)))
-      return {Reason::kShape, fmt::format("{} features: must be from 1 to {}", joining.columns,
-                                          options_.max_payload / (vectors * sizeof(T)))};
-    if (columns() != 0 && joining.columns != columns())
-      return {Reason::kShape,
-              fmt::format("samples have {} features in this run{}, the node's {}", columns(),
-                          shaped_by_.empty() ? "" : fmt::format(" since {} joined", shaped_by_),
-                          joining.columns)};
-    return {};
-  }
-
-  // Puts the run's schema, completed by the node's, into `settled`; nothing where the node brings none.
-  Verdict check_schema(const std::string& node, const Joining& joining,
-                       std::optional<Schema>& settled) const {
-    if (joining.schema.task == LabelTask::kUnknown) return {};
-    Schema seen = joining.schema;
-    seen.columns = joining.columns;
-    auto found = settle(schema_, seen);
-    if (!found)
-      return {Reason::kSchema,
-              fmt::format("the data of {} does not fit the run{}: {}", node,
-                          schema_from_.empty() ? "" : fmt::format(", whose schema is from {}", schema_from_),
-                          found.error().message)};
-    if (!is_complete(*found))
-      return {Reason::kSchema,
-              fmt::format(
-                  "{} has samples of one class only ({}), so the run cannot learn its two classes from it: "
-                  "name them in the server's experiment file, [schema] classes = [\"...\", \"...\"]",
-                  node, labels_text(seen))};
-    settled = *std::move(found);
-    return {};
-  }
-
-  void forget_schema() {
-    schema_ = options_.schema;
-    schema_from_ = options_.schema_from;
+  // A session whose node joins again.
+  void end_session(const std::string& node, const Member& member, const Joining& joining) {
+    ++news_;
+    if (member.instance == 0 || joining.instance == 0 || member.instance == joining.instance) return;
+    constexpr std::size_t kMost = 1'000;  // whose end nobody has noticed yet
+    if (displaced_.size() >= kMost) displaced_.erase(displaced_.begin());
+    displaced_.insert(member.session);
+    warnings_.displaced(node);
   }
 
   Verdict check_ticket(const std::string& node, const std::string& run_id, const Ticket& ticket) const {
@@ -280,19 +258,35 @@ class RoundCoordinator final : public Coordinator {
   }
 
   // Adds an update of a node that joined with `weight`, if all of it is in order.
-  Verdict count(std::uint64_t weight, Update update) {
+  Verdict count(const std::string& node, std::uint64_t weight, Update update) {
     if (update.weight != weight)
       return {Reason::kWeight, fmt::format("{} samples, {} when it joined", update.weight, weight)};
     const std::uint64_t expected = steps_ == 0 ? 0 : state_bytes();
     if (update.payload.size() != expected)
       return {Reason::kShape,
               fmt::format("{} bytes of vectors, {} expected", update.payload.size(), expected)};
+    UpdateSize size{{}, update.loss};
+    Verdict verdict = measure(update, size);
+    if (verdict.reason == Reason::kNotFinite) diverging_.insert(node);
+    if (!verdict.counts()) return verdict;
+    SizeVerdict judged = limits_.check(size);
+    if (judged.kind == SizeVerdict::Kind::kDiverging) diverging_.insert(node);
+    if (judged.kind == SizeVerdict::Kind::kUnusual) unusual_[node] = size;
+    if (!judged.verdict.counts()) return judged.verdict;
+    if (steps_ != 0) sum_->add(std::move(update.payload), weight);
+    loss_.add(std::span<const double>(&size.loss, 1), weight);
+    sizes_[node] = std::move(size);
+    return {};
+  }
+
+  Verdict measure(const Update& update, UpdateSize& size) {
     if (!std::isfinite(update.loss)) return {Reason::kNotFinite, "the loss is not finite"};
-    if (steps_ != 0)
-      if (const auto bad = sum_->add(std::move(update.payload), weight))
-        return {Reason::kNotFinite,
-                fmt::format("{}[{}] is not finite", state_.vectors[*bad / columns()].name, *bad % columns())};
-    loss_.add(std::span<const double>(&update.loss, 1), weight);
+    if (steps_ == 0) return {};
+    auto measured = sum_->measure(update.payload, state_.vectors);
+    if (const auto bad = measured.not_finite)
+      return {Reason::kNotFinite,
+              fmt::format("{}[{}] is not finite", state_.vectors[*bad / columns()].name, *bad % columns())};
+    size.moves = std::move(measured.moves);
     return {};
   }
 
@@ -313,43 +307,97 @@ class RoundCoordinator final : public Coordinator {
     if (over() || failure_) return;
     if (open_) judge_round();
     if (!open_ && !over() && !failure_) start_round();
-    if (!open_ && state_.round == 0 && options_.columns == 0 && members_.empty()) state_ = {};
-    if (!open_ && state_.round == 0 && members_.empty()) forget_schema();
+    if (!open_ && state_.round == 0 && members_.empty()) forget_shape();
+  }
+
+  // What nodes decided that have all left before a round was committed, and the memory for it.
+  void forget_shape() {
+    shape_.forget();
+    state_ = {};
+    payload_.reset();
+    sum_.reset();
+    aggregate_ = {};
   }
 
   void judge_round() {
     const std::size_t counted = seats_.count(Seat::State::kCounted);
     const std::size_t awaited = seats_.count(Seat::State::kAwaited);
     const std::size_t needed = options_.quorum == 0 ? seats_.size() : options_.quorum;
-    if (not_finite_ == seats_.size()) return diverge();
-    const bool may_diverge = not_finite_ > 0 && counted == 0 && awaited > 0;
-    if (counted + awaited < needed && (!may_diverge || now_ >= deadline_))
-      return abandon(fmt::format("needs {} updates, at most {} can still arrive{}", needed, counted + awaited,
-                                 not_finite_ > 0 ? fmt::format(" ({})", divergence_) : ""));
-    if (awaited == 0) return close_round();
+    if (counted + awaited < needed) {
+      forget_objections_of_the_gone();
+      if (is_majority(diverging_.size())) return diverge();
+      if (!unusual_.empty() && is_majority(diverging_.size() + unusual_.size())) return raise_limits();
+      // The others may say the same: all must be heard to know.
+      const bool may_diverge = counted == 0 && awaited > 0 && diverging_.size() + unusual_.size() > 0;
+      if (!may_diverge || now_ >= deadline_)
+        return abandon(fmt::format("needs {} updates, at most {} can still arrive{}", needed,
+                                   counted + awaited,
+                                   refusal_.empty() ? "" : fmt::format(" ({})", refusal_)));
+    }
+    if (awaited == 0) return settle_round();
     if (now_ < deadline_) return;
     if (counted >= needed) {
       drop_silent();
-      return close_round();
+      return settle_round();
     }
     abandon(fmt::format("{} of {} updates at the deadline, {} needed; no answer from {}", counted,
                         seats_.size(), needed, awaited_nodes()));
   }
 
-  // Some of their names, for people.
-  std::string awaited_nodes() const {
+  void forget_objections_of_the_gone() {
+    std::erase_if(diverging_, [&](const std::string& node) { return !members_.contains(node); });
+    std::erase_if(unusual_, [&](const auto& node) { return !members_.contains(node.first); });
+  }
+
+  // Of the connected nodes and those that made the State.
+  bool is_majority(std::size_t objections) const {
+    const auto left =
+        std::ranges::count_if(last_nodes_, [&](const std::string& node) { return !members_.contains(node); });
+    return 2 * objections > members_.size() + static_cast<std::size_t>(left);
+  }
+
+  // Most nodes are beyond what was usual: so it is usual now.
+  void raise_limits() {
+    limits_.retry_with(unusual_);
+    for (const auto& [node, size] : unusual_) quarantine_.forgive(node);
+    abandon(fmt::format(
+        "{} of {} nodes sent larger updates than in the rounds before ({}); the limits are raised",
+        unusual_.size(), members_.size(), refusal_));
+    unusual_.clear();
+    not_before_ = now_;
+  }
+
+  // The first round has no history: its updates are compared with each other.
+  void settle_round() {
+    const std::vector<std::string> odd = limits_.outliers(sizes_);
+    if (odd.empty()) return close_round();
+    for (const std::string& node : odd) {
+      note({Reason::kNorm, {}});
+      quarantine_.fail(now_, node,
+                       fmt::format("round {}: far larger than the others' updates", ticket_.round));
+    }
+    limits_.retry_with(sizes_);
+    abandon(fmt::format("updates far larger than the others', from {}", some_of(odd)));
+  }
+
+  // Some of the names, for people.
+  static std::string some_of(const std::vector<std::string>& names) {
     constexpr std::size_t kMost = 3;
-    const std::vector<std::string> names = seats_.names(Seat::State::kAwaited);
     const auto named = std::span(names).first(std::min(kMost, names.size()));
     return names.size() <= kMost
                ? fmt::format("{}", fmt::join(named, ", "))
                : fmt::format("{} and {} more", fmt::join(named, ", "), names.size() - kMost);
   }
+  std::string awaited_nodes() const { return some_of(seats_.names(Seat::State::kAwaited)); }
 
   // Drops nodes that missed the deadline; live ones join again.
   void drop_silent() {
     ++news_;
-    for (const std::string& node : seats_.names(Seat::State::kAwaited)) members_.erase(node);
+    for (const std::string& node : seats_.names(Seat::State::kAwaited)) {
+      quarantine_.fail(now_, node, fmt::format("round {}: no answer by the deadline", ticket_.round));
+      seats_.put(node, Seat::State::kGone);
+      members_.erase(node);
+    }
   }
 
   void abandon(std::string why) {
@@ -363,32 +411,64 @@ class RoundCoordinator final : public Coordinator {
   void end_attempt() {
     open_ = false;
     seats_.clear();
-    not_finite_ = 0;
+    sizes_.clear();
+    refusal_.clear();
     if (sum_) sum_->clear();
     loss_.clear();
   }
 
   void start_round() {
-    if (state_.vectors.empty() || now_ < not_before_) return;
-    if (members_.size() < needed_nodes()) return;
+    if (now_ < not_before_ || members_.empty() || members_.size() < needed_nodes()) return;
+    if (state_.vectors.empty()) {
+      state_ = initial_state<T>(algorithm_, static_cast<std::size_t>(shape_.columns()));
+      make_place();
+    }
     ticket_ = {options_.epoch, state_.round + 1, ++attempt_};
     steps_ = next_round_steps(algorithm_, state_.step, options_.steps);
     started_ = now_;
     deadline_ = now_ + options_.round_deadline;
     open_ = true;
     ++news_;
-    for (const auto& node : choose()) seats_.add(node, members_.at(node).weight);
+    for (const auto& node : choose(available())) seats_.add(node, members_.at(node).weight);
+    warn_of_weight();
   }
 
-  // The draw of a simulation whose nodes are the connected ones, in the order of their names.
-  std::vector<std::string> choose() const {
-    std::vector<std::string> names;
-    for (const auto& member : members_) names.push_back(member.first);
-    const auto chosen = choose_participants({options_.seed, options_.fraction_train, options_.quorum},
-                                            ticket_.round, ticket_.attempt, names.size());
+  // Those that may be chosen; names those that are set aside in left_out_.
+  std::vector<std::string> available() {
+    std::vector<std::string> all, fit;
+    left_out_.clear();
+    for (const auto& [node, member] : members_) {
+      const bool held = quarantine_.holds(now_, node);
+      all.push_back(node);
+      (held ? left_out_ : fit).push_back(node);
+    }
+    const std::size_t needed = needed_nodes();
+    const bool enough = fit.size() >= needed || (fit.size() >= options_.quorum && 2 * fit.size() > needed);
+    if (enough) return fit;
+    left_out_.clear();
+    return all;
+  }
+
+  // The draw of a simulation whose nodes are these. Where not all are needed, nodes that have objected to this State are not asked
+  // again.
+  std::vector<std::string> choose(std::vector<std::string> names) const {
+    const Participation participation{options_.seed, options_.fraction_train, options_.quorum};
+    const std::size_t wanted = participant_count(participation, names.size());
+    if (wanted < names.size()) {
+      std::vector<std::string> rest;
+      for (const std::string& node : names)
+        if (!diverging_.contains(node) && !unusual_.contains(node)) rest.push_back(node);
+      if (rest.size() >= wanted) names = std::move(rest);
+    }
+    const auto chosen = choose_participants(participation, ticket_.round, ticket_.attempt, names.size());
     std::vector<std::string> out;
     for (const std::uint32_t i : chosen) out.push_back(names[i]);
     return out;
+  }
+
+  void warn_of_weight() {
+    const auto [node, share] = seats_.heaviest();
+    warnings_.heaviest(node, share, seats_.size(), ticket_.round);
   }
 
   RoundRow row_of_state(double train_loss) const {
@@ -406,7 +486,8 @@ class RoundCoordinator final : public Coordinator {
     round.closed = row_of_state(train_loss);
     round.vectors = payload_;
     round.nodes = seats_.names(Seat::State::kCounted);
-    if (!schema_kept_ && is_complete(schema_)) round.data_schema = schema_json(schema_);
+    if (!schema_kept_ && is_complete(schema())) round.data_schema = schema_json(schema());
+    SizeHistory history = limits_.history_after(sizes_);
     const std::uint64_t up = bytes_up_ + round.nodes.size() * state_bytes();
     const std::uint64_t down = bytes_down_ + seats_.size() * state_bytes();
     const std::uint64_t step = state_.step;
@@ -414,7 +495,7 @@ class RoundCoordinator final : public Coordinator {
     apply(state_, aggregate_, steps_);
     workers_->for_each(2, [&](unsigned, std::size_t part) {
       if (part == 0)
-        round.blob = encode_round(state_, up, down);
+        round.blob = encode_round(state_, up, down, history);
       else
         show_state();
     });
@@ -425,6 +506,8 @@ class RoundCoordinator final : public Coordinator {
       return stop_with(std::move(kept).error());
     }
     schema_kept_ = true;
+    limits_.commit(std::move(history));
+    praise(round);
     bytes_up_ = up;
     bytes_down_ = down;
     attempt_ = 0;
@@ -435,9 +518,17 @@ class RoundCoordinator final : public Coordinator {
     end_attempt();
   }
 
-  void diverge() {
-    end(RunStatus::kDiverged, fmt::format("{} in round {}", divergence_, ticket_.round), NAN);
+  // What a committed round tells of its nodes.
+  void praise(const CommittedRound& round) {
+    for (const std::string& node : round.nodes) quarantine_.succeed(node);
+    for (const std::string& node : left_out_)
+      warnings_.left_out(node, round.round, quarantine_.last_failure(node));
+    last_nodes_ = round.nodes;
+    diverging_.clear();
+    unusual_.clear();
   }
+
+  void diverge() { end(RunStatus::kDiverged, fmt::format("{} in round {}", refusal_, ticket_.round), NAN); }
 
   void end(RunStatus status, std::string message, double train_loss) {
     Ending ending{status, std::move(message), row_of_state(train_loss), payload_, {}};
@@ -465,15 +556,14 @@ class RoundCoordinator final : public Coordinator {
   Algorithm algorithm_;
   CoordinatorOptions options_;
   RoundLog& log_;
-  State<T> state_;
-  Schema schema_;
-  std::string schema_from_;
+  RunShape shape_;
+  State<T> state_;            // without vectors until the first round starts
   bool schema_kept_ = false;  // in the log, by this process
-  std::string shaped_by_;     // whose number of features the State has, where the options do not say
   std::string state_digest_;
   std::shared_ptr<const std::string> payload_;
   Members members_;
   std::uint64_t last_session_ = 0;
+  std::set<std::uint64_t> displaced_;  // sessions that another process of their node has ended
   std::uint64_t news_ = 0;
   Time now_{0};
   Time not_before_{0};
@@ -485,12 +575,22 @@ class RoundCoordinator final : public Coordinator {
   std::uint64_t steps_ = 0;
   Time started_{0}, deadline_{0};
   Seats seats_;
-  std::size_t not_finite_ = 0;
-  std::string divergence_;
+  std::string refusal_;                      // the last one of an update's contents
+  std::map<std::string, UpdateSize> sizes_;  // of what was counted
+  std::vector<std::string> left_out_;        // connected, and set aside
   std::unique_ptr<Workers> workers_;
   std::optional<RoundSum<T>> sum_;
   Aggregate<T> aggregate_;  // its memory is the next round's
   ExactMean loss_{1};
+
+  // What nodes have said of the current State, over all attempts.
+  std::set<std::string> diverging_;
+  std::map<std::string, UpdateSize> unusual_;
+  std::vector<std::string> last_nodes_;  // of the round that made it; empty after a restart
+
+  UpdateLimits limits_;
+  Quarantine quarantine_;
+  RunWarnings warnings_;
 
   std::string phase_;  // empty while the run continues
   std::string digest_ = options_.ended_digest;

@@ -5,6 +5,14 @@
 // until all chosen have answered, or until the deadline with at least `quorum` of them, and is committed to the log; or
 // it is abandoned with the State unchanged and tried again. The new State is the exact weighted mean of what was counted,
 // so it does not depend on the order of arrival. A last round without steps gathers the loss of the final weights.
+//
+// Nodes are not trusted with their numbers. An update that is not finite, or is refused for its loss or size (update_limits.h), costs
+// its node the part in the attempt. A run has diverged when more than half of the connected nodes, and of those of the last round,
+// say so of the same State, over any number of attempts, and the attempt in progress cannot be committed.
+//
+// A node whose updates are refused, or that misses deadlines, again and again is set aside (quarantine.h): it is not chosen as long as
+// the others that are connected are at least min_available_nodes, or else at least the quorum and more than half of
+// min_available_nodes. Without a quorum a run so continues without a node that fails every time; the status has a warning.
 #pragma once
 
 #include <array>
@@ -18,11 +26,10 @@
 #include "mfl/algorithm/algorithm.h"
 #include "mfl/base/result.h"
 #include "mfl/federation/messages.h"
+#include "mfl/federation/quarantine.h"
 #include "mfl/federation/round_log.h"
 
 namespace mfl {
-
-using Time = std::chrono::milliseconds;  // since any fixed moment; never runs backwards
 
 struct CoordinatorOptions {
   std::string run_id;
@@ -43,6 +50,10 @@ struct CoordinatorOptions {
   Schema schema;
   std::string schema_from;                              // where it comes from, for people: "[schema]"
   std::uint64_t max_payload = std::uint64_t{1} << 30U;  // bytes of all vectors of a State
+  std::uint64_t max_samples = 0;                        // that a node may join with; 0: any number
+  double max_update_norm =
+      0;                  // of an update's distance from the broadcast State; 0: automatic (update_limits.h)
+  double least_loss = 0;  // that the model can have: least_loss() of mfl/model
   std::vector<std::string> warnings;  // of how this process started, for FederationStatus::warnings
   unsigned threads = 1;  // that add up large updates, as of thread_workers(); nothing depends on it
 
@@ -66,6 +77,8 @@ struct NodeStatus {
   std::optional<double> loss = {};                       // F_i, with that update
   std::optional<double> seconds = {};                    // that its local steps took, with that update
   std::optional<std::int64_t> certificate_expires = {};  // Unix time in seconds; nothing without TLS
+  std::uint64_t failures = 0;          // refused updates and missed deadlines, since the process started
+  std::optional<Time> set_aside = {};  // how much longer it is not chosen; nothing while it may be
 
   bool operator==(const NodeStatus&) const = default;
 };
@@ -91,6 +104,8 @@ struct FederationStatus {
   std::optional<double> test_loss, test_accuracy;  // of the last record, where the server has a test set
   // Whatever makes the result less trustworthy and does not stop the run, one sentence each.
   std::vector<std::string> warnings;
+  std::uint64_t quarantined = 0;        // nodes that are set aside
+  std::vector<NodeStanding> standings;  // of the nodes that have failed, by name
 
   // What the coordinator leaves to its transport.
   std::vector<NodeStatus> node_list;                // by name; may be cut short or left out
@@ -103,10 +118,12 @@ class Coordinator {
  public:
   virtual ~Coordinator() = default;
 
+  // Allocates nothing of the State's size: that happens when the first round starts.
   virtual Joined join(Time now, const std::string& node, const Joining& joining) = 0;
   // Has no effect unless it is the node's current session.
   virtual void leave(Time now, const std::string& node, std::uint64_t session) = 0;
-  // What is new for the node since it was given `last` (a default Ticket at first).
+  // What is new for the node since it was given `last` (a default Ticket at first). The end of a session that another process of the
+  // same name took over (Joining::instance) has a text in Order::status.
   virtual Order order_for(const std::string& node, std::uint64_t session, const Ticket& last) const = 0;
   // Grows whenever order_for may have something new for a node.
   virtual std::uint64_t news() const = 0;

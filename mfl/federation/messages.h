@@ -1,6 +1,7 @@
 // The messages between a federation's server and its nodes, as values. No transport, no text format: see mfl/network.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +10,8 @@
 #include "mfl/data/schema.h"
 
 namespace mfl {
+
+using Time = std::chrono::milliseconds;  // since any fixed moment; never runs backwards
 
 // Raised when server and nodes of different versions would no longer understand each other.
 inline constexpr std::uint32_t kProtocolVersion = 2;  // 2: schemas are compared
@@ -38,6 +41,8 @@ struct Joining {
   // What its data has (observe()), with the positive class where the node's operator names one. The coordinator compares it
   // with the run's; one without a task is compared by its columns alone; the wire refuses such a node.
   Schema schema = {};
+  // Drawn by the node process when it starts: tells a node that joins again from a second process of the same name. 0: not told.
+  std::uint64_t instance = 0;
 
   bool operator==(const Joining&) const = default;
 };
@@ -83,7 +88,7 @@ enum class Reason {
   kProtocol,
   kConfig,     // another configuration digest
   kShape,      // columns, precision or length of the payload
-  kWeight,     // 0, too large, or not as when the node joined
+  kWeight,     // 0, above the limit, or not as when the node joined
   kNotFinite,  // the loss or a number of a vector
   kForeign,    // another run, or a node that has not joined
   kStale,      // a round that is over, or a ticket of an earlier incarnation of the server
@@ -94,8 +99,10 @@ enum class Reason {
   kOver,       // the run has ended
   kSchema,     // columns, labels or classes that are not those of the run
   kAdmission,  // the peer is not on the allow list, is revoked, or has no usable name
+  kLoss,       // a loss that the model cannot have, or far beyond those of earlier rounds
+  kNorm,       // vectors too far from those that were broadcast
 };
-inline constexpr int kReasons = 15;
+inline constexpr int kReasons = 17;
 
 // "stale", "not-finite", ...; "none" for kNone.
 std::string_view reason_name(Reason reason);
@@ -117,7 +124,7 @@ struct Order {
   };
   Kind kind = Kind::kNone;
   Assignment task;
-  std::string status;  // kDone: "done" or "diverged"
+  std::string status;  // kDone: "done" or "diverged"; kEnded: why, if there is something to say
   std::string digest;  // kDone: of the final weights
 };
 

@@ -10,6 +10,7 @@
 
 #include "mfl/algorithm/state.h"
 #include "mfl/base/result.h"
+#include "mfl/federation/update_limits.h"
 #include "mfl/record/run.h"
 
 namespace mfl {
@@ -55,12 +56,15 @@ template <class T>
 struct Resumption {
   State<T> state;
   std::uint64_t bytes_up = 0, bytes_down = 0;  // of vectors sent for committed rounds
+  SizeHistory history = {};                    // of the updates of committed rounds
 };
 
 // "MFLROUND", u64 bytes up, u64 bytes down, little-endian, the state as in a checkpoint, which ends in its own SHA-256, and
-// the SHA-256 of what precedes the state and of those last 32 bytes of it: a large state is hashed once.
+// the SHA-256 of what precedes the state and of those last 32 bytes of it: a large state is hashed once. With a history it begins with
+// "MFLROUN2" and has f64 history.loss, u64 count of history.moves and these as f64 before the state.
 template <class T>
-std::string encode_round(const State<T>& state, std::uint64_t bytes_up, std::uint64_t bytes_down);
+std::string encode_round(const State<T>& state, std::uint64_t bytes_up, std::uint64_t bytes_down,
+                         const SizeHistory& history = {});
 
 // Takes any bytes; errors are kRunFailed.
 template <class T>

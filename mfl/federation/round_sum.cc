@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -25,6 +26,24 @@ class Numbers {
  private:
   std::array<T, kSliceColumns> numbers_;
 };
+
+// By lanes, for SIMD, whose sums are added in a fixed order. Finite if all numbers are, short of an overflow.
+template <class T>
+double square_distance(std::span<const T> x, const T* from) {
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> sums = {};
+  const auto add = [&](std::size_t lane, std::size_t i) {
+    const double move = static_cast<double>(x[i]) - static_cast<double>(from[i]);
+    sums[lane] += move * move;
+  };
+  std::size_t i = 0;
+  for (; i + kLanes <= x.size(); i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add(lane, i + lane);
+  for (std::size_t lane = 0; i < x.size(); ++i, ++lane) add(lane, i);
+  double sum = 0;
+  for (const double part : sums) sum += part;
+  return sum;
+}
 
 }  // namespace
 
@@ -53,23 +72,38 @@ const char* RoundSum<T>::place_in(const std::string& payload, const Slice& slice
 }
 
 template <class T>
-std::optional<std::size_t> RoundSum<T>::add(std::string payload, std::uint64_t weight) {
-  assert(payload.size() == vectors_ * columns_ * sizeof(T));
+typename RoundSum<T>::Measured RoundSum<T>::measure(const std::string& payload,
+                                                    const std::vector<NamedVector<T>>& from) {
+  assert(payload.size() == vectors_ * columns_ * sizeof(T) && from.size() == vectors_);
   constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::atomic<std::size_t> bad = kNone;
+  squares_.resize(slices_.size());
   for_each_slice([&](Slice& slice) {
     Numbers<T> numbers;
     const auto x = numbers.copy(place_in(payload, slice), slice.sum.size());
+    const T* start = from[slice.vector].values.data() + slice.first;
+    const double square = square_distance(x, start);
+    squares_[static_cast<std::size_t>(&slice - slices_.data())] = square;
+    if (std::isfinite(square)) return;
     const auto found = first_not_finite(x);
     if (!found) return;
     const std::size_t place = slice.vector * columns_ + slice.first + *found;
     for (std::size_t seen = bad; place < seen && !bad.compare_exchange_weak(seen, place);) {
     }
   });
-  if (bad != kNone) return bad.load();
+  Measured out;
+  if (bad != kNone) out.not_finite = bad.load();
+  out.moves.resize(vectors_);
+  for (std::size_t i = 0; i < slices_.size(); ++i) out.moves[slices_[i].vector] += squares_[i];
+  for (double& move : out.moves) move = std::sqrt(move);
+  return out;
+}
+
+template <class T>
+void RoundSum<T>::add(std::string payload, std::uint64_t weight) {
+  assert(payload.size() == vectors_ * columns_ * sizeof(T));
   held_.push_back({std::move(payload), weight});
   if (held_.size() >= most_held_) add_held();
-  return std::nullopt;
 }
 
 template <class T>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mfl/aggregate/exact_mean.h"
+#include "mfl/algorithm/state.h"
 #include "mfl/base/vectors.h"
 #include "mfl/engine/workers.h"
 
@@ -27,9 +28,17 @@ class RoundSum {
 
   std::size_t most_held() const { return most_held_; }
 
-  // Adds vectors as of payload.h, or gives the place of the first number that is not finite, in which case nothing was added.
-  // payload.size() == vectors * columns * sizeof(T), 0 < weight <= ExactMean::kMaxWeight.
-  std::optional<std::size_t> add(std::string payload, std::uint64_t weight);
+  // What one pass over an update tells.
+  struct Measured {
+    std::optional<std::size_t> not_finite;  // the place of the first number that is not
+    std::vector<double> moves;  // of each vector from `from` (L2); may be infinite; undefined if not_finite
+  };
+  // Of vectors as of payload.h; payload.size() == vectors * columns * sizeof(T). `from` has the same shape and is finite. The moves are
+  // added up in a fixed order: they do not depend on the workers.
+  Measured measure(const std::string& payload, const std::vector<NamedVector<T>>& from);
+
+  // Adds such vectors, all of which are finite. 0 < weight <= ExactMean::kMaxWeight.
+  void add(std::string payload, std::uint64_t weight);
 
   // Of all that was added since clear(), one vector after the other; there must be something. The memory of `out` is reused.
   void mean(std::vector<Vector<T>>& out);
@@ -60,7 +69,8 @@ class RoundSum {
   std::vector<Slice> slices_;
   std::vector<Held> held_;
   std::vector<std::string> rooms_;
-  bool fresh_ = true;  // nothing is in the sums but what an earlier round left there
+  std::vector<double> squares_;  // of the moves, by slice
+  bool fresh_ = true;            // nothing is in the sums but what an earlier round left there
 };
 
 }  // namespace mfl

@@ -24,6 +24,16 @@ void Seats::put(const std::string& node, Seat::State state) {
   seat.state = state;
 }
 
+std::pair<std::string, double> Seats::heaviest() const {
+  const auto* heaviest = &*seats_.begin();
+  double all = 0;
+  for (const auto& seat : seats_) {
+    all += static_cast<double>(seat.second.weight);
+    if (seat.second.weight > heaviest->second.weight) heaviest = &seat;
+  }
+  return {heaviest->first, static_cast<double>(heaviest->second.weight) / all};
+}
+
 std::vector<std::string> Seats::names(Seat::State state) const {
   std::vector<std::string> out;
   for (const auto& [node, seat] : seats_)

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mfl {
@@ -29,6 +30,9 @@ class Seats {
 
   // The node has a seat.
   void put(const std::string& node, Seat::State state);
+
+  // The node with the largest weight, the first of several, and its share of all weights. There must be one.
+  std::pair<std::string, double> heaviest() const;
 
   // In the order of their names.
   std::vector<std::string> names(Seat::State state) const;

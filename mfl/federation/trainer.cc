@@ -3,21 +3,56 @@
 #include <fmt/core.h>
 
 #include <cassert>
+#include <functional>
 #include <limits>
+#include <span>
 #include <utility>
 
+#include "mfl/aggregate/exact_mean.h"
 #include "mfl/federation/payload.h"
 
 namespace mfl {
 namespace {
 
+struct Stopped {};
+
+// Workers whose work ends early once a flag is set.
+class StoppableWorkers final : public Workers {
+ public:
+  StoppableWorkers(std::unique_ptr<Workers> workers, const std::atomic<bool>& stop)
+      : workers_(std::move(workers)), stop_(stop) {}
+
+  unsigned count() const override { return workers_->count(); }
+  void for_each(std::size_t n, const std::function<void(unsigned worker, std::size_t i)>& work) override {
+    workers_->for_each(n, [&](unsigned worker, std::size_t i) {
+      if (stop_) throw Stopped();
+      work(worker, i);
+    });
+  }
+
+ private:
+  std::unique_ptr<Workers> workers_;
+  const std::atomic<bool>& stop_;
+};
+
+std::unique_ptr<Workers> stoppable(std::unique_ptr<Workers> workers, const std::atomic<bool>* stop) {
+  if (stop == nullptr) return workers;
+  return std::make_unique<StoppableWorkers>(std::move(workers), *stop);
+}
+
+tl::unexpected<Error> bad_task(std::string what) {
+  return fail(ErrorCode::kNetwork, std::move(what), "check that server and node have the same mfl");
+}
+
 template <class T>
 class ShardTrainer final : public Trainer {
  public:
   ShardTrainer(const Federation<T>& federation, const Algorithm& algorithm, const Setting& setting,
-               std::unique_ptr<Workers> workers)
+               std::unique_ptr<Workers> workers, const std::atomic<bool>* stop)
       : federation_(federation),
-        engine_(local_engine<T>(federation, {setting}, std::move(workers))),
+        stop_(stop),
+        tau_(algorithm.tau),
+        engine_(local_engine<T>(federation, {setting}, stoppable(std::move(workers), stop))),
         state_(initial_state<T>(algorithm, federation.train.columns())) {
     assert(federation.nodes.size() == 1);
   }
@@ -27,25 +62,52 @@ class ShardTrainer final : public Trainer {
   std::uint32_t bits() const override { return 8 * sizeof(T); }
 
   Result<Trained> train(const Assignment& task) override {
-    const std::size_t expected = state_.vectors.size() * columns() * sizeof(T);
-    if (task.payload == nullptr || task.payload->size() != expected)
-      return fail(ErrorCode::kNetwork,
-                  fmt::format("the server sent {} bytes of vectors for round {}, {} were expected",
-                              task.payload ? task.payload->size() : 0, task.ticket.round, expected),
-                  "check that server and node have the same mfl");
-    auto vectors = from_payload<T>(*task.payload, state_.vectors.size(), columns());
-    for (std::size_t v = 0; v < vectors.size(); ++v) state_.vectors[v].values = std::move(vectors[v]);
-    if (task.steps == 0) return Trained{engine_->train_loss(0, state_.w()), {}};
-    Stretch<T> stretch{0, &state_, true, true, &aggregate_, std::nullopt};
-    engine_->run(std::span(&stretch, 1), task.steps);
-    // Numbers that are not finite are for the server to see and refuse; the engine does not keep them.
-    if (stretch.failure)
-      return Trained{std::numeric_limits<double>::quiet_NaN(), std::string(expected, '\0')};
-    return Trained{aggregate_.loss_before, to_payload(aggregate_.vectors)};
+    MFL_CHECK(take(task));
+    try {
+      return work(task);
+    } catch (const Stopped&) {
+      return fail(ErrorCode::kRunFailed, fmt::format("stopped in round {}", task.ticket.round));
+    }
   }
 
  private:
+  std::size_t payload_bytes() const { return state_.vectors.size() * columns() * sizeof(T); }
+
+  // Checks the task and makes its vectors the state.
+  Result<void> take(const Assignment& task) {
+    if (task.payload == nullptr || task.payload->size() != payload_bytes())
+      return bad_task(fmt::format("the server sent {} bytes of vectors for round {}, {} were expected",
+                                  task.payload ? task.payload->size() : 0, task.ticket.round,
+                                  payload_bytes()));
+    if (task.steps > tau_)
+      return bad_task(fmt::format("the server asks for {} steps in round {}, and tau is {}", task.steps,
+                                  task.ticket.round, tau_));
+    auto vectors = from_payload<T>(*task.payload, state_.vectors.size(), columns());
+    for (std::size_t v = 0; v < vectors.size(); ++v)
+      if (const auto bad = first_not_finite(std::span<const T>(vectors[v])))
+        return bad_task(fmt::format("{}[{}] of the server's State for round {} is not finite",
+                                    state_.vectors[v].name, *bad, task.ticket.round));
+    for (std::size_t v = 0; v < vectors.size(); ++v) state_.vectors[v].values = std::move(vectors[v]);
+    return {};
+  }
+
+  Trained work(const Assignment& task) {
+    if (task.steps == 0) return Trained{engine_->train_loss(0, state_.w()), {}};
+    bool finite = true;
+    for (std::uint64_t step = 0; step < task.steps && finite; ++step) {
+      if (stop_ != nullptr && *stop_) throw Stopped();
+      Stretch<T> stretch{0, &state_, step == 0, step + 1 == task.steps, &aggregate_, std::nullopt};
+      engine_->run(std::span(&stretch, 1), 1);
+      finite = !stretch.failure;
+    }
+    // Numbers that are not finite are for the server to see and refuse; the engine does not keep them.
+    if (!finite) return Trained{std::numeric_limits<double>::quiet_NaN(), std::string(payload_bytes(), '\0')};
+    return Trained{aggregate_.loss_before, to_payload(aggregate_.vectors)};
+  }
+
   const Federation<T>& federation_;
+  const std::atomic<bool>* stop_;
+  std::uint64_t tau_;
   std::unique_ptr<Engine<T>> engine_;
   State<T> state_;
   Aggregate<T> aggregate_;
@@ -55,13 +117,14 @@ class ShardTrainer final : public Trainer {
 
 template <class T>
 std::unique_ptr<Trainer> make_trainer(const Federation<T>& federation, const Algorithm& algorithm,
-                                      const Setting& setting, std::unique_ptr<Workers> workers) {
-  return std::make_unique<ShardTrainer<T>>(federation, algorithm, setting, std::move(workers));
+                                      const Setting& setting, std::unique_ptr<Workers> workers,
+                                      const std::atomic<bool>* stop) {
+  return std::make_unique<ShardTrainer<T>>(federation, algorithm, setting, std::move(workers), stop);
 }
 
 template std::unique_ptr<Trainer> make_trainer(const Federation<float>&, const Algorithm&, const Setting&,
-                                               std::unique_ptr<Workers>);
+                                               std::unique_ptr<Workers>, const std::atomic<bool>*);
 template std::unique_ptr<Trainer> make_trainer(const Federation<double>&, const Algorithm&, const Setting&,
-                                               std::unique_ptr<Workers>);
+                                               std::unique_ptr<Workers>, const std::atomic<bool>*);
 
 }  // namespace mfl

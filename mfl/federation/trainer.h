@@ -1,6 +1,7 @@
 // A node's work: the engine of the simulation over the one shard that the node holds.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -22,13 +23,16 @@ class Trainer {
   virtual std::uint64_t weight() const = 0;   // |D_i|
   virtual std::uint64_t columns() const = 0;  // features
   virtual std::uint32_t bits() const = 0;     // of a number
-  // kNetwork when the payload does not have the shape that the rule needs.
+  // kNetwork when the task is not one of the plan: another shape than the rule needs, a number that is not finite, more steps than tau.
+  // kRunFailed when it was stopped; the trainer is then of no further use.
   virtual Result<Trained> train(const Assignment& task) = 0;
 };
 
-// `federation` has one node, and outlives the trainer.
+// `federation` has one node, and outlives the trainer. `stop` is polled before every step and, where there are several workers, before every
+// block of rows.
 template <class T>
 std::unique_ptr<Trainer> make_trainer(const Federation<T>& federation, const Algorithm& algorithm,
-                                      const Setting& setting, std::unique_ptr<Workers> workers);
+                                      const Setting& setting, std::unique_ptr<Workers> workers,
+                                      const std::atomic<bool>* stop = nullptr);
 
 }  // namespace mfl

@@ -84,6 +84,10 @@ HingeSums hinge_of_block(const HingeShard<T>& shard, std::size_t block, std::siz
 
 }  // namespace
 
+double least_loss(const Objective& objective) {
+  return objective.lambda >= 0 ? 0 : -std::numeric_limits<double>::infinity();
+}
+
 template <class T>
 Samples<T>::Samples(Dataset data, std::span<const double> targets, const KernelSet& kernels)
     : data_(std::move(data)), targets_(targets.begin(), targets.end()), kernels_(&kernels.of<T>()) {

@@ -19,6 +19,9 @@ struct Objective {
   double lambda = 0;
 };
 
+// No F_i is below it, whatever the data and w: 0 for all four losses with lambda >= 0.
+double least_loss(const Objective& objective);
+
 // Consecutive samples: the data of one node.
 struct Shard {
   std::size_t first = 0;

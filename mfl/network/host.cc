@@ -152,6 +152,9 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.round_deadline = std::max(Time{1}, Time{std::llround(kMilliseconds * federation.round_deadline)});
   out.columns = options.columns;
   out.max_payload = options.max_payload;
+  out.max_samples = federation.max_samples;
+  out.max_update_norm = federation.max_update_norm;
+  out.least_loss = least_loss({make_loss(config.model), effective_lambda(config.model)});
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(config.run.threads, kMaxThreads));
   if (run.status == RunStatus::kDone || run.status == RunStatus::kDiverged) {
     out.ended_status = run_status_name(run.status);

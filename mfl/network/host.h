@@ -30,7 +30,8 @@ struct HostOutcome {
   std::string measured;  // [devices] and [network] as TOML, if the server measures and nodes have answered
 };
 
-// min_available_nodes, quorum and round_deadline may change when the server is restarted; everything else must stay the same. Returns
+// min_available_nodes, quorum, round_deadline, max_samples and max_update_norm may change when the server is restarted; everything
+// else must stay the same. Returns
 // when the run has ended (the outcome's status says how) or was stopped ("interrupted": a restart continues it).
 Result<HostOutcome> host_run(const Config& config, const HostOptions& options);
 

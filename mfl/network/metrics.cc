@@ -64,6 +64,8 @@ void add_run(Families& out, const FederationStatus& status) {
   gauge(out, "mfl_steps_planned", "Local steps of the whole run", number(status.steps));
   gauge(out, "mfl_nodes", "Connected nodes", number(status.nodes));
   gauge(out, "mfl_nodes_needed", "Nodes that a round needs to start", number(status.needed));
+  gauge(out, "mfl_quarantined_nodes", "Nodes that are set aside after repeated failures",
+        number(status.quarantined));
   gauge(out, "mfl_round_nodes_chosen", "Nodes chosen for the round in progress", number(status.chosen));
   gauge(out, "mfl_round_updates_counted", "Updates counted in the round in progress", number(status.counted));
   counter(out, "mfl_rounds_abandoned_total", "Abandoned attempts at a round", status.abandoned);
@@ -112,6 +114,8 @@ void add_nodes(Families& out, const std::vector<NodeStatus>& nodes) {
        [](const NodeStatus& node) { return node.loss; });
   each("mfl_node_last_seconds", "Duration of the local steps of the node's last counted update",
        [](const NodeStatus& node) { return node.seconds; });
+  each("mfl_node_failures", "Refused updates and missed deadlines of the node since the process started",
+       [](const NodeStatus& node) -> Value { return number(node.failures); });
   each("mfl_node_certificate_expiry_timestamp_seconds", "When the node's certificate expires (Unix time)",
        [](const NodeStatus& node) -> Value {
          if (!node.certificate_expires) return std::nullopt;

@@ -74,9 +74,18 @@ bool is_sparse(const Dataset& data) {
          std::holds_alternative<SparseRows<double>>(data.features);
 }
 
+std::uint64_t random_instance() {
+  std::random_device device;
+  return ((std::uint64_t{device()} << 32U) | device()) | 1U;  // 0 is none
+}
+
 Joining joining_of(const Plan& plan, const Config& config, const Schema& schema, const Dataset& data) {
-  return {plan.config_digest, data.rows, data.columns, config.run.precision == Precision::kF32 ? 32U : 64U,
-          schema};
+  return {plan.config_digest,
+          data.rows,
+          data.columns,
+          config.run.precision == Precision::kF32 ? 32U : 64U,
+          schema,
+          random_instance()};
 }
 
 // Owns what a trainer works on.
@@ -89,10 +98,11 @@ class Workplace {
 template <class T>
 class LoadedWorkplace final : public Workplace {
  public:
-  LoadedWorkplace(Problem<T> problem, const Config& config) : problem_(std::move(problem)) {
+  LoadedWorkplace(Problem<T> problem, const Config& config, const std::atomic<bool>* stop)
+      : problem_(std::move(problem)) {
     const Algorithm algorithm = make_algorithm(config.algorithm);
     trainer_ = make_trainer<T>(problem_.federation, algorithm, setting_of(config, algorithm),
-                               make_workers(config.run));
+                               make_workers(config.run), stop);
   }
   Trainer& trainer() override { return *trainer_; }
 
@@ -102,18 +112,20 @@ class LoadedWorkplace final : public Workplace {
 };
 
 template <class T>
-Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, TrainTest data) {
+Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, TrainTest data,
+                                                const std::atomic<bool>* stop) {
   MFL_TRY(Problem<T> problem, make_problem<T>(config, std::move(data)));
-  return std::make_unique<LoadedWorkplace<T>>(std::move(problem), config);
+  return std::make_unique<LoadedWorkplace<T>>(std::move(problem), config, stop);
 }
 
 // What labels mean is the run's to say.
-Result<std::unique_ptr<Workplace>> make_workplace(Config config, const Schema& run, TrainTest data) {
+Result<std::unique_ptr<Workplace>> make_workplace(Config config, const Schema& run, TrainTest data,
+                                                  const std::atomic<bool>* stop) {
   config.schema = run;
   config.data.task.reset();
   config.data.positive.clear();
-  return config.run.precision == Precision::kF32 ? workplace_as<float>(config, std::move(data))
-                                                 : workplace_as<double>(config, std::move(data));
+  return config.run.precision == Precision::kF32 ? workplace_as<float>(config, std::move(data), stop)
+                                                 : workplace_as<double>(config, std::move(data), stop);
 }
 
 // Exponential, with jitter.
@@ -270,7 +282,7 @@ class NodeRun {
           ErrorCode::kNetwork,
           fmt::format("the run's schema has changed from {} to {}", schema_text(schema_), schema_text(run)),
           "start the node again");
-    MFL_TRY(workplace_, make_workplace(config_, run, std::move(data_)));
+    MFL_TRY(workplace_, make_workplace(config_, run, std::move(data_), options_.stop));
     schema_ = run;
     log(LogLine::Level::kInfo, "schema", {{"text", schema_text(run)}});
     return true;
@@ -292,9 +304,11 @@ class NodeRun {
         }
         case Participant::Next::kTrain: {
           const auto start = Clock::now();
-          MFL_TRY(Trained trained, trainer.train(participant_->task()));
+          auto trained = trainer.train(participant_->task());
+          if (stopped()) return stop_here();
+          if (!trained) return tl::unexpected<Error>(std::move(trained).error());
           timing_.compute = seconds_since(start);
-          participant_->trained(trained.loss, std::move(trained.payload));
+          participant_->trained(trained->loss, std::move(trained->payload));
           break;
         }
         case Participant::Next::kSubmit: {

@@ -67,4 +67,15 @@ std::vector<NodeStatus> NodeTable::list(Time now) const {
   return out;
 }
 
+void add_standings(std::vector<NodeStatus>& nodes, const std::vector<NodeStanding>& standings) {
+  auto standing = standings.begin();
+  for (NodeStatus& node : nodes) {
+    while (standing != standings.end() && standing->name < node.name) ++standing;
+    if (standing == standings.end()) return;
+    if (standing->name != node.name) continue;
+    node.failures = standing->failures;
+    node.set_aside = standing->set_aside;
+  }
+}
+
 }  // namespace mfl

@@ -45,4 +45,7 @@ class NodeTable {
   std::map<std::string, Row> rows_;
 };
 
+// Adds to each node of the list how it has done. Both are in the order of their names.
+void add_standings(std::vector<NodeStatus>& nodes, const std::vector<NodeStanding>& standings);
+
 }  // namespace mfl

@@ -5,6 +5,16 @@
 #include "mfl/network/expiry.h"
 
 namespace mfl {
+namespace {
+
+std::string names_set_aside(const FederationStatus& status) {
+  std::string names;
+  for (const NodeStanding& node : status.standings)
+    if (node.set_aside) names += (names.empty() ? "" : ", ") + node.name;
+  return names.empty() ? "none" : names;
+}
+
+}  // namespace
 
 void SessionLog::write(LogLine::Level level, std::string event, Fields fields) {
   if (!log_) return;
@@ -41,11 +51,25 @@ void SessionLog::progress(FederationStatus status) {
     write(LogLine::Level::kInfo, "schema", {{"text", status.schema}});
   if (status.abandoned != last_.abandoned)
     write(LogLine::Level::kWarning, "abandoned", {{"text", status.trouble}});
+  if (status.warnings != last_.warnings) warnings(status.warnings);
+  if (status.quarantined != last_.quarantined)
+    write(LogLine::Level::kInfo, "quarantine", {{"nodes", names_set_aside(status)}});
   if (status.phase != last_.phase &&
       (status.phase == "done" || status.phase == "diverged" || status.phase == "failed"))
     write(status.phase == "done" ? LogLine::Level::kInfo : LogLine::Level::kError, status.phase,
           {{"round", fmt::to_string(status.round)}, {"digest", status.digest}, {"text", status.trouble}});
   last_ = std::move(status);
+}
+
+// Each once, past the limit on lines: their number is bounded by the nodes.
+void SessionLog::warnings(const std::vector<std::string>& texts) {
+  constexpr std::size_t kMost = 10'000;
+  for (const std::string& text : texts) {
+    std::string kind = text;
+    std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+    if (warned_.size() < kMost && warned_.insert(kind).second && log_)
+      log_({LogLine::Level::kWarning, "warning", {{"text", text}}});
+  }
 }
 
 void SessionLog::expiry(const std::string& node, std::chrono::sys_seconds expires) {

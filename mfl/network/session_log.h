@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,7 +24,8 @@ class SessionLog {
 
   // A peer's call was refused.
   void refused(const std::string& node, std::string_view call, Reason reason, std::string_view text);
-  // Whatever is new in the status since the last call: a round, the schema, an abandoned attempt, the end.
+  // Whatever is new in the status since the last call: a round, the schema, an abandoned attempt, a warning, the end. A warning in which
+  // only numbers have changed is not new.
   void progress(FederationStatus status);
   // A warning if the certificate expires soon. `node` is empty for the server's own.
   void expiry(const std::string& node, std::chrono::sys_seconds expires);
@@ -31,7 +33,10 @@ class SessionLog {
  private:
   Log log_;
   LogLimit limit_;
+  void warnings(const std::vector<std::string>& texts);
+
   FederationStatus last_;
+  std::set<std::string> warned_;  // of these, without digits
 };
 
 }  // namespace mfl

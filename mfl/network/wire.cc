@@ -87,6 +87,8 @@ v1::NodeStatus to_wire(const NodeStatus& node) {
   if (node.loss) out.set_loss(*node.loss);
   if (node.seconds) out.set_seconds(*node.seconds);
   if (node.certificate_expires) out.set_certificate_expires(*node.certificate_expires);
+  out.set_failures(node.failures);
+  if (node.set_aside) out.set_quarantined_ms(static_cast<std::uint64_t>(node.set_aside->count()));
   return out;
 }
 
@@ -100,6 +102,8 @@ NodeStatus from_wire(const v1::NodeStatus& node) {
   if (node.has_loss()) out.loss = node.loss();
   if (node.has_seconds()) out.seconds = node.seconds();
   if (node.has_certificate_expires()) out.certificate_expires = node.certificate_expires();
+  out.failures = node.failures();
+  if (node.has_quarantined_ms()) out.set_aside = Time(static_cast<std::int64_t>(node.quarantined_ms()));
   return out;
 }
 
@@ -150,6 +154,7 @@ v1::Joining to_message(const Joining& joining) {
   out.set_columns(joining.columns);
   out.set_bits(joining.bits);
   *out.mutable_schema() = to_wire(joining.schema);
+  out.set_instance(joining.instance);
   return out;
 }
 
@@ -188,6 +193,7 @@ v1::Status to_message(const FederationStatus& status) {
   out.set_version(status.version);
   if (status.certificate_expires) out.set_certificate_expires(*status.certificate_expires);
   for (const std::string& warning : status.warnings) out.add_warnings(warning);
+  out.set_quarantined(status.quarantined);
   return out;
 }
 
@@ -265,8 +271,8 @@ Result<Joining> from_message(const v1::Joining& message) {
   MFL_CHECK(check_protocol(message.protocol()));
   MFL_TRY(Schema schema, from_wire(message.schema()));
   if (schema.task == LabelTask::kUnknown) return malformed("a node that does not say what its labels are");
-  return Joining{message.config_digest(), message.weight(), message.columns(), message.bits(),
-                 std::move(schema)};
+  return Joining{message.config_digest(), message.weight(),  message.columns(),
+                 message.bits(),          std::move(schema), message.instance()};
 }
 
 Result<Verdict> from_message(const v1::Verdict& message) {
@@ -304,6 +310,7 @@ FederationStatus from_message(const v1::Status& message) {
   out.version = message.version();
   if (message.has_certificate_expires()) out.certificate_expires = message.certificate_expires();
   out.warnings.assign(message.warnings().begin(), message.warnings().end());
+  out.quarantined = message.quarantined();
   return out;
 }
 

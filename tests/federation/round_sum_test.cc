@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <utility>
@@ -42,10 +43,10 @@ TYPED_TEST(RoundSumOf, TheMeanIsThatOfWholeVectors) {
       const auto workers = thread_workers(threads);
       RoundSum<T> sum(kVectors, kColumns, *workers, held);
       std::vector<Vector<T>> mean;
-      EXPECT_FALSE(sum.add(to_payload(numbers<T>(99)), 5));
+      sum.add(to_payload(numbers<T>(99)), 5);
       sum.clear();  // a round that was abandoned
       for (int round = 0; round < 2; ++round) {
-        for (unsigned i = 7; i-- > 0;) EXPECT_FALSE(sum.add(to_payload(numbers<T>(i)), 100 + i));
+        for (unsigned i = 7; i-- > 0;) sum.add(to_payload(numbers<T>(i)), 100 + i);
         sum.mean(mean);
         EXPECT_EQ(mean, expected) << threads << " threads, " << held << " held";
         sum.clear();
@@ -67,7 +68,7 @@ TYPED_TEST(RoundSumOf, SlicesOfZerosHaveAZeroMean) {
   std::vector<Vector<T>> mean;
   for (int round = 0; round < 2; ++round) {
     for (const auto* one : {&zeros, &std::as_const(update)}) {
-      ASSERT_FALSE(sum.add(to_payload(*one), ExactMean::kMaxWeight));
+      sum.add(to_payload(*one), ExactMean::kMaxWeight);
       sum.mean(mean);
       EXPECT_EQ(mean, *one);
       sum.clear();
@@ -75,21 +76,49 @@ TYPED_TEST(RoundSumOf, SlicesOfZerosHaveAZeroMean) {
   }
 }
 
-TYPED_TEST(RoundSumOf, NamesTheFirstNumberThatIsNotFiniteAndAddsNothing) {
+template <class T>
+std::vector<NamedVector<T>> named(std::vector<Vector<T>> vectors) {
+  std::vector<NamedVector<T>> out;
+  for (Vector<T>& vector : vectors) out.push_back({"v", std::move(vector)});
+  return out;
+}
+
+TYPED_TEST(RoundSumOf, NamesTheFirstNumberThatIsNotFinite) {
   using T = TypeParam;
   const auto workers = thread_workers(2);
   RoundSum<T> sum(kVectors, kColumns, *workers);
-  const auto good = numbers<T>(1);
-  ASSERT_FALSE(sum.add(to_payload(good), 3));
+  const auto from = named(numbers<T>(1));
   auto bad = numbers<T>(2);
+  EXPECT_FALSE(sum.measure(to_payload(bad), from).not_finite);
   bad[1][9000] = std::numeric_limits<T>::infinity();
   bad[1][42] = std::numeric_limits<T>::quiet_NaN();
-  EXPECT_EQ(sum.add(to_payload(bad), 3), kColumns + 42);
+  EXPECT_EQ(sum.measure(to_payload(bad), from).not_finite, kColumns + 42);
   bad[0][4096] = -std::numeric_limits<T>::infinity();
-  EXPECT_EQ(sum.add(to_payload(bad), 3), 4096U);
-  std::vector<Vector<T>> mean;
-  sum.mean(mean);
-  EXPECT_EQ(mean, good);
+  EXPECT_EQ(sum.measure(to_payload(bad), from).not_finite, 4096U);
+}
+
+TYPED_TEST(RoundSumOf, MeasuresEachVectorAloneWithTheSameBitsOnAnyWorkers) {
+  using T = TypeParam;
+  const auto from = numbers<T>(1), to = numbers<T>(2);
+  const auto serial = serial_workers();
+  const auto moves = RoundSum<T>(kVectors, kColumns, *serial).measure(to_payload(to), named(from)).moves;
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    double square = 0;
+    for (std::size_t j = 0; j < kColumns; ++j) {
+      const double move = static_cast<double>(to[v][j]) - static_cast<double>(from[v][j]);
+      square += move * move;
+    }
+    EXPECT_NEAR(moves[v], std::sqrt(square), 1e-9);
+  }
+  for (const unsigned threads : {2U, 5U}) {
+    const auto workers = thread_workers(threads);
+    EXPECT_EQ(RoundSum<T>(kVectors, kColumns, *workers).measure(to_payload(to), named(from)).moves, moves);
+  }
+  auto far = to;
+  far[1][5] = std::numeric_limits<T>::max();
+  const auto measured = RoundSum<T>(kVectors, kColumns, *serial).measure(to_payload(far), named(from));
+  EXPECT_FALSE(measured.not_finite) << "large is not infinite";
+  EXPECT_GE(measured.moves[1], static_cast<double>(std::numeric_limits<T>::max()));
 }
 
 TYPED_TEST(RoundSumOf, FewerLargeUpdatesAreHeld) {
@@ -103,7 +132,7 @@ TYPED_TEST(RoundSumOf, FewerLargeUpdatesAreHeld) {
   EXPECT_EQ(held(3 * kBytes), 3U);
   EXPECT_EQ(held(kBytes / 2), 1U);
   RoundSum<T> sum(kVectors, kColumns, *workers, 8, kBytes / 2);
-  ASSERT_FALSE(sum.add(to_payload(numbers<T>(1)), 3));
+  sum.add(to_payload(numbers<T>(1)), 3);
   EXPECT_EQ(sum.room().capacity(), std::string().capacity()) << "an update beyond the limit is not kept";
 }
 
@@ -114,7 +143,7 @@ TYPED_TEST(RoundSumOf, MemoryOfAddedUpdatesIsUsedAgain) {
   EXPECT_EQ(sum.room().capacity(), std::string().capacity());
   std::string payload = to_payload(numbers<T>(1));
   const char* const memory = payload.data();
-  ASSERT_FALSE(sum.add(std::move(payload), 3));
+  sum.add(std::move(payload), 3);
   const std::string room = sum.room();
   EXPECT_EQ(room.data(), memory);
   EXPECT_TRUE(room.empty());

@@ -1,0 +1,80 @@
+#include "mfl/federation/run_shape.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "mfl/aggregate/exact_mean.h"
+
+namespace mfl {
+
+RunShape::RunShape(RunShapeOptions options) : options_(std::move(options)) { forget(); }
+
+void RunShape::forget() {
+  columns_ = options_.columns;
+  columns_from_.clear();
+  schema_ = options_.schema;
+  schema_from_ = options_.schema_from;
+}
+
+Verdict RunShape::join(const std::string& node, const Joining& joining) {
+  Verdict verdict = check(joining);
+  if (!verdict.counts()) return verdict;
+  Schema settled = schema_;
+  if (joining.schema.task != LabelTask::kUnknown) verdict = check_schema(node, joining, settled);
+  if (!verdict.counts()) return verdict;
+  if (settled != schema_) {
+    schema_ = std::move(settled);
+    schema_from_ = node;
+  }
+  if (columns_ == 0) {
+    columns_ = joining.columns;
+    columns_from_ = node;
+  }
+  return {};
+}
+
+Verdict RunShape::check(const Joining& joining) const {
+  if (joining.config_digest != options_.config_digest)
+    return {Reason::kConfig,
+            fmt::format("the configuration is {}, the node follows {}", options_.config_digest.substr(0, 12),
+                        joining.config_digest.substr(0, 12))};
+  if (joining.bits != options_.bits)
+    return {Reason::kShape, fmt::format("numbers have {} bits, the node's {}", options_.bits, joining.bits)};
+  if (joining.weight == 0 || joining.weight > ExactMean::kMaxWeight)
+    return {Reason::kWeight,
+            fmt::format("{} samples: must be from 1 to {}", joining.weight, ExactMean::kMaxWeight)};
+  if (options_.max_samples != 0 && joining.weight > options_.max_samples)
+    return {Reason::kWeight, fmt::format("{} samples: max_samples of this server is {}", joining.weight,
+                                         options_.max_samples)};
+  if (joining.columns == 0 || joining.columns > options_.max_columns)
+    return {Reason::kShape,
+            fmt::format("{} features: must be from 1 to {}", joining.columns, options_.max_columns)};
+  if (columns_ != 0 && joining.columns != columns_)
+    return {Reason::kShape,
+            fmt::format("samples have {} features in this run{}, the node's {}", columns_,
+                        columns_from_.empty() ? "" : fmt::format(" since {} joined", columns_from_),
+                        joining.columns)};
+  return {};
+}
+
+Verdict RunShape::check_schema(const std::string& node, const Joining& joining, Schema& settled) const {
+  Schema seen = joining.schema;
+  seen.columns = joining.columns;
+  auto found = settle(schema_, seen);
+  if (!found)
+    return {Reason::kSchema,
+            fmt::format("the data of {} does not fit the run{}: {}", node,
+                        schema_from_.empty() ? "" : fmt::format(", whose schema is from {}", schema_from_),
+                        found.error().message)};
+  if (!is_complete(*found))
+    return {
+        Reason::kSchema,
+        fmt::format("{} has samples of one class only ({}), so the run cannot learn its two classes from it: "
+                    "name them in the server's experiment file, [schema] classes = [\"...\", \"...\"]",
+                    node, labels_text(seen))};
+  settled = *std::move(found);
+  return {};
+}
+
+}  // namespace mfl

@@ -1,0 +1,37 @@
+#include "mfl/federation/run_warnings.h"
+
+#include <fmt/format.h>
+
+namespace mfl {
+
+std::string displaced_text(std::string_view node) {
+  return fmt::format("another process joined as {}; two processes must not share a certificate", node);
+}
+
+void RunWarnings::heaviest(const std::string& node, double share, std::size_t nodes, std::uint64_t round) {
+  constexpr std::size_t kFewNodes = 2;  // of which one has half or more
+  constexpr double kHalf = 0.5, kPercent = 100;
+  if (nodes <= kFewNodes || share <= kHalf || heavy_.contains(node)) return;
+  heavy_[node] = fmt::format(
+      "node {} has {:.0f} % of the samples of the {} nodes of round {}: it decides the result; max_samples "
+      "limits what a node may have",
+      node, kPercent * share, nodes, round);
+}
+
+void RunWarnings::displaced(const std::string& node) { ++displaced_[node]; }
+
+void RunWarnings::left_out(const std::string& node, std::uint64_t round, std::string_view why) {
+  if (left_out_.contains(node)) return;
+  left_out_[node] = fmt::format("node {} was set aside and round {} made without it: {}", node, round, why);
+}
+
+std::vector<std::string> RunWarnings::list() const {
+  std::vector<std::string> out = first_;
+  for (const auto& [node, text] : heavy_) out.push_back(text);
+  for (const auto& [node, text] : left_out_) out.push_back(text);
+  for (const auto& [node, times] : displaced_)
+    out.push_back(fmt::format("{} ({} {})", displaced_text(node), times, times == 1 ? "time" : "times"));
+  return out;
+}
+
+}  // namespace mfl

@@ -1,0 +1,39 @@
+// What makes the result of a federation less trustworthy and does not stop it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mfl/federation/messages.h"
+
+namespace mfl {
+
+// "another process joined as NAME; two processes must not share a certificate".
+std::string displaced_text(std::string_view node);
+
+// Of one process. Not thread-safe.
+class RunWarnings {
+ public:
+  explicit RunWarnings(std::vector<std::string> first) : first_(std::move(first)) {}
+
+  // The share of a round's weight that its heaviest node has; a share of half or less, or of fewer than three nodes, is no warning.
+  void heaviest(const std::string& node, double share, std::size_t nodes, std::uint64_t round);
+  // Another process joined under the name of one that was still connected.
+  void displaced(const std::string& node);
+  // A round was committed without the node, which is set aside.
+  void left_out(const std::string& node, std::uint64_t round, std::string_view why);
+
+  // One sentence each, in a fixed order.
+  std::vector<std::string> list() const;
+
+ private:
+  std::vector<std::string> first_;
+  std::map<std::string, std::string> heavy_, left_out_;  // by node: the first time
+  std::map<std::string, std::uint64_t> displaced_;       // how often
+};
+
+}  // namespace mfl
