@@ -349,11 +349,11 @@ class RoundCoordinator final : public Coordinator {
     std::erase_if(unusual_, [&](const auto& node) { return !members_.contains(node.first); });
   }
 
-  // Of the connected nodes and those that made the State.
+  // Of all that are connected, that made the State or were asked to work on it, and of as many as a round needs.
   bool is_majority(std::size_t objections) const {
     const auto left =
-        std::ranges::count_if(last_nodes_, [&](const std::string& node) { return !members_.contains(node); });
-    return 2 * objections > members_.size() + static_cast<std::size_t>(left);
+        std::ranges::count_if(concerned_, [&](const std::string& node) { return !members_.contains(node); });
+    return 2 * objections > std::max(needed_nodes(), members_.size() + static_cast<std::size_t>(left));
   }
 
   // Most nodes are beyond what was usual: so it is usual now.
@@ -429,7 +429,10 @@ class RoundCoordinator final : public Coordinator {
     deadline_ = now_ + options_.round_deadline;
     open_ = true;
     ++news_;
-    for (const auto& node : choose(available())) seats_.add(node, members_.at(node).weight);
+    for (const auto& node : choose(available())) {
+      seats_.add(node, members_.at(node).weight);
+      concerned_.insert(node);
+    }
     warn_of_weight();
   }
 
@@ -523,7 +526,7 @@ class RoundCoordinator final : public Coordinator {
     for (const std::string& node : round.nodes) quarantine_.succeed(node);
     for (const std::string& node : left_out_)
       warnings_.left_out(node, round.round, quarantine_.last_failure(node));
-    last_nodes_ = round.nodes;
+    concerned_ = {round.nodes.begin(), round.nodes.end()};
     diverging_.clear();
     unusual_.clear();
   }
@@ -586,7 +589,7 @@ class RoundCoordinator final : public Coordinator {
   // What nodes have said of the current State, over all attempts.
   std::set<std::string> diverging_;
   std::map<std::string, UpdateSize> unusual_;
-  std::vector<std::string> last_nodes_;  // of the round that made it; empty after a restart
+  std::set<std::string> concerned_;  // nodes of the round that made it, or that were asked to work on it
 
   UpdateLimits limits_;
   Quarantine quarantine_;

@@ -7,8 +7,9 @@
 // so it does not depend on the order of arrival. A last round without steps gathers the loss of the final weights.
 //
 // Nodes are not trusted with their numbers. An update that is not finite, or is refused for its loss or size (update_limits.h), costs
-// its node the part in the attempt. A run has diverged when more than half of the connected nodes, and of those of the last round,
-// say so of the same State, over any number of attempts, and the attempt in progress cannot be committed.
+// its node the part in the attempt. A run has diverged when more than half of the nodes say so of the same State, over any
+// number of attempts, and the attempt in progress cannot be committed: of those that are connected, made the State or were asked to work on
+// it, and of as many as a round needs.
 //
 // A node whose updates are refused, or that misses deadlines, again and again is set aside (quarantine.h): it is not chosen as long as
 // the others that are connected are at least min_available_nodes, or else at least the quorum and more than half of

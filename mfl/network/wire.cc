@@ -179,7 +179,11 @@ v1::Status to_message(const FederationStatus& status) {
   out.set_bytes_up(status.bytes_up);
   out.set_bytes_down(status.bytes_down);
   if (status.train_loss) out.set_train_loss(*status.train_loss);
-  for (const std::uint64_t count : status.refused) out.add_refused(count);
+  // Reasons that came later are left out until they occur.
+  constexpr std::size_t kFirstReasons = 15;
+  std::size_t reasons = status.refused.size();
+  while (reasons > kFirstReasons && status.refused[reasons - 1] == 0) --reasons;
+  for (std::size_t r = 0; r < reasons; ++r) out.add_refused(status.refused[r]);
   out.set_digest(status.digest);
   out.set_trouble(status.trouble);
   out.set_rounds_timed(status.rounds_timed);

@@ -156,6 +156,8 @@ TEST(Config, BadFilesNameLineKeyAndTheNearestOne) {
       {"[federation]\nfraction_train = 0\n", {":2: fraction_train = 0", "in (0, 1]"}},
       {"[federation]\nfraction_train = 1.5\n", {":2: fraction_train = 1.5", "in (0, 1]"}},
       {"[federation]\nround_deadline = 0\n", {":2: round_deadline = 0", "> 0"}},
+      {"[federation]\nmax_update_norm = -1\n", {":2: max_update_norm = -1", ">= 0"}},
+      {"[federation]\nmax_samples = -1\n", {":2: max_samples = -1"}},
       {"[federation]\nquorum = 5\n", {"quorum = 5 is more than the 4 nodes there are"}},
       {"[federation]\nmin_available_nodes = 5\n", {"min_available_nodes = 5 is more than the 4 nodes"}},
       {"[run]\nsteps = 0\n", {":2: steps = 0", ">= 1"}},
@@ -287,6 +289,8 @@ Config any_config() {
   if (coin()) c.federation.min_available_nodes = c.federation.nodes;
   if (coin()) c.federation.quorum = 1;
   if (coin()) c.federation.round_deadline = 0.25;
+  if (coin()) c.federation.max_samples = any_count(1);
+  if (coin()) c.federation.max_update_norm = any_positive();
   const auto any_spread = [&] {
     const double x = any_positive();
     return *rc::gen::element(Spread{Spread::Kind::kFixed, x, 0}, Spread{Spread::Kind::kUniform, x, 2 * x},

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <queue>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "mfl/base/rng.h"
@@ -31,8 +33,15 @@ struct Violation {
 // A disk that may lose unsynced data on a power failure.
 class Disk final : public RoundLog {
  public:
-  Disk(Reference& reference, std::size_t quorum, Stream& dice, const double& crash_chance, Outcome& outcome)
-      : reference_(reference), quorum_(quorum), dice_(dice), crash_chance_(crash_chance), outcome_(outcome) {}
+  // `hostile` is the name of a node whose updates are not what the reference says; empty: none.
+  Disk(Reference& reference, std::size_t quorum, std::string hostile, Stream& dice,
+       const double& crash_chance, Outcome& outcome)
+      : reference_(reference),
+        quorum_(quorum),
+        hostile_(std::move(hostile)),
+        dice_(dice),
+        crash_chance_(crash_chance),
+        outcome_(outcome) {}
 
   Result<void> commit(const CommittedRound& round) override {
     const auto next = decode_round<float>(round.blob);
@@ -99,16 +108,18 @@ class Disk final : public RoundLog {
   void check(const CommittedRound& round, const State<float>& next) {
     const std::set<std::string> once(round.nodes.begin(), round.nodes.end());
     if (once.size() != round.nodes.size()) throw Violation{"a node was counted twice"};
-    const std::size_t needed = quorum_ == 0 ? reference_.nodes() : quorum_;
+    const std::size_t needed = quorum_ == 0 ? reference_.nodes() - (hostile_.empty() ? 0 : 1) : quorum_;
     if (once.size() < needed) throw Violation{fmt::format("{} updates, {} needed", once.size(), needed)};
     if (round.round != current_.round + 1 || next.round != round.round)
       throw Violation{"a round was left out"};
-    if (state_digest(next) != reference_.after(current_, round.nodes))
+    if (once.contains(hostile_)) ++outcome_.hostile_counted;
+    if (!once.contains(hostile_) && state_digest(next) != reference_.after(current_, round.nodes))
       throw Violation{fmt::format("round {} is not the mean of what its nodes sent", round.round)};
   }
 
   Reference& reference_;
   std::size_t quorum_;
+  std::string hostile_;
   Stream& dice_;
   const double& crash_chance_;
   Outcome& outcome_;
@@ -121,13 +132,15 @@ class Disk final : public RoundLog {
 class World {
  public:
   World(Reference& reference, const Faults& faults, std::size_t min_available_nodes, std::size_t quorum,
-        std::uint64_t seed)
+        std::uint64_t seed, Hostility hostility)
       : reference_(reference),
         faults_(faults),
+        hostility_(hostility),
         min_available_(min_available_nodes),
         quorum_(quorum),
         dice_(seed, Purpose::kSynthetic, 99),
-        disk_(reference, quorum, dice_, faults_.disk_crash, outcome_) {
+        disk_(reference, quorum, hostility == Hostility::kNone ? "" : reference.name(reference.nodes() - 1),
+              dice_, faults_.disk_crash, outcome_) {
     for (std::size_t i = 0; i < reference.nodes(); ++i) nodes_.emplace_back(reference.trainer(i).weight());
   }
 
@@ -144,6 +157,8 @@ class World {
         now_ = event.time;
         event.what();
       }
+      if (coordinator_) note_status();
+      if (disk_.ending()->status != RunStatus::kDone) throw Violation{"the run " + disk_.ending()->message};
       outcome_.digest = disk_.ending()->summary.digest;
       outcome_.rounds = disk_.acknowledged();
     } catch (const Violation& violation) {
@@ -181,9 +196,14 @@ class World {
   void at(Time time, std::function<void()> what) { events_.push({time, ++number_, std::move(what)}); }
   void after(Time delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
 
+  bool is_hostile(std::size_t node) const {
+    return hostility_ != Hostility::kNone && node + 1 == nodes_.size();
+  }
+
   bool finished() const {
+    const auto honest = std::span(nodes_).first(nodes_.size() - (hostility_ == Hostility::kNone ? 0 : 1));
     return disk_.ending() &&
-           std::ranges::all_of(nodes_, [](const Node& n) { return n.participant.ending().has_value(); });
+           std::ranges::all_of(honest, [](const Node& n) { return n.participant.ending().has_value(); });
   }
 
   void send(const std::function<void()>& deliver) {
@@ -214,6 +234,7 @@ class World {
     out.quorum = quorum_;
     out.round_deadline = kRoundDeadline;
     out.retry_pause = Time(200);
+    if (hostility_ != Hostility::kNone) out.max_samples = 1'000;
     return out;
   }
 
@@ -231,6 +252,7 @@ class World {
     const FederationStatus status = coordinator_->status();
     for (std::size_t i = 1; i < kReasons; ++i) outcome_.refused += status.refused[i];
     outcome_.abandoned += status.abandoned;
+    for (const NodeStanding& standing : status.standings) outcome_.failing.insert(standing.name);
   }
 
   // A message reaches the server; its replies are delivered unless it crashes.
@@ -276,7 +298,10 @@ class World {
       const auto joining = wire::decode_joining(bytes);
       if (!joining) throw Violation{joining.error().text()};
       const Joined joined = coordinator_->join(now_, reference_.name(node), *joining);
-      if (!joined.verdict.counts()) throw Violation{"a node may not join: " + joined.verdict.text};
+      if (!joined.verdict.counts()) {
+        if (is_hostile(node)) return;
+        throw Violation{"a node may not join: " + joined.verdict.text};
+      }
       attached_[connection] = {node, joined.session, {}};
       send([this, node, connection] { get_order(node, connection, wire::encode(Order{})); });
     });
@@ -290,13 +315,42 @@ class World {
       const auto update = reader.finish();
       if (!update) throw Violation{update.error().text()};
       const Verdict verdict = coordinator_->submit(now_, reference_.name(node), *update);
+      if (!is_hostile(node) && is_about_contents(verdict.reason))
+        throw Violation{"an honest update was refused: " + verdict.text};
       send([this, node, life, ticket = update->ticket, bytes = wire::encode(verdict)] {
         get_verdict(node, life, ticket, bytes);
       });
     });
   }
 
+  static bool is_about_contents(Reason reason) {
+    return reason == Reason::kShape || reason == Reason::kWeight || reason == Reason::kNotFinite ||
+           reason == Reason::kLoss || reason == Reason::kNorm;
+  }
+
   // --- the nodes
+
+  // What the hostile node sends in place of an update.
+  Update spoiled(Update update) {
+    const auto fill = [&](float value) {
+      const std::size_t count = update.payload.size() / sizeof(float);
+      update.payload = to_payload(std::vector<Vector<float>>{Vector<float>(count, value)});
+    };
+    switch (hostility_) {
+      case Hostility::kNone: break;
+      case Hostility::kHuge: fill(1e38F); break;
+      case Hostility::kLarge: fill(1e10F); break;
+      case Hostility::kNotFinite: update.loss = std::numeric_limits<double>::quiet_NaN(); break;
+      case Hostility::kZeros: fill(0); break;
+      case Hostility::kHeavy: update.weight = std::uint64_t{1} << 32U; break;
+      case Hostility::kImpossible: update.loss = -1e308; break;
+      case Hostility::kAbsurdLoss: update.loss = 1e308; break;
+      case Hostility::kAlternating:
+        if (++turns_ % 2 == 1) fill(1e38F);
+        break;
+    }
+    return update;
+  }
 
   // The other end may notice, or not.
   void tell_broken(std::size_t node, std::uint64_t connection) {
@@ -349,6 +403,7 @@ class World {
         Joining joining{kConfig, reference_.trainer(node).weight(), kColumns, 32};
         joining.schema.columns = kColumns;
         joining.schema.task = LabelTask::kRegression;
+        if (is_hostile(node) && hostility_ == Hostility::kHeavy) joining.weight = std::uint64_t{1} << 32U;
         send([this, node, connection = n.connection, bytes = wire::encode(joining)] {
           get_joining(node, connection, bytes);
         });
@@ -372,7 +427,9 @@ class World {
       }
       case Participant::Next::kSubmit:
         n.busy = true;
-        send([this, node, life = n.life, parts = wire::encode(n.participant.update())] {
+        send([this, node, life = n.life,
+              parts =
+                  wire::encode(is_hostile(node) ? spoiled(n.participant.update()) : n.participant.update())] {
           get_update(node, life, parts);
         });
         break;
@@ -428,13 +485,16 @@ class World {
     const auto verdict = wire::decode_verdict(bytes);
     if (!verdict) throw Violation{verdict.error().text()};
     n.participant.judged(*verdict);
-    if (n.participant.refusal()) throw Violation{"an honest node was refused: " + verdict->text};
+    if (n.participant.refusal() && !is_hostile(node))
+      throw Violation{"an honest node was refused: " + verdict->text};
     n.busy = false;
     act(node);
   }
 
   Reference& reference_;
   Faults faults_;
+  Hostility hostility_;
+  std::uint64_t turns_ = 0;
   std::size_t min_available_, quorum_;
   Outcome outcome_;
   Stream dice_;
@@ -450,8 +510,8 @@ class World {
 }  // namespace
 
 Outcome simulate(Reference& reference, const Faults& faults, std::size_t min_available_nodes,
-                 std::size_t quorum, std::uint64_t seed) {
-  return World(reference, faults, min_available_nodes, quorum, seed).run();
+                 std::size_t quorum, std::uint64_t seed, Hostility hostility) {
+  return World(reference, faults, min_available_nodes, quorum, seed, hostility).run();
 }
 
 }  // namespace mfl::testing

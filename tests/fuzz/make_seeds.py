@@ -202,6 +202,10 @@ def rounds():
     for name, body in states():
         yield name, b"MFLROUND" + struct.pack("<QQ", 6272, 3136) + body
     yield "cut_in_header", b"MFLROUND\0\0\0"
+    for name, moves in (("history", (1.5, 2.5)), ("history_of_none", ())):
+        header = struct.pack("<QQdQ", 6272, 3136, 0.5, len(moves)) + struct.pack(f"<{len(moves)}d", *moves)
+        yield name, b"MFLROUN2" + header + state()
+    yield "history_claims_all_memory", b"MFLROUN2" + struct.pack("<QQdQ", 0, 0, 0.5, 1 << 61) + state()
 
 
 def varint(number):

@@ -8,7 +8,14 @@
 namespace mfl {
 namespace {
 
-constexpr std::size_t kHeader = 24;  // of the round; the state behind it has a checksum of its own
+constexpr std::size_t kHeader = 24, kMoves = 32, kWord = 8;
+
+// Of the round; the state behind it has a checksum of its own.
+std::size_t header_of(std::string_view bytes) {
+  if (!bytes.starts_with("MFLROUN2") || bytes.size() < kMoves + kWord) return kHeader;
+  return kMoves + kWord + kWord * static_cast<unsigned char>(bytes[kMoves]);
+}
+
 constexpr std::size_t kChecksum = 32;
 
 std::string checksum_of(std::string_view bytes, std::string_view more = {}) {
@@ -18,10 +25,11 @@ std::string checksum_of(std::string_view bytes, std::string_view more = {}) {
 
 std::string sealed(std::string_view input) {
   std::string bytes(input);
-  if (bytes.size() > kHeader) bytes += checksum_of(input.substr(kHeader));
-  if (bytes.size() < kHeader + kChecksum) return bytes;
+  const std::size_t header = header_of(input);
+  if (bytes.size() > header) bytes += checksum_of(input.substr(header));
+  if (bytes.size() < header + kChecksum) return bytes;
   return bytes +
-         checksum_of(input.substr(0, kHeader), std::string_view(bytes).substr(bytes.size() - kChecksum));
+         checksum_of(input.substr(0, header), std::string_view(bytes).substr(bytes.size() - kChecksum));
 }
 
 template <class T>
@@ -43,7 +51,7 @@ bool check(std::string_view bytes) {
                   "an error that says why");
     return false;
   }
-  fuzz::require(encode_round(round->state, round->bytes_up, round->bytes_down) == bytes,
+  fuzz::require(encode_round(round->state, round->bytes_up, round->bytes_down, round->history) == bytes,
                 "encode_round(decode_round(b)) == b");
   check_payload(round->state);
   return true;

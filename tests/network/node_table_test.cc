@@ -37,5 +37,15 @@ TEST(NodeTable, IsBounded) {
   EXPECT_TRUE(table.serials().contains(name(5)));
 }
 
+TEST(NodeTable, TakesStandingsByName) {
+  std::vector<NodeStatus> nodes = {{"a"}, {"b"}, {"d"}};
+  add_standings(nodes, {{"b", 3, Time(500)}, {"c", 9, {}}, {"d", 1, {}}});
+  EXPECT_EQ(nodes[0].failures, 0U);
+  EXPECT_EQ(nodes[1].failures, 3U);
+  EXPECT_EQ(nodes[1].set_aside, Time(500));
+  EXPECT_EQ(nodes[2].failures, 1U);
+  EXPECT_FALSE(nodes[2].set_aside);
+}
+
 }  // namespace
 }  // namespace mfl

@@ -124,6 +124,12 @@ TEST(Wire, GoldenMessagesAreReadAsEver) {
   EXPECT_EQ(update.payload, "12345678");
 }
 
+TEST(Wire, AJoiningKeepsItsInstance) {
+  Joining joining = kJoining;
+  joining.instance = 0xfedcba9876543210;
+  EXPECT_EQ(wire::decode_joining(wire::encode(joining)).value(), joining);
+}
+
 TEST(Wire, AStatusKeepsWhatItSaysOfNodesAndTests) {
   FederationStatus status;
   status.needed = 3;
@@ -132,9 +138,13 @@ TEST(Wire, AStatusKeepsWhatItSaysOfNodesAndTests) {
   status.version = "0.1.0";
   status.certificate_expires = 1'800'000'000;
   status.warnings = {"one node holds most of the samples"};
-  status.node_list = {{"a", true, Time(12), 150, 7, 0.5, 0.125, 1'900'000'000}, {"b"}};
+  status.node_list = {{"a", true, Time(12), 150, 7, 0.5, 0.125, 1'900'000'000, 4, Time(9'000)}, {"b"}};
+  status.quarantined = 1;
+  status.refused[static_cast<std::size_t>(Reason::kNorm)] = 6;
   const FederationStatus read = wire::decode_status(wire::encode(status)).value();
   EXPECT_EQ(read.needed, 3U);
+  EXPECT_EQ(read.quarantined, 1U);
+  EXPECT_EQ(read.refused, status.refused);
   EXPECT_EQ(read.test_loss, 0.25);
   EXPECT_EQ(read.test_accuracy, 0.75);
   EXPECT_EQ(read.version, "0.1.0");
