@@ -91,6 +91,7 @@ Json run_json(const RunRow& run) {
               {"wall_seconds", number(run.wall_seconds)},
               {"sampled", run.sampled},
               {"warnings", Json::array()},
+              {"dropped", Json::array()},
               {"owner", {{"host", run.owner.host}, {"pid", run.owner.pid}}},
               {"final", nullptr},
               {"best", nullptr},
@@ -100,6 +101,11 @@ Json run_json(const RunRow& run) {
               {"digest", nullptr},
               {"virtual_seconds", nullptr}};
   for (const RunWarning& warning : run.warnings) out["warnings"].push_back(warning_json(warning));
+  for (const RoundDrop& drop : run.drops)
+    out["dropped"].push_back({{"created", drop.created},
+                              {"first_round", drop.first},
+                              {"last_round", drop.last},
+                              {"reason", drop.reason}});
   if (!run.summary) return out;
   const RunSummary& summary = *run.summary;
   out["final"] = {{"step", summary.final.step},

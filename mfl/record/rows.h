@@ -17,7 +17,9 @@ inline constexpr std::string_view kRunColumns =
     "id, created, status, message, name, config, config_digest, data_digest, problem, mfl_version, data, "
     "model, "
     "algorithm, precision, nodes, eta, gamma, tau, planned_steps, load_seconds, host, pid, process_start, "
-    "wall_seconds, warnings, sampled, data_schema, final_step, final_train_loss, final_test_loss, "
+    "wall_seconds, warnings, sampled, data_schema, "
+    "(SELECT json_group_array(json_object('created', created, 'first', first_round, 'last', last_round, "
+    "'reason', reason)) FROM drops WHERE run = runs.number), final_step, final_train_loss, final_test_loss, "
     "final_test_accuracy, "
     "best_step, "
     "best_train_loss, "
@@ -36,6 +38,8 @@ RecordRow read_record(Statement& row);
 // The column `warnings`: a JSON array. What cannot be read as one counts as none.
 std::string warnings_json_text(std::span<const RunWarning> warnings);
 std::vector<RunWarning> read_warnings(std::string_view text);
+
+std::vector<RoundDrop> read_drops(std::string_view text);
 
 std::string to_hex(std::string_view bytes);
 // 32 bytes from 64 hexadecimal digits, or no bytes from an empty string; anything else is kInternal.

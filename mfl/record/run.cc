@@ -61,6 +61,13 @@ std::optional<RunStatus> parse_run_status(std::string_view name) {
   return std::nullopt;
 }
 
+std::string drop_text(const RoundDrop& drop) {
+  return fmt::format("{} dropped on {}: {}",
+                     drop.first == drop.last ? fmt::format("round {}", drop.first)
+                                             : fmt::format("rounds {} to {}", drop.first, drop.last),
+                     drop.created, drop.reason);
+}
+
 Owner this_process() {
   const auto stat = process_stat(::getpid());
   return {host_name(), ::getpid(), stat ? stat->start : 0};

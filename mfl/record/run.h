@@ -80,6 +80,18 @@ struct RunWarning {
   bool operator==(const RunWarning&) const = default;
 };
 
+// A server went back to an earlier State: the rounds that it dropped.
+struct RoundDrop {
+  std::string created;  // UTC, "2025-01-31T09:30:00Z"
+  std::uint64_t first = 0, last = 0;
+  std::string reason;  // such as "--from-round 40"
+
+  bool operator==(const RoundDrop&) const = default;
+};
+
+// "rounds 41 to 57 dropped on 2025-01-31T09:30:00Z: --from-round 40"
+std::string drop_text(const RoundDrop& drop);
+
 struct RunRow : RunSpec {
   std::string id;       // 8 hexadecimal digits
   std::string created;  // UTC, "2025-01-31T09:30:00Z"
@@ -89,6 +101,7 @@ struct RunRow : RunSpec {
   double wall_seconds = 0;            // training and recorded evaluations, over all resumptions
   std::optional<RunSummary> summary;  // absent until the run stops
   std::vector<RunWarning> warnings;   // of how it ended (convergence.h)
+  std::vector<RoundDrop> drops;       // oldest first
 };
 
 // True if the run's process is on this host and still alive.

@@ -90,6 +90,30 @@ CREATE TABLE checkpoints (
 );
 )sql";
 
+// Of version 4. A drop is a return of a server to an earlier State; its rows are those of the rounds that it dropped.
+constexpr const char* kDropTables = R"sql(
+CREATE TABLE drops (
+  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  number INTEGER NOT NULL,             -- 1, 2, ... for each run
+  created TEXT NOT NULL,
+  first_round INTEGER NOT NULL,
+  last_round INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+CREATE TABLE dropped_rounds (
+  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  number INTEGER NOT NULL,             -- of the drop
+  round INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  train_loss NOT NULL,
+  bytes_up INTEGER NOT NULL,
+  bytes_down INTEGER NOT NULL,
+  digest BLOB,
+  PRIMARY KEY (run, number, round)
+) WITHOUT ROWID;
+)sql";
+
 // The additions of versions 2 and 3.
 constexpr const char* kFromOne = R"sql(
 ALTER TABLE runs ADD COLUMN virtual_seconds;
@@ -119,6 +143,12 @@ CREATE TEMP VIEW records AS SELECT *, NULL AS virtual_seconds FROM main.records;
 constexpr const char* kViewTwo = R"sql(
 CREATE TEMP VIEW runs AS SELECT *, NULL AS warnings, 0 AS sampled, NULL AS data_schema FROM main.runs;
 )sql";
+constexpr const char* kViewThree = R"sql(
+CREATE TEMP VIEW drops AS SELECT 0 AS run, 0 AS number, '' AS created, 0 AS first_round, 0 AS last_round,
+  '' AS reason WHERE 0;
+CREATE TEMP VIEW dropped_rounds AS SELECT 0 AS run, 0 AS number, 0 AS round, 0 AS step, 0 AS train_loss, 0 AS bytes_up,
+  0 AS bytes_down, NULL AS digest WHERE 0;
+)sql";
 
 struct Header {
   std::int64_t application = 0, version = 0, objects = 0, tables = 0;
@@ -130,7 +160,7 @@ Result<Header> read_header(const Database& database) {
   MFL_TRY(header.objects, database.integer("SELECT count(*) FROM sqlite_master"));
   MFL_TRY(header.tables,
           database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-                           "('runs', 'rounds', 'records', 'checkpoints')"));
+                           "('runs', 'rounds', 'records', 'checkpoints', 'drops', 'dropped_rounds')"));
   MFL_TRY(header.application, database.integer("PRAGMA application_id"));
   MFL_TRY(header.version, database.integer("PRAGMA user_version"));
   return header;
@@ -155,10 +185,11 @@ Result<StoreKind> identify(const Database& database) {
                 fmt::format("store {} has schema version {}, this mfl supports versions up to {}", path,
                             header.version, kSchemaVersion),
                 "use the newer mfl that wrote it, or choose another store with --store");
-  if (header.version < 1 || header.tables != 4)
+  const std::int64_t tables = header.version < 4 ? 4 : 6;
+  if (header.version < 1 || header.tables < tables)
     return fail(ErrorCode::kRunFailed,
-                fmt::format("store {} is damaged: {} of 4 tables, schema version {}", path, header.tables,
-                            header.version),
+                fmt::format("store {} is damaged: {} of {} tables, schema version {}", path, header.tables,
+                            tables, header.version),
                 "restore it from a backup, or move it away and start a new one");
   return header.version < kSchemaVersion ? StoreKind::kOlder : StoreKind::kStore;
 }
@@ -168,6 +199,7 @@ Result<void> create_schema(const Database& database) {
   MFL_TRY(const std::int64_t objects, database.integer("SELECT count(*) FROM sqlite_master"));
   if (objects != 0) return {};
   MFL_CHECK(database.run(kTables));
+  MFL_CHECK(database.run(kDropTables));
   MFL_CHECK(database.run(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
   return transaction.commit();
@@ -178,14 +210,16 @@ Result<void> migrate_schema(const Database& database) {
   MFL_TRY(const std::int64_t version, database.integer("PRAGMA user_version"));
   if (version >= kSchemaVersion) return {};
   if (version < 2) MFL_CHECK(database.run(kFromOne));
-  MFL_CHECK(database.run(kFromTwo));
+  if (version < 3) MFL_CHECK(database.run(kFromTwo));
+  MFL_CHECK(database.run(kDropTables));
   MFL_CHECK(database.run(fmt::format("PRAGMA user_version = {}", kSchemaVersion)));
   return transaction.commit();
 }
 
 Result<void> view_as_current(const Database& database) {
   MFL_TRY(const std::int64_t version, database.integer("PRAGMA user_version"));
-  return database.run(version < 2 ? kViewOne : kViewTwo);
+  if (version < 3) MFL_CHECK(database.run(version < 2 ? kViewOne : kViewTwo));
+  return database.run(kViewThree);
 }
 
 }  // namespace mfl

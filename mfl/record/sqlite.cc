@@ -2,11 +2,14 @@
 
 #include <fmt/core.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace mfl {
@@ -52,7 +55,7 @@ Words words_for(int code) {
     case SQLITE_AUTH:
       return {"cannot be opened",
               "check that its folder exists and is writable, or choose another store with --store"};
-    default: return {"failed", ""};
+    default: return {"failed", "the store may be damaged: restore it from a backup"};
   }
 }
 
@@ -140,16 +143,55 @@ std::string Statement::bytes() {
                          : std::string(static_cast<const char*>(data), static_cast<std::size_t>(size));
 }
 
+// SQLite's own handler would leave no place for a warning.
+bool Database::keep_waiting(int tries) const {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kShortest{1}, kLongest{100};
+  const auto now = std::chrono::steady_clock::now();
+  if (tries == 0) wait_start_ = now;
+  const auto waited = std::chrono::duration_cast<milliseconds>(now - wait_start_);
+  if (!patient_ || waited >= patience_.most || (patience_.waiting && !patience_.waiting(waited)))
+    return false;
+  std::this_thread::sleep_for(std::clamp(milliseconds(tries), kShortest, kLongest));
+  return true;
+}
+
+std::optional<Database::FileId> Database::id_of(const std::filesystem::path& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  return FileId{info.st_dev, info.st_ino};
+}
+
 Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& path, bool read_only,
-                                                 int busy_ms) {
+                                                 Patience patience) {
   sqlite3* connection = nullptr;
   const int flags = (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
                     SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
   std::unique_ptr<Database> database(new Database(path, connection));
   if (code != SQLITE_OK) return database->failure();
-  sqlite3_busy_timeout(connection, busy_ms);
+  database->id_ = id_of(path);
+  database->patience_ = std::move(patience);
+  const auto handler = [](void* self, int tries) {
+    return static_cast<const Database*>(self)->keep_waiting(tries) ? 1 : 0;
+  };
+  sqlite3_busy_handler(connection, handler, database.get());
   return database;
+}
+
+void Database::keep_log_on_close(bool keep) const {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg)
+  sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep ? 1 : 0, nullptr);
+}
+
+Result<void> Database::check_in_place() const {
+  const auto log = id_of(log_path_);
+  if (!log_id_) log_id_ = log;
+  if (id_of(path_) == id_ && log == log_id_) return {};
+  return fail(ErrorCode::kRunFailed,
+              fmt::format("store {} was deleted or replaced while it was open",
+                          (id_of(path_) == id_ ? log_path_ : path_).string()),
+              "what was written since is lost; restore the store from a backup");
 }
 
 Result<void> Database::run(const std::string& sql) const {
@@ -191,6 +233,7 @@ tl::unexpected<Error> Database::failure() const {
   const int code = sqlite3_extended_errcode(connection_.get());
   const Words words = words_for(code);
   std::string reason = sqlite3_errmsg(connection_.get());
+  std::ranges::replace(reason, '\n', ' ');  // of a damaged schema it has whole statements
   const int system = connection_ ? sqlite3_system_errno(connection_.get()) : 0;
   if (((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN) && system != 0)
     reason += fmt::format(" ({})", std::strerror(system));  // NOLINT(concurrency-mt-unsafe)

@@ -1,8 +1,10 @@
 // Internal to mfl/record: the SQLite C API with ownership and Results.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,11 +79,18 @@ class Statement {
   int bind_code_ = 0;
 };
 
+// How long a connection waits for the locks of others.
+struct Patience {
+  std::chrono::milliseconds most{2000};
+  // Called several times per second with the time that a call has waited so far; false ends the wait. May be empty.
+  std::function<bool(std::chrono::milliseconds waited)> waiting = {};
+};
+
 // A connection. Not thread-safe. Must not move in memory: statements refer to it.
 class Database {
  public:
   static Result<std::unique_ptr<Database>> open(const std::filesystem::path& path, bool read_only,
-                                                int busy_ms);
+                                                Patience patience);
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
@@ -93,6 +102,14 @@ class Database {
   Result<std::string> text(std::string_view sql) const;
   std::int64_t changes() const;
   bool read_only() const;
+
+  // False: calls do not wait for the locks of others.
+  void be_patient(bool patient) const { patient_ = patient; }
+  // Whether the last connection that closes leaves the write-ahead log alone: SQLite would copy it into the file and
+  // delete it.
+  void keep_log_on_close(bool keep) const;
+  // An error if the file or its write-ahead log was deleted or replaced since they were opened. Costs two stat() calls.
+  Result<void> check_in_place() const;
 
   // The last failure of this connection as an Error.
   tl::unexpected<Error> failure() const;
@@ -107,7 +124,21 @@ class Database {
   friend class Transaction;
   Database(std::filesystem::path path, sqlite3* connection)
       : path_(std::move(path)), connection_(connection) {}
+  bool keep_waiting(int tries) const;
+
+  struct FileId {
+    std::uint64_t device = 0, number = 0;
+    bool operator==(const FileId&) const = default;
+  };
+  static std::optional<FileId> id_of(const std::filesystem::path& path);
+
   std::filesystem::path path_;
+  std::filesystem::path log_path_ = path_.string() + "-wal";
+  std::optional<FileId> id_;
+  mutable std::optional<FileId> log_id_;  // since it was first seen: the first change creates it
+  Patience patience_;
+  mutable bool patient_ = true;
+  mutable std::chrono::steady_clock::time_point wait_start_;
   std::unique_ptr<sqlite3, Close> connection_;
 };
 

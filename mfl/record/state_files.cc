@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <unordered_set>
 #include <vector>
 
@@ -26,6 +27,22 @@ Result<void> StateFiles::write(std::string_view run, std::uint64_t round, std::s
 
 Result<std::string> StateFiles::read(std::string_view run, std::uint64_t round) const {
   return read_file(file(run, round));
+}
+
+std::vector<StateFiles::Name> StateFiles::list() const {
+  std::vector<Name> out;
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator entry(folder_, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    const std::string name = entry->path().filename().string();
+    const std::size_t dash = name.find('-');
+    if (dash == std::string::npos) continue;
+    Name found{name.substr(0, dash), 0};
+    const char* const last = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data() + dash + 1, last, found.round);
+    if (error == std::errc() && stop == last) out.push_back(std::move(found));
+  }
+  return out;
 }
 
 void StateFiles::remove_if(const std::function<bool(std::string_view name)>& goes) const {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mfl/base/result.h"
 
@@ -21,6 +22,14 @@ class StateFiles {
   // The file survives a power failure once this has returned.
   Result<void> write(std::string_view run, std::uint64_t round, std::string_view bytes) const;
   Result<std::string> read(std::string_view run, std::uint64_t round) const;
+  // The files whose names are those of a State, in any order.
+  struct Name {
+    std::string run;
+    std::uint64_t round = 0;
+  };
+  std::vector<Name> list() const;
+  const std::filesystem::path& folder() const { return folder_; }
+
   // Removes the run's other files. Files that cannot be removed are left for the next call.
   void keep_only(std::string_view run, std::span<const std::uint64_t> rounds) const;
   // Removes all files of the runs, in one pass over the folder.

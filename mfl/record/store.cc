@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -80,7 +81,8 @@ Result<void> open_for_writing(const Database& database, const StoreOptions& opti
 
 }  // namespace
 
-Store::Store(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+Store::Store(std::unique_ptr<Database> database, std::size_t keep_checkpoints)
+    : database_(std::move(database)), keep_checkpoints_(std::max<std::size_t>(1, keep_checkpoints)) {}
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() = default;
@@ -107,10 +109,11 @@ Result<Store> Store::open(const fs::path& path, const StoreOptions& options) {
   }
   MFL_CHECK(check_access(absolute, fs::exists(found)));
   MFL_TRY(auto database,
-          Database::open(absolute, options.read_only, static_cast<int>(options.busy_timeout.count())));
+          Database::open(absolute, options.read_only, {options.busy_timeout, options.waiting}));
+  if (options.keep_log) database->keep_log_on_close(true);
   MFL_CHECK(database->run("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"));
   MFL_CHECK(options.read_only ? open_for_reading(*database) : open_for_writing(*database, options));
-  return Store(std::move(database));
+  return Store(std::move(database), options.keep_checkpoints);
 }
 
 }  // namespace mfl

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,6 +32,13 @@ struct StoreOptions {
   bool full_sync = false;
   // How long to wait for another process before reporting the store as locked.
   std::chrono::milliseconds busy_timeout{2000};
+  // Called several times per second while a call waits, with its time so far; false ends the wait. May be empty.
+  std::function<bool(std::chrono::milliseconds waited)> waiting = {};
+  // Of each run, the checkpoints of its last rounds that append() keeps: one remains if the newest is damaged, and a
+  // server can go back to one of them. At least 1.
+  std::size_t keep_checkpoints = 2;
+  // Closing the store changes nothing: SQLite would copy the write-ahead log into the file and delete it. Until keep_log(false).
+  bool keep_log = false;
   // Limit on the size of the store in pages of 4096 bytes; 0 is SQLite's own limit. Beyond it, writing
   // fails as on a full disk.
   std::uint32_t max_pages = 0;
@@ -50,6 +58,19 @@ struct Checkpoint {
   std::uint64_t round = 0;
   std::string blob;
   std::uint64_t damaged = 0;  // on reading: how many newer checkpoints were damaged and skipped
+};
+
+// The run of a server's store, and whether it is new.
+struct FoundRun {
+  RunRow run;
+  bool created = false;
+};
+
+struct RewindOptions {
+  bool owned = false;  // the caller holds the run's folder (FolderLock): also if this process is the owner
+  // Why rounds are dropped: they are then marked (RunRow::drops) and their rows stay in the table dropped_rounds. Empty: they are deleted.
+  std::string reason = {};
+  std::uint64_t last_round = 0;  // with a reason: the last round that was committed
 };
 
 // The runs of a store that was merged into another, by id.
@@ -77,8 +98,12 @@ class Store {
   // Creates a run with status running, owned by this process, and returns its id.
   Result<std::string> create_run(const RunSpec& spec);
 
-  // All or nothing. Rounds and steps already recorded are an error. The last two checkpoints of a run
-  // are kept, so that one remains should the newest be damaged.
+  // The newest run, if it has the configuration of the spec; else a new one. kBadConfig if the newest has another configuration
+  // and has not ended. One transaction: of two processes at once, one creates the run and the other finds it.
+  Result<FoundRun> find_or_create(const RunSpec& spec);
+
+  // All or nothing. Rounds and steps already recorded are an error. Of the run's checkpoints the last
+  // keep_checkpoints are kept, in the same transaction.
   Result<void> append(std::string_view id, std::span<const RoundRow> rounds,
                       std::span<const RecordRow> records,
                       const std::optional<Checkpoint>& checkpoint = std::nullopt);
@@ -94,8 +119,9 @@ class Store {
 
   // For resuming: deletes everything after `round` (everything if absent) and the summary, sets the status to running
   // and makes this process the owner. An error if the run is running and its owner is alive,
-  // even if that owner is this process.
-  Result<void> rewind(std::string_view id, std::optional<std::uint64_t> round);
+  // even if that owner is this process, unless the options say otherwise.
+  Result<void> rewind(std::string_view id, std::optional<std::uint64_t> round,
+                      const RewindOptions& options = {});
 
   // Deletes the row and the records of one round, but not its checkpoint.
   Result<void> forget_row(std::string_view id, std::uint64_t round);
@@ -120,6 +146,10 @@ class Store {
   // The newest checkpoint whose bytes match their checksum; absent if none was written, an error if every
   // one is damaged.
   Result<std::optional<Checkpoint>> latest_checkpoint(std::string_view id) const;
+  // The rounds whose checkpoints are in the store, newest first, damaged ones included.
+  Result<std::vector<std::uint64_t>> kept_rounds(std::string_view id) const;
+  // Absent if there is none for this round, or it is damaged.
+  Result<std::optional<Checkpoint>> checkpoint(std::string_view id, std::uint64_t round) const;
   // The newest finished run that did exactly this work.
   Result<std::optional<RunRow>> find_done(std::string_view config_digest, std::string_view data_digest,
                                           std::string_view mfl_version) const;
@@ -127,17 +157,31 @@ class Store {
   Result<std::optional<RunRow>> find_unfinished(std::string_view config_digest, std::string_view data_digest,
                                                 std::string_view mfl_version) const;
 
+  // For a server, whose rounds must not be lost unnoticed.
+  //
+  // An error if the file is damaged in its structure. Reads the whole file.
+  Result<void> check_structure() const;
+  // An error if the store was deleted or replaced since it was opened. Cheap enough for every round.
+  Result<void> check_in_place() const;
+  // Copies the write-ahead log into the file and empties it, as far as other processes allow: it does not wait for them.
+  Result<void> fold_log() const;
+  void keep_log(bool keep) const;  // as StoreOptions::keep_log
+
  private:
-  explicit Store(std::unique_ptr<Database> database);
+  Store(std::unique_ptr<Database> database, std::size_t keep_checkpoints);
   Result<std::int64_t> number_of(std::string_view id) const;
   Result<RunRow> exact(std::string_view id) const;
   Result<RunRow> latest(std::uint64_t back) const;
   Result<std::vector<std::uint64_t>> checkpoint_rounds(std::int64_t number) const;  // newest first
+  Result<std::optional<Checkpoint>> read_checkpoint(std::string_view id, std::int64_t number,
+                                                    std::uint64_t round) const;
+  Result<void> mark_drop(std::int64_t number, std::int64_t kept, const RewindOptions& options) const;
   Result<void> drop_old_files(std::string_view id, std::int64_t number);
   Result<std::string> judge(std::string_view id, RunStatus status) const;  // as the column `warnings`
-  Result<void> refuse_if_going(std::string_view id, std::string_view doing) const;
+  Result<void> refuse_if_going(std::string_view id, std::string_view doing, bool unless_own = false) const;
   tl::unexpected<Error> unknown(std::string_view id) const;
   std::unique_ptr<Database> database_;
+  std::size_t keep_checkpoints_;
 };
 
 }  // namespace mfl

@@ -36,10 +36,10 @@ class Attached {
 // The columns that both stores have, separated by commas: an older store lacks some, which stay NULL. Not those that
 // number runs, which are each store's own.
 Result<std::string> shared_columns(const Database& database, std::string_view table) {
-  MFL_TRY(
-      Statement list,
-      database.prepare("SELECT name FROM pragma_table_info(?1, 'main') WHERE name NOT IN ('number', 'run') "
-                       "AND name IN (SELECT name FROM pragma_table_info(?1, 'source'))"));
+  MFL_TRY(Statement list,
+          database.prepare(
+              "SELECT name FROM pragma_table_info(?1, 'main') WHERE name <> 'run' AND (name <> 'number' OR "
+              "?1 <> 'runs') AND name IN (SELECT name FROM pragma_table_info(?1, 'source'))"));
   list.with(table);
   std::vector<std::string> names;
   for (;;) {
@@ -66,7 +66,9 @@ Result<void> copy_runs(const Database& database, const StateFiles& from, const S
           database.prepare(
               fmt::format("INSERT INTO main.runs ({0}) SELECT {0} FROM source.runs WHERE id = ?1", columns)));
   copies.push_back(std::move(copy_run));
-  for (const std::string_view table : {"rounds", "records", "checkpoints"}) {
+  for (const std::string_view table : {"rounds", "records", "checkpoints", "drops", "dropped_rounds"}) {
+    MFL_TRY(const std::string shared, shared_columns(database, table));
+    if (shared.empty()) continue;  // an older store does not have the table
     MFL_TRY(const std::string sql, copy_rows_sql(database, table));
     MFL_TRY(Statement copy_rows, database.prepare(sql));
     copies.push_back(std::move(copy_rows));

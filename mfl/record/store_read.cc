@@ -7,7 +7,6 @@
 #include "mfl/base/json.h"
 #include "mfl/record/export.h"
 #include "mfl/record/rows.h"
-#include "mfl/record/state_files.h"
 #include "mfl/record/store.h"
 
 namespace mfl {
@@ -17,6 +16,19 @@ int hex_value(char digit) {
   if (digit >= '0' && digit <= '9') return digit - '0';
   if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
   return -1;
+}
+
+std::string text_of(const Json& object, std::string_view key) {
+  const Json* found = object.find(key);
+  return std::string(found == nullptr ? std::string_view() : found->text());
+}
+
+std::uint64_t natural_of(const Json& object, std::string_view key) {
+  const Json* found = object.find(key);
+  const std::string digits = found == nullptr ? "" : found->dump();
+  std::uint64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
 }
 
 }  // namespace
@@ -90,6 +102,7 @@ Result<RunRow> read_run(const Database& database, Statement& row) {
   run.warnings = read_warnings(row.bytes());
   run.sampled = row.integer() != 0;
   run.data_schema = row.bytes();
+  run.drops = read_drops(row.bytes());
   if (const auto final_step = row.maybe_natural())
     run.summary = RunSummary{{*final_step, row.number(), row.maybe_number(), row.maybe_number()},
                              {row.natural(), row.number()},
@@ -110,17 +123,18 @@ std::string warnings_json_text(std::span<const RunWarning> warnings) {
 std::vector<RunWarning> read_warnings(std::string_view text) {
   std::vector<RunWarning> out;
   const Json list = Json::parse(text).value_or(Json());
-  for (const Json& one : list.elements()) {
-    const auto text_of = [&](std::string_view key) {
-      const Json* found = one.find(key);
-      return std::string(found == nullptr ? std::string_view() : found->text());
-    };
-    RunWarning warning{text_of("id"), 0, text_of("message"), text_of("hint")};
-    const Json* step = one.find("step");
-    const std::string digits = step == nullptr ? "" : step->dump();
-    std::from_chars(digits.data(), digits.data() + digits.size(), warning.step);
-    out.push_back(std::move(warning));
-  }
+  for (const Json& one : list.elements())
+    out.push_back(
+        {text_of(one, "id"), natural_of(one, "step"), text_of(one, "message"), text_of(one, "hint")});
+  return out;
+}
+
+std::vector<RoundDrop> read_drops(std::string_view text) {
+  std::vector<RoundDrop> out;
+  const Json list = Json::parse(text).value_or(Json());
+  for (const Json& one : list.elements())
+    out.push_back(
+        {text_of(one, "created"), natural_of(one, "first"), natural_of(one, "last"), text_of(one, "reason")});
   return out;
 }
 
@@ -199,44 +213,6 @@ Result<std::optional<RoundRow>> Store::first_round_at(std::string_view id, doubl
   MFL_TRY(const bool found, find.with(number, target_loss).step());
   if (!found) return std::nullopt;
   return read_round(find);
-}
-
-Result<std::vector<std::uint64_t>> Store::checkpoint_rounds(std::int64_t number) const {
-  std::vector<std::uint64_t> rounds;
-  MFL_TRY(Statement list,
-          database_->prepare("SELECT round FROM checkpoints WHERE run = ? ORDER BY round DESC"));
-  list.with(number);
-  for (;;) {
-    MFL_TRY(const bool more, list.step());
-    if (!more) return rounds;
-    rounds.push_back(list.natural());
-  }
-}
-
-Result<std::optional<Checkpoint>> Store::latest_checkpoint(std::string_view id) const {
-  MFL_TRY(const std::int64_t number, number_of(id));
-  MFL_TRY(const auto generations, checkpoint_rounds(number));
-  if (generations.empty()) return std::nullopt;
-  MFL_TRY(Statement read,
-          database_->prepare("SELECT sha256, blob FROM checkpoints WHERE run = ? AND round = ?"));
-  Checkpoint checkpoint;
-  for (const std::uint64_t round : generations) {
-    const auto found = read.with(number, round).step();
-    if (!found && !database_->last_was_corrupt()) return tl::unexpected<Error>(found.error());
-    if (found && !*found) continue;  // pruned by the writer just now
-    if (found) {
-      const std::string sha256 = read.bytes();
-      checkpoint.blob = read.bytes();
-      if (checkpoint.blob.empty()) checkpoint.blob = StateFiles(path()).read(id, round).value_or("");
-      checkpoint.round = round;
-      if (sha256_bytes(checkpoint.blob) == sha256) return checkpoint;
-    }
-    ++checkpoint.damaged;
-  }
-  return fail(
-      ErrorCode::kRunFailed,
-      fmt::format("store {} is damaged: no checkpoint of run {} matches its checksum", path().string(), id),
-      "start the run again without --resume");
 }
 
 Result<std::optional<RunRow>> Store::find_done(std::string_view config_digest, std::string_view data_digest,

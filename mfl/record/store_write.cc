@@ -13,7 +13,6 @@ namespace mfl {
 namespace {
 
 constexpr int kIdAttempts = 16;
-constexpr std::int64_t kGenerations = 2;
 constexpr std::size_t kLargeCheckpoint = std::size_t{1} << 20U;
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
@@ -68,7 +67,7 @@ Result<void> insert_records(const Database& database, std::int64_t run, std::spa
 
 // If a row of the table has no bytes, they are in a file (state_files.h).
 Result<void> insert_checkpoint(const Database& database, std::string_view id, std::int64_t run,
-                               const Checkpoint& checkpoint) {
+                               const Checkpoint& checkpoint, std::size_t keep) {
   MFL_TRY(
       Statement insert,
       database.prepare("INSERT OR REPLACE INTO checkpoints (run, round, sha256, blob) VALUES (?, ?, ?, ?)"));
@@ -81,7 +80,7 @@ Result<void> insert_checkpoint(const Database& database, std::string_view id, st
   MFL_TRY(Statement prune,
           database.prepare("DELETE FROM checkpoints WHERE run = ?1 AND round NOT IN "
                            "(SELECT round FROM checkpoints WHERE run = ?1 ORDER BY round DESC LIMIT ?2)"));
-  return prune.with(run, kGenerations).run();
+  return prune.with(run, static_cast<std::int64_t>(keep)).run();
 }
 
 }  // namespace
@@ -112,13 +111,31 @@ Result<std::string> Store::create_run(const RunSpec& spec) {
   }
 }
 
+Result<FoundRun> Store::find_or_create(const RunSpec& spec) {
+  MFL_TRY(Transaction transaction, Transaction::begin(*database_));
+  MFL_TRY(auto newest, list({.limit = 1}));
+  if (!newest.empty()) {
+    RunRow& run = newest.front();
+    if (run.config_digest == spec.config_digest) return FoundRun{std::move(run), false};
+    if (run.status != RunStatus::kDone && run.status != RunStatus::kDiverged)
+      return fail(ErrorCode::kBadConfig,
+                  fmt::format("{} holds run {}, which has another configuration and has not ended",
+                              path().string(), run.id),
+                  "end that run first, or choose another folder with --state");
+  }
+  MFL_TRY(const std::string id, create_run(spec));
+  MFL_TRY(RunRow run, exact(id));
+  MFL_CHECK(transaction.commit());
+  return FoundRun{std::move(run), true};
+}
+
 Result<void> Store::append(std::string_view id, std::span<const RoundRow> rounds,
                            std::span<const RecordRow> records, const std::optional<Checkpoint>& checkpoint) {
   MFL_TRY(Transaction transaction, Transaction::begin(*database_));
   MFL_TRY(const std::int64_t number, number_of(id));
   MFL_CHECK(insert_rounds(*database_, number, rounds));
   MFL_CHECK(insert_records(*database_, number, records));
-  if (checkpoint) MFL_CHECK(insert_checkpoint(*database_, id, number, *checkpoint));
+  if (checkpoint) MFL_CHECK(insert_checkpoint(*database_, id, number, *checkpoint, keep_checkpoints_));
   MFL_CHECK(transaction.commit());
   if (checkpoint) (void)drop_old_files(id, number);  // all is kept; what stays is dropped the next time
   return {};
@@ -178,8 +195,11 @@ Result<void> Store::set_data_schema(std::string_view id, std::string_view schema
   return {};
 }
 
-Result<void> Store::refuse_if_going(std::string_view id, std::string_view doing) const {
+Result<void> Store::refuse_if_going(std::string_view id, std::string_view doing, bool unless_own) const {
   MFL_TRY(const RunRow run, exact(id));
+  if (const Owner self = this_process();
+      unless_own && run.owner.host == self.host && run.owner.pid == self.pid && run.owner.start == self.start)
+    return {};
   if (run.status == RunStatus::kRunning && owner_alive(run))
     return fail(ErrorCode::kRunFailed,
                 fmt::format("cannot {} run {}: process {} is still computing it", doing, id, run.owner.pid),
@@ -187,11 +207,29 @@ Result<void> Store::refuse_if_going(std::string_view id, std::string_view doing)
   return {};
 }
 
-Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> round) {
+Result<void> Store::mark_drop(std::int64_t number, std::int64_t kept, const RewindOptions& options) const {
+  const std::string created = utc_now();
+  MFL_TRY(
+      Statement mark,
+      database_->prepare("INSERT INTO drops (run, number, created, first_round, last_round, reason) SELECT "
+                         "?1, 1 + coalesce(max(number), 0), ?2, ?3, ?4, ?5 FROM drops WHERE run = ?1"));
+  MFL_CHECK(mark.with(number, view(created), kept + 1, options.last_round, view(options.reason)).run());
+  MFL_TRY(
+      Statement keep,
+      database_->prepare(
+          "INSERT INTO dropped_rounds (run, number, round, step, train_loss, bytes_up, bytes_down, digest) "
+          "SELECT run, (SELECT max(number) FROM drops WHERE run = ?1), round, step, train_loss, bytes_up, "
+          "bytes_down, digest FROM rounds WHERE run = ?1 AND round > ?2"));
+  return keep.with(number, kept).run();
+}
+
+Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> round,
+                           const RewindOptions& options) {
   MFL_TRY(Transaction transaction, Transaction::begin(*database_));
-  MFL_CHECK(refuse_if_going(id, "resume"));
+  MFL_CHECK(refuse_if_going(id, "resume", options.owned));
   MFL_TRY(const std::int64_t number, number_of(id));
   const std::int64_t kept = round ? static_cast<std::int64_t>(*round) : -1;
+  if (!options.reason.empty()) MFL_CHECK(mark_drop(number, kept, options));
   for (const std::string_view sql : {"DELETE FROM records WHERE run = ?1 AND (round > ?2 OR step > (SELECT "
                                      "step FROM rounds WHERE run = ?1 AND "
                                      "round = ?2))",

@@ -52,6 +52,7 @@ Fields identity_fields(const RunRow& run) {
   if (!run.message.empty()) fields.emplace_back("message", run.message);
   for (const RunWarning& warning : run.warnings)
     fields.emplace_back("warning", fmt::format("{} ({})", warning.message, warning.hint));
+  for (const RoundDrop& drop : run.drops) fields.emplace_back("dropped", drop_text(drop));
   if (run.status == RunStatus::kRunning)
     fields.emplace_back("owner", fmt::format("process {} on {}", run.owner.pid, run.owner.host));
   fields.insert(fields.end(), {{"created", run.created},
@@ -158,7 +159,9 @@ std::string shown_status(const RunRow& run) {
   return owner_lost(run) ? "killed" : std::string(run_status_name(run.status));
 }
 
-std::string marked_status(const RunRow& run) { return shown_status(run) + (run.warnings.empty() ? "" : "!"); }
+std::string marked_status(const RunRow& run) {
+  return shown_status(run) + (run.warnings.empty() ? "" : "!") + (run.drops.empty() ? "" : "*");
+}
 
 std::string runs_text(std::span<const RunRow> runs) {
   const bool named = std::ranges::any_of(runs, [](const RunRow& run) { return !run.name.empty(); });
@@ -185,7 +188,9 @@ std::string runs_text(std::span<const RunRow> runs) {
                narrow_count(run.summary ? run.summary->final.step : run.planned_steps),
                number_text(final_loss(run)), percent_text(final_accuracy(run))});
   const bool warned = std::ranges::any_of(runs, [](const RunRow& run) { return !run.warnings.empty(); });
-  return table.text(kListWidth) + (warned ? "! ended with a warning: mfl runs show ID\n" : "");
+  const bool dropped = std::ranges::any_of(runs, [](const RunRow& run) { return !run.drops.empty(); });
+  return table.text(kListWidth) + (warned ? "! ended with a warning: mfl runs show ID\n" : "") +
+         (dropped ? "* rounds were dropped: mfl runs show ID\n" : "");
 }
 
 Json runs_json(std::span<const RunRow> runs) {

@@ -17,6 +17,8 @@ std::string make_version(const Home& home, int version) {
     EXPECT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1.5));
   }
   Connection old(home.store);
+  old.run("DROP TABLE dropped_rounds; DROP TABLE drops; PRAGMA user_version = 3");
+  if (version == 3) return id;
   for (const char* column : {"warnings", "sampled", "data_schema"})
     old.run(std::string("ALTER TABLE runs DROP COLUMN ") + column);
   old.run("PRAGMA user_version = 2");
@@ -35,6 +37,7 @@ void expect_whole(const Store& store, const std::string& id) {
   EXPECT_EQ(run.summary->digest, digest(250));
   EXPECT_FALSE(run.summary->virtual_seconds);
   EXPECT_TRUE(run.warnings.empty());
+  EXPECT_TRUE(run.drops.empty());
   const auto got_rounds = store.rounds(id).value();
   const auto got_records = store.records(id).value();
   ASSERT_EQ(got_rounds.size(), 6U);
@@ -76,14 +79,15 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     EXPECT_EQ(store.records(timed).value()[1].virtual_seconds, 12.5);
     EXPECT_EQ(store.get(timed).value().summary->virtual_seconds, 12.5);
     ASSERT_TRUE(store.set_status(timed, RunStatus::kInterrupted, ""));
-    ASSERT_TRUE(store.rewind(timed, 0));
+    ASSERT_TRUE(store.rewind(timed, 0, {.reason = "--from-round 0", .last_round = 1}));
     EXPECT_FALSE(store.get(timed).value().summary);
+    EXPECT_EQ(store.get(timed).value().drops.size(), 1U);
   }
-  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 3);
+  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 4);
   expect_whole(Store::open(home.store).value(), id);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3));
 
 TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   const Home home;
@@ -99,6 +103,7 @@ TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   }
   {
     Connection old(home.store);
+    old.run("DROP TABLE dropped_rounds; DROP TABLE drops");
     for (const char* column : {"warnings", "sampled", "data_schema"})
       old.run(std::string("ALTER TABLE runs DROP COLUMN ") + column);
     old.run("PRAGMA user_version = 2");
