@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "mfl/cli/commands.h"
@@ -21,6 +22,7 @@ struct Arguments {
   LogFlags log;
   bool plaintext = false, measure = false;
   double linger = 30;
+  std::optional<std::uint64_t> from_round;
   std::uint64_t columns = 0, max_megabytes = 1024, quota_megabytes = 256, max_connections = 0;
   ConfigFlags flags;
 };
@@ -48,6 +50,7 @@ Result<HostOptions> host_options(const Arguments& args) {
   options.server.max_connections = args.max_connections;
   options.server.metrics = args.metrics;
   options.state = args.state;
+  options.from_round = args.from_round;
   options.linger = seconds(args.linger);
   options.columns = args.columns;
   options.test_data = args.test_data;
@@ -121,6 +124,12 @@ void setup_server(Command& mfl, Commands& commands) {
   command.add_option("--state", args->state, "Folder that holds the run: STATE/runs.db is a run store")
       ->type_name("DIR")
       ->capture_default_str();
+  command
+      .add_option(
+          "--from-round", args->from_round,
+          "Go back to the State of this round, one of the last keep_states; later rounds are dropped and "
+          "marked. Pass it once")
+      ->type_name("R");
   command.add_option("--tls", args->tls, "Folder with ca.pem, cert.pem and key.pem, made by mfl certs")
       ->type_name("DIR");
   command.add_flag("--plaintext", args->plaintext, "Without TLS, on loopback only");

@@ -84,6 +84,8 @@ struct AlgorithmConfig {
   bool operator==(const AlgorithmConfig&) const = default;
 };
 
+inline constexpr std::uint64_t kMaxKeepStates = 1000;
+
 struct RunConfig {
   std::string name;            // a label for people
   std::uint64_t steps = 1000;  // T, local steps, >= 1
@@ -93,6 +95,7 @@ struct RunConfig {
   std::uint64_t threads = 0;           // 0: one per core
   std::uint64_t record_every = 0;      // steps between recorded metrics; 0: about a hundred records per run
   std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
+  std::uint64_t keep_states = 5;       // States of the last rounds that a server keeps, 1 to kMaxKeepStates
 
   bool operator==(const RunConfig&) const = default;
 };

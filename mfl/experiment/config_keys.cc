@@ -252,6 +252,10 @@ constexpr Key kKeys[] = {
      "rounds between checkpoints, 0 for only when stopped", KeyKind::kInteger, "", kNoResult,
      [](Config& c, Text t) { return set_integer(c.run.checkpoint_every, t, 0); },
      [](const Config& c) { return toml_integer(c.run.checkpoint_every, ""); }},
+    {"run", "keep_states", "--keep-states", "N",
+     "States of the last rounds that a server keeps, for mfl server --from-round", KeyKind::kInteger, "",
+     kNoResult, [](Config& c, Text t) { return set_integer(c.run.keep_states, t, 1, kMaxKeepStates); },
+     [](const Config& c) { return toml_integer(c.run.keep_states, ""); }},
 
     {"schema", "features", "--schema-features", "NAMES",
      "feature names in order, separated by commas, or their number; 0: as the data has them",

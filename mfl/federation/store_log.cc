@@ -1,11 +1,29 @@
 #include "mfl/federation/store_log.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 namespace mfl {
+namespace {
+
+std::string_view checkpoint_digest(std::string_view blob) {
+  constexpr std::size_t kDigest = 32;
+  return blob.substr(blob.size() - std::min(kDigest, blob.size()));
+}
+
+std::string rounds_text(std::uint64_t first, std::uint64_t last) {
+  return first == last ? fmt::format("round {}", first) : fmt::format("rounds {} to {}", first, last);
+}
+
+std::string kept_text(const std::vector<std::uint64_t>& rounds) {
+  return rounds.empty() ? "the store has no State of this run"
+                        : fmt::format("the store has the States of rounds {}", fmt::join(rounds, ", "));
+}
+
+}  // namespace
 
 StoreLog::StoreLog(Store& store, std::string run_id, StoreLogOptions options)
     : store_(store),
@@ -39,7 +57,9 @@ Result<void> StoreLog::commit(const CommittedRound& round) {
   const auto records = records_of(round.closed, round.vectors, false);
   // First, and on its own: a schema without a round binds nobody to anything else than the round would.
   if (!round.data_schema.empty()) MFL_CHECK(store_.set_data_schema(run_id_, round.data_schema));
-  return store_.append(run_id_, std::span(&round.closed, 1), records, Checkpoint{round.round, round.blob, 0});
+  MFL_CHECK(
+      store_.append(run_id_, std::span(&round.closed, 1), records, Checkpoint{round.round, round.blob, 0}));
+  return options_.committed ? options_.committed(round.round, checkpoint_digest(round.blob)) : Result<void>{};
 }
 
 Result<void> StoreLog::finish(const Ending& ending) {
@@ -52,21 +72,53 @@ Result<void> StoreLog::finish(const Ending& ending) {
 }
 
 template <class T>
-Result<std::optional<Resumption<T>>> resume_rounds(Store& store, const std::string& run_id) {
-  MFL_TRY(const auto checkpoint, store.latest_checkpoint(run_id));
-  if (!checkpoint) {
-    MFL_CHECK(store.rewind(run_id, std::nullopt));
-    return std::nullopt;
+Result<Resumed<T>> resume_rounds(Store& store, const std::string& run_id, const ResumeOptions& options) {
+  MFL_TRY(const auto kept, store.kept_rounds(run_id));
+  RewindOptions rewind{options.owned, "", std::max(options.committed, kept.empty() ? 0 : kept.front())};
+  if (options.from_round && std::ranges::find(kept, *options.from_round) == kept.end() &&
+      (*options.from_round != 0 || !kept.empty()))
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("--from-round {}: run {} does not keep the State of that round",
+                            *options.from_round, run_id),
+                kept_text(kept));
+  Resumed<T> out;
+  std::uint64_t round = 0;
+  for (const std::uint64_t candidate : kept) {
+    if (options.from_round && candidate != *options.from_round) continue;
+    MFL_TRY(const auto checkpoint, store.checkpoint(run_id, candidate));
+    auto decoded = checkpoint ? decode_round<T>(checkpoint->blob) : tl::unexpected<Error>(Error{});
+    if (!decoded || decoded->state.round != candidate) continue;
+    round = candidate;
+    out.from = *std::move(decoded);
+    break;
   }
-  auto round = decode_round<T>(checkpoint->blob);
-  if (!round) return fail_because(round.error(), fmt::format("cannot continue run {}", run_id));
-  MFL_CHECK(store.rewind(run_id, checkpoint->round));
+  if (!out.from && !kept.empty())
+    return options.from_round
+               ? fail(ErrorCode::kBadConfig,
+                      fmt::format("--from-round {}: the State of that round of run {} is damaged",
+                                  *options.from_round, run_id),
+                      kept_text(kept))
+               : fail(ErrorCode::kRunFailed,
+                      fmt::format("store {} is damaged: no State of run {} is whole", store.path().string(),
+                                  run_id),
+                      "restore the state folder from a backup, or choose another with --state");
+  if (rewind.last_round > round) {
+    const std::string dropped = rounds_text(round + 1, rewind.last_round);
+    rewind.reason = options.from_round ? fmt::format("--from-round {}", round)
+                                       : fmt::format("damaged, continued from round {}", round);
+    out.warning = fmt::format("{} dropped: {}", dropped, rewind.reason);
+  }
+  if (!out.from) {
+    MFL_CHECK(store.rewind(run_id, std::nullopt, rewind));
+    return out;
+  }
+  MFL_CHECK(store.rewind(run_id, round, rewind));
   // The row of the state itself comes with the next round: its loss is not known yet.
-  MFL_CHECK(store.forget_row(run_id, checkpoint->round));
-  return *std::move(round);
+  MFL_CHECK(store.forget_row(run_id, round));
+  return out;
 }
 
-template Result<std::optional<Resumption<float>>> resume_rounds(Store&, const std::string&);
-template Result<std::optional<Resumption<double>>> resume_rounds(Store&, const std::string&);
+template Result<Resumed<float>> resume_rounds(Store&, const std::string&, const ResumeOptions&);
+template Result<Resumed<double>> resume_rounds(Store&, const std::string&, const ResumeOptions&);
 
 }  // namespace mfl

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mfl/federation/round_log.h"
@@ -21,6 +22,9 @@ struct StoreLogOptions {
   std::optional<std::uint64_t> last_step = {};
   // Tests the vectors of a State, as they are sent, for a record; empty: there is no test set.
   std::function<TestRow(const std::string&)> test = {};
+  // Called after each committed round, before anybody is told of it, with the last 32 bytes of its checkpoint. An error fails
+  // the commit. May be empty.
+  std::function<Result<void>(std::uint64_t round, std::string_view digest)> committed = {};
 };
 
 // The store is open with full_sync and outlives it. wall_seconds count from construction.
@@ -45,9 +49,23 @@ class StoreLog final : public RoundLog {
   std::optional<std::uint64_t> recorded_;  // the step of the last row seen
 };
 
-// The last committed round of a run that is to continue, with this process as its owner and later rows forgotten; nothing
-// when no round was committed.
+struct ResumeOptions {
+  std::optional<std::uint64_t> from_round = {};  // go back to this one, which must be kept
+  std::uint64_t committed =
+      0;               // the last round that is known to have been committed, from elsewhere; 0: unknown
+  bool owned = false;  // as RewindOptions::owned
+};
+
 template <class T>
-Result<std::optional<Resumption<T>>> resume_rounds(Store& store, const std::string& run_id);
+struct Resumed {
+  std::optional<Resumption<T>> from;  // nothing when no round was committed
+  std::string warning;                // for people, if rounds were dropped: which, and why; else empty
+};
+
+// The last committed round of a run that is to continue, with this process as its owner and later rows forgotten. If its
+// State is damaged, the newest one that is not; rounds after it are dropped, as are those after from_round (RunRow::drops). Errors: no
+// kept State is whole (kRunFailed), from_round is not kept or damaged (kBadConfig, names the kept ones).
+template <class T>
+Result<Resumed<T>> resume_rounds(Store& store, const std::string& run_id, const ResumeOptions& options = {});
 
 }  // namespace mfl

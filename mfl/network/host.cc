@@ -18,6 +18,7 @@
 #include "mfl/experiment/problem.h"
 #include "mfl/experiment/training.h"
 #include "mfl/federation/payload.h"
+#include "mfl/federation/state_folder.h"
 #include "mfl/federation/store_log.h"
 
 namespace mfl {
@@ -79,32 +80,20 @@ Plan plan_of(const Config& config, const std::string& run_id) {
           {}};
 }
 
-// The run of this state folder, finished or not, or a new one.
-Result<RunRow> find_or_create(Store& store, const RunSpec& spec) {
-  MFL_TRY(const auto newest, store.list({.limit = 1}));
-  if (!newest.empty()) {
-    if (newest.front().config_digest == spec.config_digest) return newest.front();
-    if (newest.front().status != RunStatus::kDone && newest.front().status != RunStatus::kDiverged)
-      return fail(ErrorCode::kBadConfig,
-                  fmt::format("{} holds run {}, which has another configuration and has not ended",
-                              store.path().string(), newest.front().id),
-                  "end that run first, or choose another folder with --state");
-  }
-  MFL_TRY(const std::string id, store.create_run(spec));
-  return store.get(id);
+void log_text(const HostOptions& options, LogLine::Level level, std::string event, std::string text) {
+  if (options.server.log) options.server.log({level, std::move(event), {{"text", std::move(text)}}});
 }
 
-// A server that was told to stop is given the time to write its last status.
+// A server of an earlier version, which holds no lock: one that was told to stop is given the time to write its last status.
 Result<RunRow> wait_for_owner(const Store& store, RunRow run, const HostOptions& options) {
   constexpr std::chrono::seconds kPatience{3};
   const auto until = std::chrono::steady_clock::now() + kPatience;
   const auto owned = [&] {
     return run.status == RunStatus::kRunning && owner_alive(run) && run.owner.pid != this_process().pid;
   };
-  if (owned() && options.server.log)
-    options.server.log({LogLine::Level::kInfo,
-                        "waiting",
-                        {{"text", fmt::format("process {} still serves run {}", run.owner.pid, run.id)}}});
+  if (owned())
+    log_text(options, LogLine::Level::kInfo, "waiting",
+             fmt::format("process {} still serves run {}", run.owner.pid, run.id));
   while (owned() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(kBeat);
     MFL_TRY(run, store.get(run.id));
@@ -112,23 +101,55 @@ Result<RunRow> wait_for_owner(const Store& store, RunRow run, const HostOptions&
   return run;
 }
 
-// The folder and the store in it are for their owner only: they hold the model. What exists already is left as it is.
-Result<void> prepare_state(const HostOptions& options) {
-  constexpr mode_t kOwner = 0700, kOwnerFile = 0600, kOthers = 077;
-  const std::filesystem::path store = options.state / "runs.db";
-  if (options.state.has_parent_path()) MFL_CHECK(make_folder(options.state.parent_path()));
-  ::mkdir(options.state.c_str(), kOwner);  // a failure shows when the store is opened
-  const int made = ::open(store.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerFile);
-  if (made >= 0) ::close(made);
-  for (const auto& path : {options.state, store}) {
+// The folder and the store in it hold the model. What existed already keeps its permissions.
+void warn_of_readers(const HostOptions& options) {
+  constexpr mode_t kOthers = 077;
+  for (const auto& path : {options.state, options.state / "runs.db"}) {
     struct stat info = {};
-    if (::stat(path.c_str(), &info) != 0 || (info.st_mode & kOthers) == 0 || !options.server.log) continue;
-    options.server.log(
-        {LogLine::Level::kWarning,
-         "permissions",
-         {{"text", fmt::format("other users may read {}: chmod go= {}", path.string(), path.string())}}});
+    if (::stat(path.c_str(), &info) != 0 || (info.st_mode & kOthers) == 0) continue;
+    log_text(options, LogLine::Level::kWarning, "permissions",
+             fmt::format("other users may read {}: chmod go= {}", path.string(), path.string()));
   }
-  return {};
+}
+
+Result<StateFolder> open_state(const Config& config, const HostOptions& options) {
+  StateFolderOptions out;
+  out.folder = options.state;
+  out.keep_states = config.run.keep_states;
+  out.from_round = options.from_round;
+  out.waiting = [&options](const std::string& text) {
+    log_text(options, LogLine::Level::kInfo, "waiting", text);
+  };
+  out.stopped = [stop = options.stop] { return stop != nullptr && stop->load(); };
+  MFL_TRY(StateFolder folder, StateFolder::open(std::move(out)));
+  warn_of_readers(options);
+  return folder;
+}
+
+bool has_ended(const RunRow& run) {
+  return run.status == RunStatus::kDone || run.status == RunStatus::kDiverged;
+}
+
+// The run of the state folder, ready to be served.
+template <class T>
+struct ServedRun {
+  RunRow run;
+  std::optional<Resumption<T>> from;
+};
+
+template <class T>
+Result<ServedRun<T>> find_run(StateFolder& folder, const RunSpec& spec, const HostOptions& options) {
+  MFL_TRY(FoundRun found, folder.find_or_create(spec));
+  MFL_TRY(RunRow run, wait_for_owner(folder.store(), std::move(found.run), options));
+  ServedRun<T> out;
+  if (options.from_round || (!found.created && !has_ended(run))) {
+    MFL_TRY(out.from, folder.resume<T>(run.id));
+  }
+  MFL_CHECK(folder.settle(run.id));
+  for (const std::string& warning : folder.warnings())
+    log_text(options, LogLine::Level::kWarning, "resumed", warning);
+  MFL_TRY(out.run, folder.store().get(run.id));
+  return out;
 }
 
 std::uint64_t random_number() {
@@ -156,7 +177,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.max_update_norm = federation.max_update_norm;
   out.least_loss = least_loss({make_loss(config.model), effective_lambda(config.model)});
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(config.run.threads, kMaxThreads));
-  if (run.status == RunStatus::kDone || run.status == RunStatus::kDiverged) {
+  if (has_ended(run)) {
     out.ended_status = run_status_name(run.status);
     out.ended_digest = run.summary ? run.summary->digest : "";
   }
@@ -251,26 +272,26 @@ void wait_for_end(const FederationServer& server, const HostOptions& options, bo
 
 template <class T>
 Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
-  MFL_CHECK(prepare_state(options));
-  MFL_TRY(Store store, Store::open(options.state / "runs.db", {.full_sync = true}));
   const Algorithm algorithm = make_algorithm(config.algorithm);
   if (algorithm.centralised)
     return fail(ErrorCode::kBadConfig, fmt::format("algorithm {} has all data in one place", algorithm.name),
                 "a federation runs fl or mfl");
+  MFL_TRY(StateFolder folder, open_state(config, options));
+  Store& store = folder.store();
   const CoordinatorOptions defaults = coordinator_options(config, options, {});
-  MFL_TRY(RunRow found, find_or_create(store, spec_of(config, algorithm, defaults.min_available_nodes)));
-  MFL_TRY(const RunRow run, wait_for_owner(store, std::move(found), options));
-  const bool ended = run.status == RunStatus::kDone || run.status == RunStatus::kDiverged;
-  std::optional<Resumption<T>> from;
-  if (!ended &&
-      !(run.status == RunStatus::kRunning && owner_alive(run) && run.owner.pid == this_process().pid)) {
-    MFL_TRY(from, resume_rounds<T>(store, run.id));
-  }
+  MFL_TRY(ServedRun<T> served,
+          find_run<T>(folder, spec_of(config, algorithm, defaults.min_available_nodes), options));
+  const RunRow& run = served.run;
+  const bool ended = has_ended(run);
   MFL_TRY(const auto rows, store.rounds(run.id));
-  StoreLogOptions log_options{make_cadence(config.run).record_every, run.wall_seconds, {}, {}};
+  StoreLogOptions log_options{make_cadence(config.run).record_every, run.wall_seconds, {}, {}, {}};
+  log_options.committed = [&folder](std::uint64_t round, std::string_view digest) {
+    return folder.note(round, digest);
+  };
   if (!rows.empty()) log_options.last_step = rows.back().step;
   std::unique_ptr<TestBench<T>> bench;
   CoordinatorOptions coordinator = coordinator_options(config, options, run);
+  coordinator.warnings = folder.warnings();
   MFL_CHECK(state_schema(config, options, run, coordinator));
   if (!options.test_data.empty()) {
     MFL_TRY(bench, TestBench<T>::load(config, algorithm, options.test_data, coordinator.schema));
@@ -279,9 +300,9 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
   }
   coordinator.columns = coordinator.schema.columns;
   StoreLog log(store, run.id, std::move(log_options));
-  MFL_TRY(const auto server, FederationServer::start(
-                                 make_coordinator<T>(algorithm, std::move(coordinator), log, std::move(from)),
-                                 plan_of(config, run.id), options.server));
+  MFL_TRY(const auto server, FederationServer::start(make_coordinator<T>(algorithm, std::move(coordinator),
+                                                                         log, std::move(served.from)),
+                                                     plan_of(config, run.id), options.server));
   MFL_CHECK(write_file(options.state / "address", server->address() + "\n"));
   if (options.server.log)
     options.server.log({LogLine::Level::kInfo,

@@ -428,7 +428,7 @@ TEST(StoreLog, GivesBackTheLastRoundAndItsRows) {
     answer_next(*first, 4);
   }
   ASSERT_TRUE(store.set_status(id, RunStatus::kInterrupted, ""));
-  const auto found = resume_rounds<double>(store, id).value();
+  const auto found = resume_rounds<double>(store, id).value().from;
   ASSERT_TRUE(found);
   EXPECT_EQ(found->state.round, 1U);
   EXPECT_EQ(found->state.w(), Vector<double>(kColumns, 4));
