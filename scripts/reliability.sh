@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build=${1:-build/dev}
-for program in federation_test network_test network_process_test; do
+for program in federation_test network_test network_process_test state_folder_test; do
   [[ -x $build/bin/$program ]] || {
     echo "reliability.sh: no $build/bin/$program; build it with ./test.sh" >&2
     exit 2
@@ -26,8 +26,10 @@ run() {
 
 export MFL_FAULT_SEEDS=${MFL_FAULT_SEEDS:-1000000} MFL_KILLS=${MFL_KILLS:-200}
 export MFL_KILLED_ROUNDS=${MFL_KILLED_ROUNDS:-100} MFL_PROXY_STEPS=${MFL_PROXY_STEPS:-1000}
+export MFL_DOUBLE_STARTS=${MFL_DOUBLE_STARTS:-200} MFL_BIT_FLIPS=${MFL_BIT_FLIPS:-200}
 export MFL_BAD_MB=${MFL_BAD_MB:-512} MFL_LOAD_NODES=${MFL_LOAD_NODES:-1000} MFL_LOAD_ROUNDS=${MFL_LOAD_ROUNDS:-10000}
 run federation_test 'Faults.*'
-run network_process_test 'RealFaults.*:Limits.*:Load.*'
+run state_folder_test 'StateFolder.RandomBitFlips*'
+run network_process_test 'RealFaults.*:Limits.*:Load.*:StateOwner.TwoServers*'
 run network_test 'ServerTest.SixBadPeers*:ServerTest.SocketsThatSayNothing*'
 exit "$failed"

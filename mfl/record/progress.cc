@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,10 +96,14 @@ ProgressFile::ProgressFile(ProgressFile&& other) noexcept
       damaged_(other.damaged_),
       number_(other.number_),
       last_(std::move(other.last_)),
-      fd_(std::exchange(other.fd_, -1)) {}
+      fd_(std::exchange(other.fd_, -1)),
+      slots_(std::exchange(other.slots_, nullptr)) {}
 
-ProgressFile::~ProgressFile() {
-  if (fd_ >= 0) ::close(fd_);
+ProgressFile::~ProgressFile() { unmap(); }
+
+void ProgressFile::unmap() {
+  if (slots_ != nullptr) ::munmap(std::exchange(slots_, nullptr), 2 * kSlot);
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
 Result<void> ProgressFile::reset(const CommittedMark& progress) {
@@ -110,23 +116,26 @@ Result<void> ProgressFile::reset(const CommittedMark& progress) {
   if (path_.has_parent_path()) MFL_CHECK(sync_folder(path_.parent_path()));
   number_ += 2;
   last_ = progress;
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd_ >= 0) return {};
-  return fail(ErrorCode::kRunFailed,
-              fmt::format("cannot open {}: {}", path_.string(),
-                          std::strerror(errno)),  // NOLINT(concurrency-mt-unsafe)
-              "check the permissions of the folder and its files");
+  unmap();
+  fd_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  void* const mapped =
+      fd_ < 0 ? MAP_FAILED : ::mmap(nullptr, 2 * kSlot, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (mapped == MAP_FAILED)
+    return fail(ErrorCode::kRunFailed,
+                fmt::format("cannot open {}: {}", path_.string(),
+                            std::strerror(errno)),  // NOLINT(concurrency-mt-unsafe)
+                "check the permissions of the folder and its files");
+  slots_ = static_cast<char*>(mapped);
+  return {};
 }
 
 Result<void> ProgressFile::note(const CommittedMark& progress) {
+  struct stat info = {};  // memory beyond the end of a file must not be touched
+  if (slots_ == nullptr || ::fstat(fd_, &info) != 0 || info.st_size < static_cast<off_t>(2 * kSlot))
+    return fail(ErrorCode::kRunFailed, fmt::format("{} was cut short", path_.string()),
+                "make sure that no other program writes to the folder, and start the server again");
   const std::string bytes = encode(progress, ++number_);
-  const auto at = static_cast<off_t>(number_ % 2 == 1 ? 0 : kSlot);
-  if (::pwrite(fd_, bytes.data(), bytes.size(), at) != static_cast<ssize_t>(bytes.size()))
-    return fail(ErrorCode::kRunFailed,
-                fmt::format("cannot write {}: {}", path_.string(),
-                            std::strerror(errno)),  // NOLINT(concurrency-mt-unsafe)
-                "check the disk and its free space, and start the server again");
+  std::memcpy(slots_ + (number_ % 2 == 1 ? 0 : kSlot), bytes.data(), bytes.size());
   last_ = progress;
   return {};
 }

@@ -38,8 +38,9 @@ class ProgressFile {
 
   // Replaces the file; survives a power failure.
   Result<void> reset(const CommittedMark& progress);
-  // After reset(). Survives the end of the process, but only reaches the disk when the system writes it: after a power failure the file
-  // may name an earlier round than the store, never a later one. One write of 96 bytes.
+  // After reset(). Survives the end of the process, but only reaches the disk when the system writes it: after a power failure the
+  // file may name an earlier round than the store, never a later one. A copy of 96 bytes into mapped memory: a write()
+  // would change the file's times, and the next fsync() of the store would pay for that.
   Result<void> note(const CommittedMark& progress);
 
  private:
@@ -49,7 +50,10 @@ class ProgressFile {
   int damaged_ = 0;
   std::uint64_t number_ = 0;  // of the last write
   std::optional<CommittedMark> last_;
+  void unmap();
+
   int fd_ = -1;
+  char* slots_ = nullptr;  // the file, mapped
 };
 
 }  // namespace mfl

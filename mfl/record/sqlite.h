@@ -108,7 +108,7 @@ class Database {
   // Whether the last connection that closes leaves the write-ahead log alone: SQLite would copy it into the file and
   // delete it.
   void keep_log_on_close(bool keep) const;
-  // An error if the file or its write-ahead log was deleted or replaced since they were opened. Costs two stat() calls.
+  // An error if the file or its write-ahead log was deleted or replaced since they were opened. Costs two system calls.
   Result<void> check_in_place() const;
 
   // The last failure of this connection as an Error.

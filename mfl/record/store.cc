@@ -11,6 +11,7 @@
 #include "mfl/base/files.h"
 #include "mfl/record/schema.h"
 #include "mfl/record/sqlite.h"
+#include "mfl/record/state_files.h"
 
 namespace mfl {
 namespace {
@@ -82,7 +83,10 @@ Result<void> open_for_writing(const Database& database, const StoreOptions& opti
 }  // namespace
 
 Store::Store(std::unique_ptr<Database> database, std::size_t keep_checkpoints)
-    : database_(std::move(database)), keep_checkpoints_(std::max<std::size_t>(1, keep_checkpoints)) {}
+    : database_(std::move(database)), keep_checkpoints_(std::max<std::size_t>(1, keep_checkpoints)) {
+  std::error_code unseen;
+  has_files_ = fs::exists(StateFiles(database_->path()).folder(), unseen) || unseen;
+}
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() = default;

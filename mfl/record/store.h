@@ -182,6 +182,7 @@ class Store {
   tl::unexpected<Error> unknown(std::string_view id) const;
   std::unique_ptr<Database> database_;
   std::size_t keep_checkpoints_;
+  bool has_files_;  // there may be checkpoints beside the store
 };
 
 }  // namespace mfl

@@ -50,6 +50,7 @@ Result<void> insert_rounds(const Database& database, std::int64_t run, std::span
 }
 
 Result<void> insert_records(const Database& database, std::int64_t run, std::span<const RecordRow> records) {
+  if (records.empty()) return {};
   MFL_TRY(Statement insert,
           database.prepare(
               "INSERT INTO records (run, step, round, train_loss, test_loss, test_accuracy, bytes_up, "
@@ -137,7 +138,8 @@ Result<void> Store::append(std::string_view id, std::span<const RoundRow> rounds
   MFL_CHECK(insert_records(*database_, number, records));
   if (checkpoint) MFL_CHECK(insert_checkpoint(*database_, id, number, *checkpoint, keep_checkpoints_));
   MFL_CHECK(transaction.commit());
-  if (checkpoint) (void)drop_old_files(id, number);  // all is kept; what stays is dropped the next time
+  if (checkpoint && checkpoint->blob.size() >= kLargeCheckpoint) has_files_ = true;
+  if (checkpoint && has_files_) (void)drop_old_files(id, number);  // what stays is dropped the next time
   return {};
 }
 

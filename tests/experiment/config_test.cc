@@ -74,6 +74,7 @@ engine = "serial"
 threads = 3
 record_every = 2
 checkpoint_every = 5
+keep_states = 9
 [schema]
 features = ["a, b", "c"]
 label = "d"
@@ -89,7 +90,7 @@ positive = 1
   expected.federation = {10, "file:parts.json"};
   expected.model = {"logistic", 1e-3};
   expected.algorithm = {"fl", 1.0, 0.9, 7};
-  expected.run = {"mine \"quoted\"", 10, 9223372036854775807U, Precision::kF64, "serial", 3, 2, 5};
+  expected.run = {"mine \"quoted\"", 10, 9223372036854775807U, Precision::kF64, "serial", 3, 2, 5, 9};
   expected.schema = {2, {"a, b", "c"}, "", "d", LabelTask::kBinary, {"0", "1"}, "1"};
   EXPECT_EQ(*config, expected);
 }
@@ -313,6 +314,7 @@ Config any_config() {
   c.run.threads = any_count(0) % (kMaxThreads + 1);
   c.run.record_every = any_count(0);
   c.run.checkpoint_every = any_count(0);
+  c.run.keep_states = 1 + any_count(0) % kMaxKeepStates;
   return c;
 }
 

@@ -131,6 +131,7 @@ std::unique_ptr<Background> Processes::server(const std::vector<std::string>& mo
   auto process = std::make_unique<Background>(box, "server", arguments, most_files);
   EXPECT_TRUE(
       eventually([&] { return std::filesystem::exists(box.path("state/address")) || !process->running(); }));
+  if (!std::filesystem::exists(box.path("state/address"))) return process;  // it was refused
   address_ = box.read("state/address");
   while (address_.ends_with('\n')) address_.pop_back();
   return process;
