@@ -135,7 +135,8 @@ void setup_server(Command& mfl, Commands& commands) {
   command.add_flag("--plaintext", args->plaintext, "Without TLS, on loopback only");
   command
       .add_option("--allow", args->allowed,
-                  "Nodes that may take part, one name per line; read again when it changes")
+                  "Nodes that may take part, one per line: NAME or NAME max_samples=N; read again when it "
+                  "changes")
       ->type_name("FILE");
   command
       .add_option("--revoked", args->revoked,

@@ -1,85 +1,119 @@
 #include "mfl/network/admission.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <sstream>
 
 #include "mfl/base/files.h"
+#include "mfl/base/visible.h"
 
 namespace mfl {
+namespace {
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
+constexpr std::size_t kLongestName = 253;
 
-std::set<std::string> list_entries(const std::string& text) {
-  std::set<std::string> entries;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line.substr(0, line.find('#')));
-    for (std::string word; words >> word;) entries.insert(lower_case(std::move(word)));
-  }
-  return entries;
-}
+}  // namespace
 
-bool Admission::refresh(const std::filesystem::path& path, List& list) {
-  const bool readable = look(path, list);
-  if (readable != list.readable) ++version_;
-  return list.readable = readable;
-}
+Admission::Admission(AdmissionFiles files)
+    : allowed_{std::move(files.allowed), AdmissionList::Kind::kAllowed},
+      revoked_{std::move(files.revoked), AdmissionList::Kind::kRevoked} {}
 
-bool Admission::look(const std::filesystem::path& path, List& list) {
+bool Admission::is_readable(File& file, bool& changed) {
+  // Of a file younger than this a second change may have the same time.
+  constexpr std::chrono::seconds kSettled{2};
   std::error_code error;
-  const auto time = std::filesystem::last_write_time(path, error);
-  const auto size = error ? 0 : std::filesystem::file_size(path, error);
+  const auto time = std::filesystem::last_write_time(file.path, error);
+  const auto size = error ? 0 : std::filesystem::file_size(file.path, error);
   if (error) return false;
-  if (list.known && list.time == time && list.size == size) return true;
-  const auto text = read_file(path);
+  const bool same = file.time == time && file.text.size() == size;
+  if (file.known && file.readable && same && file.read_at - time > kSettled) return true;
+  const auto now = std::filesystem::file_time_type::clock::now();
+  auto text = read_file(file.path);
   if (!text) return false;
-  list = {list_entries(*text), time, size, true, list.readable};
-  ++version_;
+  changed = !file.known || file.text != *text;
+  if (changed) file.list = parse_admission_list(*text, file.kind);
+  file.text = *std::move(text);
+  file.time = time;
+  file.read_at = now;
+  file.known = true;
   return true;
 }
 
-std::uint64_t Admission::version() {
-  if (!files_.revoked.empty()) refresh(files_.revoked, revoked_);
-  if (!files_.allowed.empty()) refresh(files_.allowed, allowed_);
+void Admission::look(File& file) {
+  if (file.path.empty()) return;
+  bool changed = false;
+  const bool readable = is_readable(file, changed);
+  if (changed || readable != file.readable) ++version_;
+  file.readable = readable;
+}
+
+std::uint64_t Admission::refresh(Clock::time_point now) {
+  if (looked_ && now - *looked_ < kPause) return version_;
+  looked_ = now;
+  look(revoked_);
+  look(allowed_);
   return version_;
 }
 
 Result<void> Admission::check() {
-  for (auto [path, list] : {std::pair{&files_.allowed, &allowed_}, std::pair{&files_.revoked, &revoked_}})
-    if (!path->empty() && !refresh(*path, *list))
-      return fail(ErrorCode::kBadConfig, fmt::format("cannot read {}", path->string()),
+  for (File* file : {&allowed_, &revoked_}) {
+    look(*file);
+    if (!file->path.empty() && !file->readable)
+      return fail(ErrorCode::kBadConfig, fmt::format("cannot read {}", file->path.string()),
                   "it is a text file with one name per line; it may be empty");
-  return {};
-}
-
-std::string Admission::refusal(const std::string& node, const std::string& serial) {
-  if (!files_.revoked.empty()) refresh(files_.revoked, revoked_);
-  if (is_revoked(node, serial)) return fmt::format("the certificate of {} is revoked", node);
-  if (!files_.allowed.empty()) {
-    if (!refresh(files_.allowed, allowed_)) return "the list of nodes that may take part cannot be read";
-    if (!allowed_.entries.contains(lower_case(node)))
-      return fmt::format("{} is not on the list of nodes", node);
   }
   return {};
 }
 
-std::optional<std::size_t> Admission::admitted(const std::map<std::string, std::string>& serials) const {
-  if (files_.allowed.empty() || !allowed_.known) return std::nullopt;
-  return static_cast<std::size_t>(std::ranges::count_if(allowed_.entries, [&](const std::string& node) {
-    const auto serial = serials.find(node);
-    return !is_revoked(node, serial == serials.end() ? "" : serial->second);
-  }));
+std::string Admission::refusal(const std::string& node, const std::string& serial) const {
+  if (revoked_.list.has(node, serial))
+    return fmt::format("the certificate of {} is revoked", visible(node, kLongestName));
+  if (allowed_.path.empty()) return {};
+  if (!allowed_.readable) return "the list of nodes that may take part cannot be read";
+  if (!allowed_.list.has(node, serial))
+    return fmt::format("{} is not on the list of nodes", visible(node, kLongestName));
+  return {};
 }
 
-bool Admission::is_revoked(const std::string& node, const std::string& serial) const {
-  return revoked_.entries.contains(lower_case(node)) ||
-         (!serial.empty() && revoked_.entries.contains(serial));
+std::optional<std::uint64_t> Admission::max_samples(const std::string& node) const {
+  const auto found = allowed_.list.max_samples.find(lower_case(node));
+  if (found == allowed_.list.max_samples.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<std::size_t> Admission::admitted(const std::map<std::string, std::string>& serials) const {
+  if (allowed_.path.empty() || !allowed_.known) return std::nullopt;
+  std::map<std::string, std::string> serial_of;  // by the name in lower case
+  for (const auto& [name, serial] : serials) serial_of[lower_case(name)] = normal_serial(serial);
+  const AdmissionList& list = allowed_.list;
+  auto count = std::ranges::count_if(list.names, [&](const std::string& name) {
+    const auto serial = serial_of.find(name);
+    return !revoked_.list.has(name, serial == serial_of.end() ? "" : serial->second);
+  });
+  const auto has_listed_name = [&](const std::string& serial) {
+    return std::ranges::any_of(serial_of, [&](const auto& known) {
+      return known.second == serial && list.names.contains(known.first);
+    });
+  };
+  count += std::ranges::count_if(list.serials, [&](const std::string& serial) {
+    return !revoked_.list.serials.contains(serial) && !has_listed_name(serial);
+  });
+  return static_cast<std::size_t>(count);
+}
+
+std::vector<ListWarning> Admission::warnings() const {
+  std::vector<ListWarning> out;
+  for (const File* file : {&allowed_, &revoked_}) {
+    if (file->path.empty()) continue;
+    const std::string name = file->path.string();
+    if (!file->readable)
+      out.push_back({name, 0,
+                     file->kind == AdmissionList::Kind::kAllowed
+                         ? "cannot be read: no node is admitted"
+                         : "cannot be read: its last contents stay in force"});
+    for (const ListWarning& warning : file->list.warnings) out.push_back({name, warning.line, warning.text});
+  }
+  return out;
 }
 
 }  // namespace mfl

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "mfl/base/files.h"
-#include "mfl/network/admission.h"
+#include "mfl/network/admission_list.h"
 #include "mfl/network/certs.h"
 #include "mfl/network/expiry.h"
 
@@ -14,11 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::set<std::string>> read_revoked(const fs::path& pki, std::string& text) {
+Result<AdmissionList> read_revoked(const fs::path& pki, std::string& text) {
   std::error_code error;
-  if (!fs::exists(pki / kRevokedCertificates, error)) return std::set<std::string>{};
+  if (!fs::exists(pki / kRevokedCertificates, error)) return AdmissionList{};
   MFL_TRY(text, read_file(pki / kRevokedCertificates));
-  return list_entries(text);
+  return parse_admission_list(text, AdmissionList::Kind::kRevoked);
 }
 
 Result<void> add(const fs::path& file, bool current, std::vector<IssuedCertificate>& to) {
@@ -58,8 +58,7 @@ Result<std::vector<IssuedCertificate>> list_certificates(const fs::path& pki) {
   }
   std::string ignored;
   MFL_TRY(const auto revoked, read_revoked(pki, ignored));
-  for (IssuedCertificate& one : out)
-    one.revoked = revoked.contains(one.facts.serial) || revoked.contains(one.facts.name);
+  for (IssuedCertificate& one : out) one.revoked = revoked.has(one.facts.name, one.facts.serial);
   const auto order = [](const IssuedCertificate& one) {
     return std::tuple(one.facts.role, one.facts.name, !one.current, one.facts.expires, one.facts.serial);
   };
@@ -75,9 +74,9 @@ Result<std::vector<CertificateFacts>> revoke_certificates(const fs::path& pki,
     if (facts.role == CertificateFacts::Role::kNode && facts.name == name_or_serial &&
         days_left(facts.expires) >= 0)
       meant.push_back(facts);
-  const std::string serial = lower_case(name_or_serial);
+  const std::string serial = normal_serial(name_or_serial);
   for (const auto& [facts, current, revoked] : all)
-    if (meant.empty() && (facts.serial == serial ||
+    if (meant.empty() && (normal_serial(facts.serial) == serial ||
                           (name_or_serial == "server" && facts.role == CertificateFacts::Role::kServer)))
       meant.push_back(facts);
   if (meant.empty())
@@ -92,7 +91,7 @@ Result<std::vector<CertificateFacts>> revoke_certificates(const fs::path& pki,
                 "if its key is lost, make a new authority and new certificates in another folder");
   std::string text;
   MFL_TRY(const auto before, read_revoked(pki, text));
-  std::erase_if(meant, [&](const CertificateFacts& facts) { return before.contains(facts.serial); });
+  std::erase_if(meant, [&](const CertificateFacts& facts) { return before.has({}, facts.serial); });
   if (meant.empty()) return meant;
   if (!text.empty() && !text.ends_with('\n')) text += '\n';
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
