@@ -71,6 +71,7 @@ Reply outcome_reply(const RunOutcome& run) {
 
 // A resumed run has its own configuration; only engine and threads may change.
 Result<void> check_resume(const Arguments& args) {
+  if (args.resume.empty()) return {};
   std::vector<std::string> extra;
   if (args.reuse) extra.emplace_back("--reuse");
   for (const std::string& word : args.experiment.given())
@@ -87,6 +88,8 @@ std::string warning_text(const RunWarning& warning) {
 // The configuration, which all ranks must have read alike. Under mpirun the engine is mpi whatever the file says.
 Result<Config> assemble(const Arguments& args, Ranks& ranks) {
   Result<Config> config = args.experiment.assemble();
+  if (const auto resume = check_resume(args); config && !resume)
+    config = tl::unexpected<Error>(resume.error());
   if (config && ranks.size() > 1 && config->run.engine != "mpi" &&
       std::ranges::count(args.experiment.given(), "--engine") > 0)
     config = fail(ErrorCode::kBadConfig, fmt::format("--engine {} under mpirun", config->run.engine),
@@ -98,7 +101,6 @@ Result<Config> assemble(const Arguments& args, Ranks& ranks) {
 Result<Reply> run_command(const Arguments& args, Commands& commands) {
   const bool json = commands.json;
   MFL_TRY(Ranks * ranks, commands.join(false));
-  if (!args.resume.empty()) MFL_CHECK(ranks->agree(check_resume(args)));
   MFL_TRY(Config config, assemble(args, *ranks));
   MFL_TRY(ranks, commands.join(config.run.engine == "mpi"));
   if (commands.ranks) config.run.engine = "mpi";

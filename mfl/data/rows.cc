@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -25,7 +26,48 @@ class HeldRows final : public RowSource {
   Dataset data_;
 };
 
+constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15U;
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * kMix;
+  return hash ^ (hash >> 29U);
+}
+
+std::uint64_t mixed(std::uint64_t hash, std::span<const std::byte> bytes) {
+  hash = mixed(hash, bytes.size());
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), sizeof hash))) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), std::min(bytes.size(), sizeof word));
+    hash = mixed(hash, word);
+  }
+  return hash;
+}
+
+template <class X>
+std::uint64_t row_hash(const DenseRows<X>& dense, std::size_t columns, std::size_t row, std::uint64_t seed) {
+  return mixed(seed, std::as_bytes(std::span(dense.values).subspan(row * columns, columns)));
+}
+
+template <class X>
+std::uint64_t row_hash(const SparseRows<X>& sparse, std::size_t /*columns*/, std::size_t row,
+                       std::uint64_t seed) {
+  const std::size_t first = sparse.starts[row], count = sparse.starts[row + 1] - first;
+  seed = mixed(seed, std::as_bytes(std::span(sparse.columns).subspan(first, count)));
+  return mixed(seed, std::as_bytes(std::span(sparse.values).subspan(first, count)));
+}
+
 }  // namespace
+
+std::vector<std::uint64_t> row_hashes(const Dataset& data) {
+  std::vector<std::uint64_t> out(data.rows);
+  std::visit(
+      [&](const auto& features) {
+        for (std::size_t row = 0; row < data.rows; ++row)
+          out[row] = row_hash(features, data.columns, row, kMix + data.features.index());
+      },
+      data.features);
+  return out;
+}
 
 std::unique_ptr<RowSource> rows_in_memory(Dataset data) {
   return std::make_unique<HeldRows>(std::move(data));
@@ -91,7 +133,7 @@ Result<Dataset> SomeRows::read(std::span<const std::uint32_t> places) const {
   return data;
 }
 
-Result<std::string> SomeRows::digest() const {
+Result<std::string> SomeRows::digest(std::vector<std::uint64_t>* hashes) const {
   constexpr std::size_t kBytesAtATime = std::size_t{8} << 20;
   const std::size_t block = shape_.sparse
                                 ? rows_.size()
@@ -104,6 +146,9 @@ Result<std::string> SomeRows::digest() const {
     MFL_TRY(const Dataset part, read(places));
     if (first == 0) digest.begin(rows_.size(), part);
     digest.add(part.features);
+    if (hashes == nullptr) continue;
+    const std::vector<std::uint64_t> more = row_hashes(part);
+    hashes->insert(hashes->end(), more.begin(), more.end());
   }
   return digest.finish(labels(), source_->origin().get());
 }

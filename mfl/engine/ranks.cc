@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <optional>
 
+#include "mfl/base/digest.h"
 #include "mfl/base/message.h"
+#include "mfl/base/visible.h"
 
 namespace mfl {
 namespace {
@@ -46,7 +48,63 @@ Error read_failure(std::string_view bytes, std::optional<std::size_t> rank) {
   return error;
 }
 
+std::string fact_bytes(std::span<const RankFact> facts) {
+  MessageWriter out;
+  for (const RankFact& fact : facts) {
+    out.put_text(fact.name);
+    out.put_text(fact.value);
+  }
+  return out.bytes();
+}
+
+std::vector<RankFact> read_facts(std::string_view bytes) {
+  MessageReader in(bytes);
+  std::vector<RankFact> facts;
+  while (!in.at_end()) {
+    std::string name = in.take_text();
+    facts.push_back({std::move(name), in.take_text()});
+  }
+  return facts;
+}
+
+std::string value_text(const RankFact* fact) {
+  constexpr std::size_t kShown = 80;
+  if (fact == nullptr) return "missing";
+  return fact->value.empty() ? "empty" : visible(fact->value, kShown);
+}
+
+// Of two lists that are not equal.
+std::string first_difference(std::span<const RankFact> mine, std::span<const RankFact> firsts) {
+  const auto find = [](std::span<const RankFact> facts, const std::string& name) -> const RankFact* {
+    const auto found = std::ranges::find(facts, name, &RankFact::name);
+    return found == facts.end() ? nullptr : &*found;
+  };
+  const auto describe = [](const std::string& name, const RankFact* here, const RankFact* there) {
+    return fmt::format("{} is {} here and {} on rank 0", name, value_text(here), value_text(there));
+  };
+  for (const RankFact& fact : firsts)
+    if (const RankFact* here = find(mine, fact.name); here == nullptr || here->value != fact.value)
+      return describe(fact.name, here, &fact);
+  for (const RankFact& fact : mine)
+    if (find(firsts, fact.name) == nullptr) return describe(fact.name, &fact, nullptr);
+  return "the order of the facts differs from rank 0";
+}
+
 }  // namespace
+
+Result<void> Ranks::require_same(std::span<const RankFact> mine, ErrorCode code, std::string_view hint) {
+  if (size() == 1) return {};
+  std::string firsts = fact_bytes(mine);
+  const std::vector<std::string> digests = gather(sha256_hex(firsts));
+  const auto other = std::ranges::find_if(digests, [&](const auto& digest) { return digest != digests[0]; });
+  if (other == digests.end()) return {};
+  const auto differs = static_cast<std::size_t>(other - digests.begin());
+  share(firsts);
+  const std::vector<std::string> words =
+      gather(rank() == differs ? first_difference(mine, read_facts(firsts)) : std::string());
+  failed_together_ = true;
+  return fail(code, fmt::format("rank {}: {}", differs, words[differs]), std::string(hint));
+}
 
 Result<void> Ranks::agree(const Result<void>& mine) {
   const std::vector<std::string> all = gather(failure_bytes(mine));

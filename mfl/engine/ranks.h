@@ -15,6 +15,12 @@
 
 namespace mfl {
 
+// Something that must be the same on every rank, under a name that a user knows.
+struct RankFact {
+  std::string name;
+  std::string value;
+};
+
 // Not thread-safe: only one thread of a process calls it. If one process dies, all others end.
 class Ranks {
  public:
@@ -45,6 +51,10 @@ class Ranks {
   // rank fails. After a failure, failed_together() is true: no rank needs to be told.
   Result<void> agree(const Result<void>& mine);
   bool failed_together() const { return failed_together_; }
+
+  // Success if the facts of all ranks are those of the first; otherwise a failure with this code that names the lowest other rank and
+  // its first fact that differs. Few bytes travel unless one does.
+  Result<void> require_same(std::span<const RankFact> mine, ErrorCode code, std::string_view hint);
 
   // Runs `work` on the first rank and returns its result, or its failure, on every rank.
   Result<std::string> from_first(const std::function<Result<std::string>()>& work);

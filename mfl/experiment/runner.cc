@@ -13,6 +13,7 @@
 #include "mfl/experiment/monitor.h"
 #include "mfl/experiment/outcome.h"
 #include "mfl/experiment/problem.h"
+#include "mfl/experiment/same_ranks.h"
 #include "mfl/experiment/share.h"
 #include "mfl/experiment/training.h"
 #include "mfl/record/checkpoint.h"
@@ -197,6 +198,7 @@ Result<RunRow> find_resumed(const RunOptions& options) {
 
 Result<RunOutcome> run_experiment(const Config& config, const RunOptions& options, const RunHooks& hooks) {
   Ranks& ranks = options.ranks != nullptr ? *options.ranks : alone();
+  MFL_CHECK(require_same_command("run", std::span(&config, 1), options, ranks));
   std::optional<RunRow> resumed;
   MFL_TRY(const std::string stored_config, ranks.from_first([&]() -> Result<std::string> {
     MFL_CHECK(check_weights_out(options.weights_out));

@@ -10,7 +10,8 @@ namespace mfl {
 
 // As load_problem, divided among the ranks: each gets the rows of its own nodes, assigned by sample count, and its row blocks of
 // the test set. All ranks know the labels and the partition. The digests equal those of load_problem: the first rank reads all
-// rows once to compute them, a few at a time. Either all ranks fail or none.
+// rows once to compute them, a few at a time. Either all ranks fail or none: also, with kBadData, when a rank has other data than the
+// first one: shape, labels, names, partition, or any of the rows that it holds.
 template <class T>
 Result<Problem<T>> load_share(const Config& config, Ranks& ranks);
 

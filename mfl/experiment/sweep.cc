@@ -16,6 +16,7 @@
 #include "mfl/experiment/ledger.h"
 #include "mfl/experiment/outcome.h"
 #include "mfl/experiment/problem.h"
+#include "mfl/experiment/same_ranks.h"
 #include "mfl/experiment/training.h"
 #include "mfl/record/store.h"
 
@@ -265,10 +266,12 @@ Result<std::vector<Recorded>> run_shares(const Groups& groups, std::optional<Sto
 
 Result<std::vector<RunOutcome>> run_sweep(const std::vector<Config>& configs, const RunOptions& options,
                                           const RunHooks& hooks) {
+  Ranks& ranks = options.ranks != nullptr ? *options.ranks : alone();
+  MFL_CHECK(require_same_command("sweep", configs, options, ranks));
+  MFL_CHECK(require_same_sources(configs, ranks));
   Groups groups;
   for (std::size_t i = 0; i < configs.size(); ++i)
     groups[shared_part(configs[i])].push_back({i, configs[i], make_algorithm(configs[i].algorithm), {}});
-  Ranks& ranks = options.ranks != nullptr ? *options.ranks : alone();
   std::optional<Store> store;  // of the first rank
   MFL_TRY(const std::string known, ranks.from_first([&]() -> Result<std::string> {
     MFL_TRY(store, Store::open(options.store.empty() ? default_store_path() : options.store));

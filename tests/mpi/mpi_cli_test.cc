@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <sstream>
 
@@ -229,6 +230,95 @@ TEST(Mpirun, OtherCommandsAreDoneOnceOrRefused) {
     ASSERT_EQ(own_lines(refused.err).size(), 1U) << refused.err;
     EXPECT_THAT(own_lines(refused.err)[0], HasSubstr("over MPI"));
   }
+}
+
+// One rank with these words and two with those.
+Outcome mixed(const Sandbox& box, const Words& first, const Words& others,
+              const std::string& binary = MFL_BINARY) {
+  return box.run(first + Words{":", "-n", "2", "--oversubscribe", binary} + others, ranks(1));
+}
+
+void expect_difference(const Outcome& outcome, int code, const std::string& what) {
+  EXPECT_EQ(outcome.code, code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  ASSERT_EQ(own_lines(outcome.err).size(), 1U) << outcome.err;
+  EXPECT_THAT(own_lines(outcome.err)[0], HasSubstr("rank 1: "));
+  EXPECT_THAT(own_lines(outcome.err)[0], HasSubstr(what));
+}
+
+TEST(Mpirun, RanksWithAnotherConfigurationAreRefused) {
+  const Sandbox box;
+  const Words data = {"--data", "synthetic:200x20", "--test", "0"};
+  const Words run = Words{"run"} + data, sweep = Words{"sweep"} + data;
+  expect_difference(mixed(box, run + Words{"--gamma", "0.5"}, run + Words{"--gamma", "0.25"}), 2,
+                    "algorithm.gamma is 0.25 here and 0.5 on rank 0");
+  expect_difference(mixed(box, run + Words{"--steps", "20"}, run + Words{"--steps", "40"}), 2,
+                    "run.steps is 40 here and 20 on rank 0");
+  expect_difference(mixed(box, run, run + Words{"--reuse"}), 2, "--reuse is yes");
+  expect_difference(mixed(box, run, {"run", "--resume", "latest"}), 2, "--resume is latest");
+  expect_difference(mixed(box, run, sweep), 2, "the command is sweep");
+  const Words gammas = {"--set", "algorithm.gamma=[0.1, 0.5]"};
+  expect_difference(mixed(box, sweep + gammas, sweep + Words{"--set", "algorithm.gamma=[0.1, 0.25]"}), 2,
+                    "setting 2: algorithm.gamma is 0.25 here and 0.5 on rank 0");
+  expect_difference(mixed(box, sweep + gammas, sweep + gammas + Words{"--steps", "40"}), 2,
+                    "run.steps is 40");
+  expect_difference(mixed(box, sweep + gammas, sweep), 2, "the number of settings is 1");
+  const Words short_run = run + Words{"--steps", "8", "--json"};
+  ok_data(mixed(box, short_run + Words{"--threads", "1"}, short_run + Words{"--threads", "2"}));
+}
+
+TEST(Mpirun, RanksOfAnotherBuildAreRefused) {
+  const Sandbox box;
+  std::string bytes = box.read(MFL_BINARY);
+  constexpr std::string_view kNote("\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0", 16);
+  const std::size_t note = bytes.find(kNote);
+  if (note == std::string::npos) GTEST_SKIP() << "the linker gives no build ID";
+  bytes[note + kNote.size()] ^= 1;
+  box.write("other-mfl", bytes);
+  const std::string other = box.path("other-mfl");
+  std::filesystem::permissions(other, std::filesystem::perms::owner_all);
+  const Words run = {"run", "--data", "synthetic:200x20", "--steps", "20"};
+  expect_difference(mixed(box, run, run, other), 2, "the build of mfl is");
+}
+
+TEST(Mpirun, RanksWithOtherDataAreRefused) {
+  const Sandbox box;
+  // The same files by name, in folders of their own.
+  const auto data = [&](const std::string& folder, std::size_t rows, std::size_t columns,
+                        std::uint64_t seed) {
+    std::filesystem::create_directory(box.path(folder));
+    ASSERT_TRUE(write_npy_folder(box.path(folder) / "npy", *make_synthetic(rows, columns, seed)));
+    std::string csv;
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t column = 0; column < columns; ++column)
+        csv += std::to_string((row * 7 + column * 3 + (row == rows - 1 ? seed : 0)) % 11) + ",";
+      csv += row % 2 == 0 ? "1\n" : "0\n";
+    }
+    box.write(folder + "/rows.csv", csv);
+  };
+  data("first", 60, 8, 3);
+  data("seed", 60, 8, 4);
+  data("fewer", 50, 8, 3);
+  data("columns", 60, 7, 3);
+  const auto in_folders = [](const std::string& others) {
+    return ranks(3, "if [ $OMPI_COMM_WORLD_RANK = 0 ]; then cd first; else cd " + others + "; fi");
+  };
+  const Words options = {"--steps", "8", "--nodes", "4", "--test", "0"};
+  const Words npy = {"--data", "npy:npy", "--task", "even-odd"}, csv = {"--data", "csv:rows.csv"};
+  const Words run = Words{"run"} + options, sweep = Words{"sweep"} + options;
+  ok_data(box.run(run + csv + Words{"--json"}, in_folders("first")));
+  expect_difference(box.run(run + npy, in_folders("seed")), 3, "digest of the training labels");
+  expect_difference(box.run(run + npy, in_folders("fewer")), 3,
+                    "the number of training samples is 50 here and 60 on rank 0");
+  expect_difference(box.run(run + csv, in_folders("columns")), 3,
+                    "the number of training features is 7 here and 8 on rank 0");
+  for (const std::string other : {"seed", "fewer", "columns"})
+    expect_difference(box.run(sweep + csv, in_folders(other)), 3, "the digest of csv:rows.csv is");
+  const Words tested = {"run", "--steps", "8",  "--nodes", "4",           "--train",
+                        "20",  "--test",  "40", "--data",  "csv:rows.csv"};
+  const Outcome last = box.run(tested, in_folders("seed"));
+  EXPECT_EQ(last.code, 3) << last.err;
+  EXPECT_THAT(last.err, HasSubstr("the rows differ from those on rank 0")) << "one test row";
 }
 
 }  // namespace
