@@ -1,9 +1,14 @@
 #include "mfl/network/address.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <limits>
+#include <memory>
 
 namespace mfl {
 
@@ -28,6 +33,48 @@ Result<Address> parse_address(std::string_view flag, std::string_view text, Port
   if (!parsed || port < least || port > std::numeric_limits<std::uint16_t>::max())
     return bad(fmt::format("the port must be a number from {} to 65535", least));
   return Address{std::string(host), static_cast<std::uint16_t>(port)};
+}
+
+Result<std::vector<SocketAddress>> resolve(const Address& address) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const std::string port = fmt::to_string(address.port);
+  const int error =
+      ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(), port.c_str(), &wanted, &found);
+  if (error != 0)
+    return fail(ErrorCode::kNetwork,
+                fmt::format("cannot resolve {}: {}", address.host, ::gai_strerror(error)),
+                "check the name, and that the name service answers");
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found, ::freeaddrinfo);
+  std::vector<SocketAddress> out;
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    SocketAddress& one = out.emplace_back();
+    one.size = at->ai_addrlen;
+    std::memcpy(&one.storage, at->ai_addr, at->ai_addrlen);
+  }
+  return out;
+}
+
+bool is_loopback(const sockaddr* address) {
+  constexpr unsigned kLoopbackNet = 127;
+  if (address->sa_family == AF_INET) {
+    in_addr plain{};
+    std::memcpy(&plain, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, sizeof plain);
+    return ntohl(plain.s_addr) >> 24U == kLoopbackNet;
+  }
+  if (address->sa_family != AF_INET6) return false;
+  const in6_addr& six = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  constexpr int kMappedNet = 12;  // the first byte of the IPv4 address
+  return IN6_IS_ADDR_LOOPBACK(&six) ||
+         (IN6_IS_ADDR_V4MAPPED(&six) && six.s6_addr[kMappedNet] == kLoopbackNet);
+}
+
+Result<bool> resolves_to_loopback(const Address& address, const Resolver& resolver) {
+  MFL_TRY(const std::vector<SocketAddress> found, resolver(address));
+  return !found.empty() &&
+         std::ranges::all_of(found, [](const SocketAddress& one) { return is_loopback(one.get()); });
 }
 
 }  // namespace mfl
