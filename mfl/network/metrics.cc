@@ -2,17 +2,16 @@
 
 #include <fmt/format.h>
 #include <prometheus/client_metric.h>
-#include <prometheus/collectable.h>
-#include <prometheus/exposer.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/metric_type.h>
+#include <prometheus/text_serializer.h>
 
 #include <chrono>
-#include <exception>
 #include <utility>
 #include <vector>
 
 #include "mfl/network/address.h"
+#include "mfl/network/page_server.h"
 
 namespace mfl {
 namespace {
@@ -123,45 +122,33 @@ void add_nodes(Families& out, const std::vector<NodeStatus>& nodes) {
        });
 }
 
-class Collector final : public prometheus::Collectable {
- public:
-  explicit Collector(std::function<FederationStatus()> status) : status_(std::move(status)) {}
-
-  Families Collect() const override {
-    const FederationStatus status = status_();
-    Families out;
-    add_run(out, status);
-    add_nodes(out, status.node_list);
-    return out;
-  }
-
- private:
-  std::function<FederationStatus()> status_;
-};
+std::string metrics_text(const FederationStatus& status) {
+  Families families;
+  add_run(families, status);
+  add_nodes(families, status.node_list);
+  return prometheus::TextSerializer().Serialize(families);
+}
 
 class Endpoint final : public MetricsEndpoint {
  public:
-  Endpoint(const std::string& address, std::function<FederationStatus()> status)
-      : collector_(std::make_shared<Collector>(std::move(status))), exposer_(address, 1) {
-    exposer_.RegisterCollectable(collector_);
-  }
+  explicit Endpoint(std::unique_ptr<PageServer> server) : server_(std::move(server)) {}
+  std::uint16_t port() const override { return server_->port(); }
 
  private:
-  std::shared_ptr<Collector> collector_;
-  prometheus::Exposer exposer_;
+  std::unique_ptr<PageServer> server_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<MetricsEndpoint>> serve_metrics(const std::string& address,
                                                        std::function<FederationStatus()> status) {
-  MFL_CHECK(parse_address("--metrics", address, PortZero::kAnyFree));
-  try {
-    return std::make_unique<Endpoint>(address, std::move(status));
-  } catch (const std::exception& error) {
-    return fail(ErrorCode::kNetwork, fmt::format("cannot serve metrics on {}: {}", address, error.what()),
+  MFL_TRY(const Address parsed, parse_address("--metrics", address, PortZero::kAnyFree));
+  auto server = PageServer::start(parsed, [status = std::move(status)] { return metrics_text(status()); });
+  if (!server)
+    return fail(ErrorCode::kNetwork,
+                fmt::format("cannot serve metrics on {}: {}", address, server.error().message),
                 "choose another address with --metrics");
-  }
+  return std::make_unique<Endpoint>(*std::move(server));
 }
 
 }  // namespace mfl
