@@ -41,11 +41,12 @@ Character first_character(std::string_view text) {
 }  // namespace
 
 std::string visible(std::string_view text, std::size_t most) {
+  constexpr std::size_t kEscaped = 4;
   std::string out;
   std::size_t at = 0;
   while (at < text.size()) {
     const Character next = first_character(text.substr(at));
-    if (at + next.bytes > most) break;
+    if (out.size() + next.bytes * (next.plain ? 1 : kEscaped) > most) break;
     for (const char c : text.substr(at, next.bytes))
       if (next.plain)
         out += c;

@@ -91,8 +91,9 @@ Result<Log> make_log(const LogFlags& flags) {
                       terminal ? spdlog::pattern_time_type::local : spdlog::pattern_time_type::utc);
   logger->set_level(spdlog::level::debug);
   logger->flush_on(spdlog::level::debug);
-  return Log([logger, json, terminal, least](const LogLine& line) {
-    if (line.level < least) return;
+  return Log([logger, json, terminal, least](const LogLine& given) {
+    if (given.level < least) return;
+    const LogLine line = bounded(given);
     logger->log(level_of(line.level), "{}",
                 json       ? as_json(line)
                 : terminal ? for_terminal(line)

@@ -16,7 +16,7 @@ struct LogFlags {
 };
 
 // "text": time, level, event and key=value; "json": one object per line; "none". Lines below the level ("error", "warning", "info" or
-// "debug") are dropped. Any other style or level is kBadConfig.
+// "debug") are dropped, the others are written as bounded() leaves them. Any other style or level is kBadConfig.
 Result<Log> make_log(const LogFlags& flags);
 
 }  // namespace mfl::cli

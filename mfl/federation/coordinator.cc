@@ -12,6 +12,7 @@
 
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/algorithm/participation.h"
+#include "mfl/base/visible.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/quarantine.h"
 #include "mfl/federation/round_sum.h"
@@ -231,7 +232,7 @@ class RoundCoordinator final : public Coordinator {
   Verdict check_ticket(const std::string& node, const std::string& run_id, const Ticket& ticket) const {
     if (run_id != options_.run_id)
       return {Reason::kForeign,
-              fmt::format("this is run {}, the update is of run {}", options_.run_id, run_id)};
+              fmt::format("this is run {}, the update is of run {}", options_.run_id, visible(run_id, 12))};
     if (!members_.contains(node)) return {Reason::kForeign, "the node has not joined"};
     if (over()) return {Reason::kOver, fmt::format("the run is {}", phase_)};
     if (ticket.round <= state_.round)

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "mfl/network/expiry.h"
 
 namespace mfl {
@@ -18,15 +20,24 @@ std::string names_set_aside(const FederationStatus& status) {
 
 void SessionLog::write(LogLine::Level level, std::string event, Fields fields) {
   if (!log_) return;
+  const auto now =
+      std::chrono::duration_cast<LogLimit::Time>(std::chrono::steady_clock::now().time_since_epoch());
+  std::uint64_t left_out = 0;
   if (level == LogLine::Level::kWarning) {
     std::string kind = event;
     for (const auto& [key, value] : fields)
       if (key != "text") kind += ' ' + value;
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    const auto left_out = limit_.pass(kind, std::chrono::duration_cast<LogLimit::Time>(now));
-    if (!left_out) return;
-    if (*left_out > 0) fields.emplace_back("left_out", fmt::to_string(*left_out));
+    const auto others = warnings_.pass(kind, now);
+    if (!others) return;
+    left_out = *others;
   }
+  const auto node = std::ranges::find(fields, "node", [](const auto& field) { return field.first; });
+  if (node != fields.end()) {
+    const auto others = peers_.pass(node->second, now, left_out + 1);
+    if (!others) return;
+    left_out += *others;
+  }
+  if (left_out > 0) fields.emplace_back("left_out", fmt::to_string(left_out));
   log_({level, std::move(event), std::move(fields)});
 }
 
@@ -51,7 +62,7 @@ void SessionLog::progress(FederationStatus status) {
     write(LogLine::Level::kInfo, "schema", {{"text", status.schema}});
   if (status.abandoned != last_.abandoned)
     write(LogLine::Level::kWarning, "abandoned", {{"text", status.trouble}});
-  if (status.warnings != last_.warnings) warnings(status.warnings);
+  if (status.warnings != last_.warnings) log_new(status.warnings);
   if (status.quarantined != last_.quarantined)
     write(LogLine::Level::kInfo, "quarantine", {{"nodes", names_set_aside(status)}});
   if (status.phase != last_.phase &&
@@ -62,9 +73,9 @@ void SessionLog::progress(FederationStatus status) {
 }
 
 // Each once, past the limit on lines: their number is bounded by the nodes.
-void SessionLog::warnings(const std::vector<std::string>& texts) {
+void SessionLog::log_new(const std::vector<std::string>& warnings) {
   constexpr std::size_t kMost = 10'000;
-  for (const std::string& text : texts) {
+  for (const std::string& text : warnings) {
     std::string kind = text;
     std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
     if (warned_.size() < kMost && warned_.insert(kind).second && log_)

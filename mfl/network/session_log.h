@@ -14,7 +14,8 @@
 
 namespace mfl {
 
-// Of warnings with the same fields, text apart, one per second is written. Not thread-safe.
+// Of warnings with the same fields, text apart, one per second is written; of all lines with the same field "node" ten at once, then one
+// per second. The next one that is written has the number of the others in the field "left_out". Not thread-safe.
 class SessionLog {
  public:
   explicit SessionLog(Log log) : log_(std::move(log)) {}
@@ -31,10 +32,11 @@ class SessionLog {
   void expiry(const std::string& node, std::chrono::sys_seconds expires);
 
  private:
-  Log log_;
-  LogLimit limit_;
-  void warnings(const std::vector<std::string>& texts);
+  void log_new(const std::vector<std::string>& warnings);
 
+  Log log_;
+  LogLimit warnings_;
+  LogLimit peers_{10};
   FederationStatus last_;
   std::set<std::string> warned_;  // of these, without digits
 };

@@ -20,7 +20,6 @@
 #include "mfl/base/files.h"
 #include "mfl/federation/payload.h"
 #include "mfl/network/client.h"
-#include "mfl/network/log_limit.h"
 #include "mfl/network/wire.h"
 #include "mfl/network/wire.pb.h"
 
@@ -378,15 +377,6 @@ TEST(Server, ListensWhereItCan) {
     ASSERT_FALSE(second) << bad;
     EXPECT_THAT(second.error().text(), HasSubstr(why));
   }
-}
-
-TEST(LogLimit, LetsOneLineOfAKindThroughASecond) {
-  LogLimit limit;
-  EXPECT_EQ(limit.pass("a", Time(0)), 0U);
-  EXPECT_EQ(limit.pass("a", Time(999)), std::nullopt);
-  EXPECT_EQ(limit.pass("b", Time(999)), 0U);
-  EXPECT_EQ(limit.pass("a", Time(1000)), 1U);
-  EXPECT_EQ(limit.pass("a", Time(2000)), 0U);
 }
 
 TEST(Server, PlaintextBeyondLoopbackIsRefused) {
