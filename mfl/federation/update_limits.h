@@ -1,4 +1,4 @@
-// Which updates a round accepts by their size.
+// Limits on the size of an update.
 //
 // A hostile or broken node may send any finite numbers. One that sends 1e38 once would leave the others a State from which they overflow,
 // so an update is refused where it is far larger than updates of this run are. What is usual is measured in committed rounds
