@@ -54,6 +54,8 @@ for preset in "${presets[@]}"; do
   if [[ $preset != *-* ]]; then
     begin "download MNIST"
     get_mnist "$preset"
+    begin "install the tests' Python packages"
+    scripts/python_env.sh || true # the tests that need them fail then, and say so
   fi
   begin "test $preset"
   ctest --preset "$preset" || exit # its summary is the last output

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs the long reliability tests and prints one figure per line: reliability.sh [BUILD]. BUILD is a build folder of ./test.sh,
-# build/dev by default. Takes about half an hour. docs/reliability.md has the last figures. Exit code 1 if a test fails.
+# build/dev by default. Takes about half an hour, and an hour and a half more for the attacks, each of which lasts MFL_ATTACK_SECONDS (30)
+# after as much undisturbed time; memory must be given back within MFL_ATTACK_SETTLE (60).
+# docs/reliability.md has the last figures. Exit code 1 if a test fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -32,4 +34,20 @@ run federation_test 'Faults.*'
 run state_folder_test 'StateFolder.RandomBitFlips*'
 run network_process_test 'RealFaults.*:Limits.*:Load.*:StateOwner.TwoServers*'
 run network_test 'ServerTest.SixBadPeers*:ServerTest.SocketsThatSayNothing*'
+
+# figures COMMAND...: a program that prints its figures itself.
+figures() {
+  local out
+  out=$("$@" 2>&1) || {
+    failed=1
+    printf '%s\n' "$out" >&2
+  }
+  grep -E '^[0-9]' <<< "$out" || true
+}
+
+scripts/python_env.sh
+figures build/python/bin/python3 -B tests/attack/hostile_nodes_test.py "$build/bin/mfl"
+figures python3 -B tests/attack/admission_test.py "$build/bin/mfl" --figures
+python3 -B tests/attack/run.py --mfl "$build/bin/mfl" --figures --seconds "${MFL_ATTACK_SECONDS:-30}" \
+  --settle "${MFL_ATTACK_SETTLE:-60}" || failed=1
 exit "$failed"
