@@ -95,6 +95,9 @@ class Federation:
         return child
 
     def certificate(self, name):
+        """The folder of a certificate, made if it does not exist."""
+        if not (self.folder / "pki" / name).exists():
+            self.run("certs", "node", "pki", name)
         return str(self.folder / "pki" / name)
 
     def serve(self, *more):

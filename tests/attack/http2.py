@@ -171,10 +171,9 @@ class Target:
     """Where the server is and with which certificate one connects. `tls` is a folder, "" for TLS without a certificate,
     None for plaintext."""
 
-    def __init__(self, address, tls, authority=None):
+    def __init__(self, address, tls):
         host, port = address.rsplit(":", 1)
         self.host, self.port, self.tls = host, int(port), tls
-        self.authority = authority
         self.number = 0  # of the source address, so that ports of loopback do not run out
 
     def context(self, version=None, alpn=("h2",)):

@@ -64,8 +64,11 @@ def started(mfl, *more):
     return federation
 
 
-def target_of(federation, certificate):
-    return Target(federation.address, "" if certificate == "none" else federation.certificate(certificate))
+def target_of(federation, attack, certificate):
+    """A valid certificate is new for each attack: the server remembers who broke a limit."""
+    if certificate == "none":
+        return Target(federation.address, "")
+    return Target(federation.address, federation.certificate(f"valid-{attack.name}" if certificate == "valid" else certificate))
 
 
 def measure(federation, attack, certificate, seconds, before=None, settle=0.0, niceness=19):
@@ -78,7 +81,7 @@ def measure(federation, attack, certificate, seconds, before=None, settle=0.0, n
     log_before = federation.log_bytes()
     federation.reset_peak()
     during = Watch(federation)
-    attacker = Attacker(attack, target_of(federation, certificate), seconds, niceness)
+    attacker = Attacker(attack, target_of(federation, attack, certificate), seconds, niceness)
     during.until(time.monotonic() + seconds)
     figure.during = during.rate()
     progress = federation.rounds() - during.first
