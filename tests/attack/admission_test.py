@@ -125,7 +125,7 @@ class Admission(unittest.TestCase):
                          "brief/cert.pem", "-notext", "-startdate", begin, "-enddate", end, "-extfile", "extensions"]):
             done = subprocess.run(["openssl", *command], cwd=pki, capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
-        return str(folder), calendar.timegm(time.strptime(end, "%Y%m%d%H%M%SZ"))
+        return str(folder), calendar.timegm(time.strptime(end, "%Y%m%d%H%M%SZ")) + 1  # the last second is part of it
 
     def test_expired_while_connected(self):
         federation = self.federation()
