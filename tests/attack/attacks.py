@@ -59,6 +59,7 @@ ATTACKS = [
     Attack("held-streams", holds.held_streams),
     Attack("health-watch", holds.health_watch),
     Attack("log-filling", holds.log_filling),
+    Attack("nothing", holds.nothing, BARE),
     Attack("connections-tcp", holds.connections_tcp, BARE),
     Attack("connections-hello", holds.connections_hello, BARE),
     Attack("connections-tls", holds.connections_tls, ANY),

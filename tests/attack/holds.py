@@ -1,4 +1,5 @@
 """Attacks that hold something and wait, or send what is not the protocol. Same conventions as floods.py."""
+import hashlib
 import os
 import random
 import resource
@@ -11,6 +12,13 @@ from http2 import (DATA, END_HEADERS, END_STREAM, HEADERS, HEALTH, INITIAL_WINDO
                    message, request, settings)
 
 CONNECTIONS = 10_000  # in 30 s; fewer in less
+
+
+def nothing(_, stop, tally):
+    """No attack: a process that computes. What this costs is the price of sharing cores, not of an attack."""
+    while time.monotonic() < stop:
+        hashlib.sha256(bytes(65536)).digest()
+        tally["hashes"] += 1
 
 
 def most_files():

@@ -174,7 +174,7 @@ class Target:
     def __init__(self, address, tls):
         host, port = address.rsplit(":", 1)
         self.host, self.port, self.tls = host, int(port), tls
-        self.number = 0  # of the source address, so that ports of loopback do not run out
+        self.number = 0  # of connections
 
     def context(self, version=None, alpn=("h2",)):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -189,13 +189,14 @@ class Target:
         return context
 
     def tcp(self, timeout=5.0):
-        """A TCP connection, nothing sent. Loopback has 16 million addresses: each call uses another one."""
+        """A TCP connection, nothing sent. The attacker has an address of its own; after 20,000 connections it takes the next, since the
+        ports of one may all be in use."""
         self.number += 1
         sock = socket.socket()
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.host.startswith("127."):
-                sock.bind((f"127.0.{self.number // 200 % 200 + 1}.{self.number % 200 + 1}", 0))
+                sock.bind((f"127.0.1.{self.number // 20_000 % 200 + 1}", 0))
             sock.settimeout(timeout)
             sock.connect((self.host, self.port))
         except OSError as error:
