@@ -35,14 +35,14 @@ run state_folder_test 'StateFolder.RandomBitFlips*'
 run network_process_test 'RealFaults.*:Limits.*:Load.*:StateOwner.TwoServers*'
 run network_test 'ServerTest.SixBadPeers*:ServerTest.SocketsThatSayNothing*'
 
-# figures COMMAND...: a program that prints its figures itself.
+# figures COMMAND...: a program that prints its figures itself, and what is wrong on stderr.
+problems=$(mktemp)
+trap 'rm -f "$problems"' EXIT
 figures() {
-  local out
-  out=$("$@" 2>&1) || {
+  "$@" 2> "$problems" || {
     failed=1
-    printf '%s\n' "$out" >&2
+    cat "$problems" >&2
   }
-  grep -E '^[0-9]' <<< "$out" || true
 }
 
 scripts/python_env.sh
