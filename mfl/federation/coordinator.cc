@@ -133,6 +133,11 @@ class RoundCoordinator final : public Coordinator {
     move_on();
   }
 
+  void flush() override {
+    if (failure_) return;
+    if (auto kept = log_.flush(); !kept) stop_with(std::move(kept).error());
+  }
+
   void set_min_available_nodes(Time now, std::size_t nodes) override {
     now_ = std::max(now_, now);
     options_.min_available_nodes = nodes;
@@ -165,8 +170,9 @@ class RoundCoordinator final : public Coordinator {
                 : !open_      ? "waiting"
                 : steps_ == 0 ? "closing"
                               : "training";
-    out.round = state_.round;
-    out.step = state_.step;
+    const bool durable = log_.durable().value_or(state_.round) >= state_.round;
+    out.round = durable ? state_.round : state_.round - 1;
+    out.step = durable ? state_.step : step_before_;
     out.steps = options_.steps;
     out.nodes = members_.size();
     out.needed = needed_nodes();
@@ -494,7 +500,7 @@ class RoundCoordinator final : public Coordinator {
     SizeHistory history = limits_.history_after(sizes_);
     const std::uint64_t up = bytes_up_ + round.nodes.size() * state_bytes();
     const std::uint64_t down = bytes_down_ + seats_.size() * state_bytes();
-    const std::uint64_t step = state_.step;
+    const std::uint64_t step = step_before_ = state_.step;
     sum_->mean(aggregate_.vectors);
     apply(state_, aggregate_, steps_);
     workers_->for_each(2, [&](unsigned, std::size_t part) {
@@ -543,6 +549,7 @@ class RoundCoordinator final : public Coordinator {
     summary.bytes_up = bytes_up_;
     summary.bytes_down = bytes_down_;
     summary.digest = weights_digest(state_);
+    ending.warnings = warnings_.list();
     if (auto kept = log_.finish(ending); !kept) return stop_with(std::move(kept).error());
     trouble_ = ending.message;
     digest_ = summary.digest;
@@ -576,6 +583,7 @@ class RoundCoordinator final : public Coordinator {
   bool open_ = false;
   Ticket ticket_;
   std::uint64_t attempt_ = 0;
+  std::uint64_t step_before_ = 0;  // of the State before the last commit
   std::uint64_t steps_ = 0;
   Time started_{0}, deadline_{0};
   Seats seats_;

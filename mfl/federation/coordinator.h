@@ -132,6 +132,8 @@ class Coordinator {
   virtual Verdict submit(Time now, const std::string& node, Update update) = 0;
   // Passes deadlines. Call at deadline() or later.
   virtual void tick(Time now) = 0;
+  // Waits until all that was committed is durable: for the end of a server.
+  virtual void flush() = 0;
   // From now on a round starts with no fewer nodes than this, in place of the options' min_available_nodes.
   virtual void set_min_available_nodes(Time now, std::size_t nodes) = 0;
   virtual std::optional<Time> deadline() const = 0;

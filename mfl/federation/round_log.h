@@ -23,7 +23,7 @@ struct CommittedRound {
   RoundRow closed;
   std::shared_ptr<const std::string> vectors;  // of the state that `closed` describes, as they are sent
   std::string data_schema;                     // JSON, with the first commit of a process; else empty
-  std::vector<std::string> nodes;              // whose updates were counted, in the order of their names
+  std::vector<std::string> nodes = {};         // whose updates were counted, in the order of their names
 };
 
 // How a run ended.
@@ -33,6 +33,7 @@ struct Ending {
   RoundRow last;                               // of the final state
   std::shared_ptr<const std::string> vectors;  // of the final state, as they are sent
   RunSummary summary;
+  std::vector<std::string> warnings = {};  // FederationStatus::warnings at the end
 };
 
 // Of the weights on a test set.
@@ -41,12 +42,17 @@ struct TestRow {
   std::optional<double> accuracy;  // where the targets are two classes
 };
 
-// Not thread-safe. What a call has returned without an error survives a crash of the process and a power cut.
+// Not thread-safe. What a call has returned without an error survives a crash of the process and a power cut, unless durable() says
+// otherwise.
 class RoundLog {
  public:
   virtual ~RoundLog() = default;
   virtual Result<void> commit(const CommittedRound& round) = 0;
   virtual Result<void> finish(const Ending& ending) = 0;
+  // Waits until every committed round is durable.
+  virtual Result<void> flush() { return {}; }
+  // The last round that is; nothing: all that were committed.
+  virtual std::optional<std::uint64_t> durable() const { return std::nullopt; }
   // Of the last record; nothing where there is no test set or no record yet.
   virtual std::optional<TestRow> last_test() const { return std::nullopt; }
 };

@@ -68,7 +68,10 @@ Result<void> StoreLog::finish(const Ending& ending) {
   summary.final.test_loss = records.front().test_loss;
   summary.final.test_accuracy = records.front().test_accuracy;
   MFL_CHECK(store_.append(run_id_, std::span(&ending.last, 1), records));
-  return store_.finish(run_id_, ending.status, ending.message, summary, seconds());
+  std::vector<RunWarning> warnings;
+  for (const std::string& text : ending.warnings)
+    warnings.push_back({"federation", ending.last.step, text, "see docs/operations.md"});
+  return store_.finish(run_id_, ending.status, ending.message, summary, seconds(), warnings);
 }
 
 template <class T>

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "mfl/network/address.h"
-#include "mfl/network/server.h"
 #include "mfl/network/transport/rpc_client.h"
 #include "mfl/network/wire.h"
 #include "mfl/network/wire.pb.h"
@@ -168,10 +167,13 @@ std::chrono::seconds upload_patience(std::uint64_t bytes) {
 
 Result<std::unique_ptr<FederationClient>> FederationClient::make(const ClientOptions& options) {
   MFL_CHECK(parse_address("--server", options.server, PortZero::kRefused));
-  if (!options.tls && !is_loopback(options.server))
-    return fail(ErrorCode::kBadConfig,
-                fmt::format("--server {} without TLS: only loopback may be plaintext", options.server),
-                "name a folder made by mfl certs with --tls");
+  if (!options.tls) {  // the socket's real address is looked at again when it connects
+    const auto local = resolves_to_loopback(*parse_address("--server", options.server, PortZero::kRefused));
+    if (!local.value_or(false))
+      return fail(ErrorCode::kBadConfig,
+                  fmt::format("--server {} without TLS: only loopback may be plaintext", options.server),
+                  "name a folder made by mfl certs with --tls");
+  }
   RpcClientOptions rpc{options.server, options.tls, {}, 2 * wire::kChunk};
   if (!options.name.empty()) rpc.metadata.emplace_back("mfl-node", options.name);
   MFL_TRY(auto client, RpcClient::make(std::move(rpc)));

@@ -20,11 +20,14 @@
 #include "mfl/federation/payload.h"
 #include "mfl/federation/state_folder.h"
 #include "mfl/federation/store_log.h"
+#include "mfl/federation/write_behind.h"
 
 namespace mfl {
 namespace {
 
 constexpr std::chrono::milliseconds kBeat{20};
+constexpr const char* kPlaintextWarning =
+    "plaintext: messages are neither encrypted nor authenticated, and any local process can join";
 constexpr const char* kFederationData = "federation";  // in place of a data spec
 
 // A server's configuration without the data of whoever wrote it: the data is the nodes' own, and so is its default task.
@@ -292,6 +295,7 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
   std::unique_ptr<TestBench<T>> bench;
   CoordinatorOptions coordinator = coordinator_options(config, options, run);
   coordinator.warnings = folder.warnings();
+  if (!options.server.tls) coordinator.warnings.emplace_back(kPlaintextWarning);
   MFL_CHECK(state_schema(config, options, run, coordinator));
   if (!options.test_data.empty()) {
     MFL_TRY(bench, TestBench<T>::load(config, algorithm, options.test_data, coordinator.schema));
@@ -299,7 +303,8 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
     log_options.test = [&bench](const std::string& vectors) { return bench->test(vectors); };
   }
   coordinator.columns = coordinator.schema.columns;
-  StoreLog log(store, run.id, std::move(log_options));
+  StoreLog store_log(store, run.id, std::move(log_options));
+  WriteBehind log(store_log);
   MFL_TRY(const auto server, FederationServer::start(make_coordinator<T>(algorithm, std::move(coordinator),
                                                                          log, std::move(served.from)),
                                                      plan_of(config, run.id), options.server));

@@ -24,11 +24,16 @@ class NetworkServer final : public FederationServer {
       : admission_(options.admission),
         session_(std::move(coordinator), std::move(plan), options, {wire::pieces, wire::encode_piece}),
         thread_(session_),
-        service_(session_, thread_, options.tls.has_value(), options.memory_quota) {}
+        service_(session_, thread_, options.tls.has_value(), options.memory_quota,
+                 [this](const std::string& node) {
+                   const std::lock_guard lock(admission_mutex_);
+                   return admission_.max_samples(node);
+                 }) {}
 
   ~NetworkServer() override { stop(); }
 
   Result<void> begin(const ServerOptions& options) {
+    MFL_CHECK(admission_.check());
     RpcServerOptions rpc;
     rpc.listen = options.listen;
     rpc.tls = options.tls;
@@ -95,7 +100,7 @@ class NetworkServer final : public FederationServer {
 
   void follow_lists() {
     constexpr std::chrono::milliseconds kBeat{200};
-    std::uint64_t seen = 0;
+    std::uint64_t seen = 0;  // the first look reports the lines that are not used
     std::map<std::string, std::string> serials;
     std::unique_lock lock(mutex_);
     do {
@@ -103,14 +108,22 @@ class NetworkServer final : public FederationServer {
       auto now = session_.serials();
       std::optional<std::size_t> admitted;
       bool changed = false;
+      std::vector<ListWarning> warnings;
       {
         const std::lock_guard files(admission_mutex_);
-        const std::uint64_t version = admission_.version();
+        const std::uint64_t version = admission_.refresh();
         changed = std::exchange(seen, version) != version;
+        if (changed) warnings = admission_.warnings();
         if (changed || now != serials) admitted = admission_.admitted(now);
       }
       serials = std::move(now);
       if (changed) rpc_->recheck();
+      for (const ListWarning& warning : warnings)
+        thread_.post([warning](Session& session) {
+          session.log(
+              LogLine::Level::kWarning, "list",
+              {{"file", warning.file}, {"line", fmt::to_string(warning.line)}, {"text", warning.text}});
+        });
       if (admitted) thread_.post([admitted](Session& session) { session.admitted(*admitted); });
       lock.lock();
     } while (!stopped_.wait_for(lock, kBeat, [this] { return stopping_; }));
@@ -131,14 +144,8 @@ class NetworkServer final : public FederationServer {
 
 }  // namespace
 
-bool is_loopback(const std::string& address) {
-  const std::string host = address.substr(0, address.rfind(':'));
-  return host.starts_with("127.") || host == "[::1]" || host == "localhost";
-}
-
 Result<std::unique_ptr<FederationServer>> FederationServer::start(std::unique_ptr<Coordinator> coordinator,
                                                                   Plan plan, ServerOptions options) {
-  MFL_CHECK(Admission(options.admission).check());
   if (options.tls)
     if (const auto facts = read_certificate(options.tls->certificate))
       options.certificate_expires = facts->expires.time_since_epoch().count();

@@ -60,7 +60,4 @@ class FederationServer {
   virtual void stop() = 0;
 };
 
-// "127.0.0.1:7443", "[::1]:7443", "localhost:7443".
-bool is_loopback(const std::string& address);
-
 }  // namespace mfl

@@ -119,7 +119,13 @@ class Service::Attend final : public CallHandler {
   void message(ServerCall& call, std::string_view bytes) override {
     if (std::exchange(joined_, true))
       return call.finish({StatusCode::kInvalidArgument, "more than one request"});
-    service_.thread_.post([presence = presence_, joining = wire::decode_joining(bytes)](Session& session) {
+    auto joining = wire::decode_joining(bytes);
+    const std::string& node = presence_->peer().name;
+    if (const auto most = service_.max_samples_(node); joining && most && joining->weight > *most)
+      return service_.refuse(
+          call, node, "attend", Reason::kWeight, StatusCode::kFailedPrecondition,
+          fmt::format("{} samples: the server's list admits at most {}", joining->weight, *most));
+    service_.thread_.post([presence = presence_, joining = std::move(joining)](Session& session) {
       session.attend(*presence, joining);
     });
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,8 +20,15 @@ class Service {
  public:
   // Updates that arrive hold no more than `upload_memory` bytes at a time; further ones wait. One always may. The session and its
   // thread outlive the service.
-  Service(Session& session, SessionThread& thread, bool has_tls, std::uint64_t upload_memory)
-      : session_(session), thread_(thread), has_tls_(has_tls), upload_memory_(upload_memory) {}
+  // `max_samples` gives the most samples that a node may claim, or nothing.
+  using SampleLimit = std::function<std::optional<std::uint64_t>(const std::string& node)>;
+  Service(Session& session, SessionThread& thread, bool has_tls, std::uint64_t upload_memory,
+          SampleLimit max_samples)
+      : session_(session),
+        thread_(thread),
+        has_tls_(has_tls),
+        upload_memory_(upload_memory),
+        max_samples_(std::move(max_samples)) {}
 
   // Before the first call; from any thread.
   void serve_on(RpcServer& server) { server_ = &server; }
@@ -51,6 +59,7 @@ class Service {
   RpcServer* server_ = nullptr;
   bool has_tls_;
   std::uint64_t upload_memory_, reserved_ = 0;
+  SampleLimit max_samples_;
   std::map<CallId, std::uint64_t> reservations_;
   std::deque<std::pair<CallId, std::uint64_t>> waiting_;
 };

@@ -55,7 +55,9 @@ Plan Session::plan() const {
 FederationStatus Session::status(bool with_nodes) const {
   const std::lock_guard lock(mutex_);
   FederationStatus status = *status_;
-  if (with_nodes) status.node_list = table_.list(clock_now());
+  if (!with_nodes) return status;
+  status.node_list = table_.list(clock_now());
+  add_standings(status.node_list, status.standings);
   return status;
 }
 
@@ -208,6 +210,8 @@ void Session::close() {
   closed_ = true;
   for (Attendee* attendee : attending_) end(*attendee, kStopping);
   for (const auto& [name, upload] : uploads_) end(*upload, kStopping);
+  coordinator_->flush();
+  publish();
 }
 
 void Session::log(LogLine::Level level, std::string event,

@@ -109,9 +109,10 @@ class Store {
                       const std::optional<Checkpoint>& checkpoint = std::nullopt);
 
   // Ends a run and, given a summary, judges its rounds (RunRow::warnings). The summary replaces an earlier one, even if
-  // absent.
+  // absent. Further warnings are kept beside those of the judgement.
   Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
-                      const std::optional<RunSummary>& summary, double wall_seconds);
+                      const std::optional<RunSummary>& summary, double wall_seconds,
+                      const std::vector<RunWarning>& further = {});
   Result<void> set_status(std::string_view id, RunStatus status, std::string_view message);
 
   // For a run whose schema is known only when nodes have joined.
@@ -177,7 +178,7 @@ class Store {
                                                     std::uint64_t round) const;
   Result<void> mark_drop(std::int64_t number, std::int64_t kept, const RewindOptions& options) const;
   Result<void> drop_old_files(std::string_view id, std::int64_t number);
-  Result<std::string> judge(std::string_view id, RunStatus status) const;  // as the column `warnings`
+  Result<std::vector<RunWarning>> judge(std::string_view id, RunStatus status) const;
   Result<void> refuse_if_going(std::string_view id, std::string_view doing, bool unless_own = false) const;
   tl::unexpected<Error> unknown(std::string_view id) const;
   std::unique_ptr<Database> database_;

@@ -149,14 +149,15 @@ Result<void> Store::drop_old_files(std::string_view id, std::int64_t number) {
   return {};
 }
 
-Result<std::string> Store::judge(std::string_view id, RunStatus status) const {
+Result<std::vector<RunWarning>> Store::judge(std::string_view id, RunStatus status) const {
   MFL_TRY(const RunRow run, exact(id));
   MFL_TRY(const auto rounds, this->rounds(id));
-  return warnings_json_text(convergence_warnings(rounds, status, run.sampled));
+  return convergence_warnings(rounds, status, run.sampled);
 }
 
 Result<void> Store::finish(std::string_view id, RunStatus status, std::string_view message,
-                           const std::optional<RunSummary>& summary, double wall_seconds) {
+                           const std::optional<RunSummary>& summary, double wall_seconds,
+                           const std::vector<RunWarning>& further) {
   MFL_TRY(Transaction transaction, Transaction::begin(*database_));
   MFL_TRY(const std::int64_t number, number_of(id));
   MFL_TRY(
@@ -170,7 +171,9 @@ Result<void> Store::finish(std::string_view id, RunStatus status, std::string_vi
   std::string warnings;
   if (summary) {
     const auto& [final, best, rounds, bytes_up, bytes_down, digest, virtual_seconds] = *summary;
-    MFL_TRY(warnings, judge(id, status));
+    MFL_TRY(auto judged, judge(id, status));
+    judged.insert(judged.end(), further.begin(), further.end());
+    warnings = warnings_json_text(judged);
     update.with(name, message, wall_seconds, final.step, final.train_loss, final.test_loss,
                 final.test_accuracy, best.step, best.train_loss, rounds, bytes_up, bytes_down, view(digest),
                 virtual_seconds, view(warnings), number);

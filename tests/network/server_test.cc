@@ -186,6 +186,30 @@ TEST_F(ServerTest, RevokedWhileItRunsMeansOutAtOnce) {
   EXPECT_TRUE(b->watch());
 }
 
+TEST_F(ServerTest, LinesOfAListThatAreNotUsedAreLogged) {
+  ASSERT_TRUE(write_file(pki.path("revoked"), "b\nserial=what\n"));
+  start(true);
+  const auto logged = [this] {
+    const std::lock_guard lock(mutex);
+    return std::ranges::any_of(
+        texts, [](const std::string& text) { return text.find("what") != std::string::npos; });
+  };
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!logged() && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(logged());
+}
+
+TEST_F(ServerTest, AnAllowListLimitsTheSamplesOfANode) {
+  ASSERT_TRUE(write_file(pki.path("allowed"), "a max_samples=3\nb max_samples=4\n"));
+  start(true);
+  const auto refused = client(pki.files("a"))->attend(joining(), 1000);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().final);
+  EXPECT_THAT(refused.error().error.text(), HasSubstr("at most 3"));
+  EXPECT_TRUE(client(pki.files("b"))->attend(joining(), 1000));
+}
+
 TEST_F(ServerTest, MismatchesAreRefusedWithTheReason) {
   start(false);
   const auto node = client(std::nullopt, "a");

@@ -422,17 +422,5 @@ TEST(Session, ASlowCommitKeepsNobodyFromReadingTheStatus) {
   thread.stop();
 }
 
-TEST(Session, LogsTheLinesOfAListThatAreNotUsed) {
-  Reference reference(make_fl(0.1, 1), 1, 10);
-  Session session(reference, 1);
-  EXPECT_EQ(session.events["list"], 0);
-  session.revoke("node-0\nserial=what\n\n???\n");
-  while (session.desk->refusal(session.identify("node-0")).empty()) {
-    session.desk->tick();
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  EXPECT_EQ(session.events["list"], 2);
-}
-
 }  // namespace
 }  // namespace mfl::testing

@@ -158,11 +158,9 @@ TEST_F(RpcTest, AClientThatCallsForNothingIsCutOff) {
   limits.frames_per_second = 1;
   start(limits);
   const auto rpc = client();
-  int answered = 0;
-  while (answered < 100 && test::call_once(*rpc, "/echo", "x").first.ok()) ++answered;
-  EXPECT_LT(answered, 25);
-  EXPECT_EQ(abusive, 1);
-  EXPECT_EQ(rpc->failure().code, StatusCode::kResourceExhausted);
+  for (int i = 0; i < 100; ++i)
+    (void)test::call_once(*rpc, "/echo", "x");  // it connects again when it is cut off
+  EXPECT_GE(abusive, 3);
 }
 
 TEST_F(RpcTest, StoppingEndsCallsAndConnections) {

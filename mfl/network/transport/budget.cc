@@ -1,6 +1,31 @@
 #include "mfl/network/transport/budget.h"
 
+#include <netinet/in.h>
+
 namespace mfl {
+
+std::string AddressBudgets::key(const sockaddr* address) {
+  constexpr std::size_t kNetworkBytes = 8;
+  if (address->sa_family == AF_INET6) {
+    const in6_addr& six = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+    const bool mapped = IN6_IS_ADDR_V4MAPPED(&six);
+    return {reinterpret_cast<const char*>(six.s6_addr), mapped ? sizeof six.s6_addr : kNetworkBytes};
+  }
+  const in_addr& four = reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  return {reinterpret_cast<const char*>(&four), sizeof four};
+}
+
+void AddressBudgets::ended_badly(const std::string& key, SteadyTime now) {
+  if (budgets_.size() >= kMost && !budgets_.contains(key))
+    std::erase_if(budgets_, [&](const auto& entry) { return entry.second.left(now) >= kBurst; });
+  if (budgets_.size() >= kMost && !budgets_.contains(key)) return;
+  budgets_.try_emplace(key, kBurst, kPerSecond, now).first->second.drain(1, now);
+}
+
+bool AddressBudgets::is_exhausted(const std::string& key, SteadyTime now) {
+  const auto found = budgets_.find(key);
+  return found != budgets_.end() && found->second.left(now) < 1;
+}
 
 void Penalties::add(const std::string& name, SteadyTime now) {
   std::erase_if(records_, [&](const auto& entry) { return now - entry.second.until > kForgotten; });

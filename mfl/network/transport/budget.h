@@ -1,6 +1,8 @@
 // How much work a peer may cause: budgets that refill with time and with what the peer does that is useful.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -25,16 +27,39 @@ class Budget {
     left_ -= tokens;
     return true;
   }
+  // As far as there are any.
+  void drain(double tokens, SteadyTime now) {
+    refill(now);
+    left_ = std::max(0.0, left_ - tokens);
+  }
   void earn(double tokens) { left_ = std::min(burst_, left_ + tokens); }
+  double left(SteadyTime now) const {
+    return std::min(burst_, left_ + rate_ * std::chrono::duration<double>(now - then_).count());
+  }
 
  private:
   void refill(SteadyTime now) {
-    earn(rate_ * std::chrono::duration<double>(now - then_).count());
+    left_ = left(now);
     then_ = now;
   }
 
   double burst_, rate_, left_;
   SteadyTime then_;
+};
+
+// Addresses from which connections end badly (refused, cut off, or given up during the handshake) are turned away before the costly
+// part of a connection, until the budget of the address refills. An IPv6 address counts by its network of 64 bits. Not thread-safe.
+class AddressBudgets {
+ public:
+  static constexpr double kBurst = 50, kPerSecond = 5;
+
+  static std::string key(const sockaddr* address);
+  void ended_badly(const std::string& key, SteadyTime now);
+  bool is_exhausted(const std::string& key, SteadyTime now);
+
+ private:
+  static constexpr std::size_t kMost = 10'000;
+  std::map<std::string, Budget> budgets_;
 };
 
 // Names that broke a limit are kept out for a while, longer each time. Not thread-safe.

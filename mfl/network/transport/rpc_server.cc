@@ -151,32 +151,43 @@ class EpollServer final : public RpcServer {
 
   void accept_some(int listener) {
     for (std::size_t i = 0; i < kAcceptsPerTurn; ++i) {
-      const int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      SocketAddress from;
+      from.size = sizeof from.storage;
+      const int socket = ::accept4(listener, from.get(), &from.size, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (socket < 0) {
         if (errno == EINTR || errno == ECONNABORTED) continue;
         if (errno == EMFILE || errno == ENFILE) make_place();
         return;
+      }
+      std::string origin = AddressBudgets::key(from.get());
+      if (options_.tls && origins_.is_exhausted(origin, now_)) {
+        ::close(socket);
+        report({}, "address",
+               fmt::format("too many refused connections from one address: {} closed so far", ++kept_out_));
+        continue;
       }
       if (connections_.size() >= most_ && !make_place()) {
         ::close(socket);
         report({}, "full", fmt::format("too many connections: {} closed so far", ++turned_away_));
         continue;
       }
-      connections_.emplace(socket, std::make_unique<ServerConnection>(socket, shared_, now_));
+      connections_.emplace(socket,
+                           std::make_unique<ServerConnection>(socket, std::move(origin), shared_, now_));
+      newest_.push_back(socket);
       watch(socket, EPOLLIN, EPOLL_CTL_ADD);
     }
   }
 
   // Ends the oldest connection without an accepted certificate, so that silent ones keep nobody out.
   bool make_place() {
-    auto oldest = connections_.end();
-    for (auto it = connections_.begin(); it != connections_.end(); ++it)
-      if (it->second->in_handshake() &&
-          (oldest == connections_.end() || it->second->since() < oldest->second->since()))
-        oldest = it;
-    if (oldest == connections_.end() || !options_.tls) return false;
-    remove(oldest);
-    return true;
+    while (options_.tls && !newest_.empty()) {
+      const auto oldest = connections_.find(newest_.front());
+      newest_.pop_front();
+      if (oldest == connections_.end() || !oldest->second->in_handshake()) continue;
+      remove(oldest);
+      return true;
+    }
+    return false;
   }
 
   void serve_connection(int descriptor) {
@@ -300,10 +311,15 @@ class EpollServer final : public RpcServer {
           found != connections_.end() && found->second->over())
         remove(found);
     count_ = connections_.size();
+    constexpr std::size_t kFew = 1024;
+    if (newest_.size() > kFew + 2 * connections_.size())
+      std::erase_if(newest_, [this](int socket) { return !connections_.contains(socket); });
   }
 
   void remove(Connections::iterator connection) {
     const int descriptor = connection->first;
+    if (started_.contains(descriptor) && connection->second->ended_badly())
+      origins_.ended_badly(connection->second->origin(), now_);
     if (counted_.erase(descriptor) != 0)
       if (const auto name = by_name_.find(connection->second->peer().name); --name->second == 0)
         by_name_.erase(name);
@@ -361,16 +377,19 @@ class EpollServer final : public RpcServer {
   ServerShared shared_{options_, tls_};
   Connections connections_;
   std::map<std::string, std::size_t> by_name_;
-  std::set<int> counted_;    // in by_name_
-  std::set<int> started_;    // whose handshake has begun
-  std::set<int> writing_;    // that wait until their socket takes more
-  std::set<int> abusers_;    // already reported
+  std::set<int> counted_;  // in by_name_
+  std::set<int> started_;  // whose handshake has begun
+  std::set<int> writing_;  // that wait until their socket takes more
+  std::set<int> abusers_;  // already reported
+  std::deque<int>
+      newest_;  // sockets in the order in which they were accepted; may be closed or past their handshake
   std::deque<int> waiting_;  // for their handshake
   std::vector<int> again_;   // with more to read
   std::vector<int> finished_;
   Budget handshakes_{options_.limits.handshakes_per_second, options_.limits.handshakes_per_second, now_};
   Penalties penalties_;
-  std::uint64_t turned_away_ = 0;
+  AddressBudgets origins_;
+  std::uint64_t turned_away_ = 0, kept_out_ = 0;
   std::thread thread_;
 };
 

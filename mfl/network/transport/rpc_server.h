@@ -74,7 +74,7 @@ struct RpcLimits {
   Http2Limits http2;
 };
 
-// What a server reports. `what` is "refused", "abusive" or "full".
+// What a server reports. `what` is "refused", "abusive", "full" or "address".
 using RpcReport = std::function<void(const RpcPeer& peer, std::string_view what, std::string_view text)>;
 
 struct RpcServerOptions {

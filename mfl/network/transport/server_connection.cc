@@ -17,7 +17,8 @@ constexpr milliseconds kHandshakePatience{4'500}, kClosingPatience{400};
 constexpr seconds kFirstCall{10}, kIdle{60}, kRequestPatience{20}, kSilence{5}, kLongSilence{10},
     kFarewell{2};
 constexpr double kCallCost = 10, kSettingsCost = 10, kResetCost = 10, kInvalidCost = 50,
-                 kBytesPerToken = 1024;
+                 kBytesPerToken = 1024, kRawBytesPerToken = 4096;
+constexpr std::size_t kMostDrained = std::size_t{64} << 10U;
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U, kReadsPerTurn = 8;
 constexpr std::size_t kMessagesAhead = std::size_t{256}
                                        << 10U;  // bytes that a call queues ahead of its socket
@@ -118,6 +119,10 @@ class ServerConnection::Call final : public ServerCall {
     if (finished_ || !handler_) return;
     const auto fault = splitter_.feed(bytes, [this](std::string_view message) {
       has_message_ = true;
+      if (!connection_.budget_.spend(1, connection_.now_)) {
+        connection_.excess_ = "too many messages without content";
+        return false;
+      }
       handler_->message(*this, message);
       return !finished_;
     });
@@ -175,8 +180,9 @@ class ServerConnection::Call final : public ServerCall {
   std::unique_ptr<CallHandler> handler_;
 };
 
-ServerConnection::ServerConnection(int socket, ServerShared& shared, SteadyTime now)
+ServerConnection::ServerConnection(int socket, std::string origin, ServerShared& shared, SteadyTime now)
     : shared_(shared),
+      origin_(std::move(origin)),
       channel_(std::make_unique<Channel>(socket)),
       budget_(shared.options.limits.frame_burst, shared.options.limits.frames_per_second, now),
       now_(now),
@@ -211,12 +217,14 @@ bool ServerConnection::shake_hands(SteadyTime now) {
 void ServerConnection::admit(SteadyTime now) {
   now_ = heard_ = wrote_ = idle_since_ = now;
   state_ = State::kOpen;
+  was_admitted_ = true;
   http2_ = std::make_unique<Http2Session>(Http2Session::Role::kServer, shared_.options.limits.http2, *this);
 }
 
 void ServerConnection::refuse(const CallStatus& status, std::uint32_t http2_error, SteadyTime now) {
   now_ = now;
   if (state_ == State::kClosing || state_ == State::kOver) return;
+  refused_ = status.code != StatusCode::kUnavailable || !http2_;
   if (!http2_) admit(now);
   for (const auto& [stream, call] : calls_) call->finish(status, false);
   http2_->goaway(http2_error, status.text);
@@ -229,8 +237,8 @@ void ServerConnection::close_after_output(SteadyTime now) {
   flush(now);
 }
 
-void ServerConnection::end_abuse(SteadyTime now) {
-  abuse_ = http2_->failure();
+void ServerConnection::end_abuse(const std::string& why, SteadyTime now) {
+  abuse_ = why;
   refuse({StatusCode::kResourceExhausted, abuse_}, NGHTTP2_ENHANCE_YOUR_CALM, now);
 }
 
@@ -255,11 +263,20 @@ bool ServerConnection::read(SteadyTime now) {
       state_ = State::kOver;
       return false;
     }
-    if (state_ != State::kOpen) continue;  // nobody is interested any more
+    if (state_ != State::kOpen) {  // it only matters that the peer can read why
+      drained_ += bytes;
+      if (drained_ > kMostDrained) state_ = State::kOver;
+      if (over()) return false;
+      continue;
+    }
     heard_ = now;
     pinged_ = false;
-    if (!http2_->receive({buffer.data(), bytes})) {
-      end_abuse(now);
+    if (!budget_.spend(static_cast<double>(bytes) / kRawBytesPerToken, now)) {
+      end_abuse("too many bytes without content", now);
+      return false;
+    }
+    if (!http2_->receive({buffer.data(), bytes}) || !excess_.empty()) {
+      end_abuse(excess_.empty() ? http2_->failure() : excess_, now);
       return false;
     }
     if (bytes < buffer.size() && !channel_->has_pending()) return false;

@@ -29,12 +29,15 @@ struct ServerShared {
 // Not thread-safe. Every function that may end the connection only marks it: see over().
 class ServerConnection final : public Http2Events {
  public:
-  // Owns the socket.
-  ServerConnection(int socket, ServerShared& shared, SteadyTime now);
+  // Owns the socket. `origin` is the key of the peer's address (AddressBudgets).
+  ServerConnection(int socket, std::string origin, ServerShared& shared, SteadyTime now);
   ~ServerConnection() override;
 
   int socket() const { return channel_->socket(); }
   const RpcPeer& peer() const { return peer_; }
+  const std::string& origin() const { return origin_; }
+  // It was refused, cut off, or did not complete its handshake.
+  bool ended_badly() const { return !was_admitted_ || refused_; }
 
   // A step of the handshake. True when it is complete: peer() is known, and admit() or refuse() follows.
   bool shake_hands(SteadyTime now);
@@ -79,10 +82,11 @@ class ServerConnection final : public Http2Events {
   bool add_output();
   bool read(SteadyTime now);
   void close_after_output(SteadyTime now);
-  void end_abuse(SteadyTime now);
+  void end_abuse(const std::string& why, SteadyTime now);
   void open_call(StreamId stream, HeaderFields fields);
 
   ServerShared& shared_;
+  const std::string origin_;
   std::unique_ptr<Channel> channel_;
   std::unique_ptr<Http2Session> http2_;
   State state_ = State::kHandshake;
@@ -91,7 +95,10 @@ class ServerConnection final : public Http2Events {
   std::map<StreamId, std::unique_ptr<Call>> calls_;
   std::string out_;
   std::size_t sent_ = 0;  // of out_
-  bool wants_write_ = false, pinged_ = false, output_ended_ = false, had_call_ = false, touched_ = false;
+  bool wants_write_ = false, pinged_ = false, output_ended_ = false, had_call_ = false, touched_ = false,
+       was_admitted_ = false, refused_ = false;
+  std::size_t drained_ = 0;  // bytes that were read and ignored
+  std::string excess_;       // found while a message was taken
   std::string abuse_;
   SteadyTime now_, since_, heard_, wrote_, idle_since_, closing_since_;
 };

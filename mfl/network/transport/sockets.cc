@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -13,18 +12,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 namespace mfl {
 namespace {
 
 constexpr int kUserTimeoutMs = 10'000;
-
-struct FreeAddresses {
-  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
-};
-using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
 void set_option(int socket, int level, int name, int value) {
   ::setsockopt(socket, level, name, &value, sizeof value);
@@ -45,46 +38,22 @@ std::uint16_t port_of(int socket) {
                                            : reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
 }
 
-bool is_loopback_address(const sockaddr* address) {
-  constexpr unsigned kNetShift = 24, kLoopbackNet = 127;
-  if (address->sa_family == AF_INET)
-    return ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> kNetShift == kLoopbackNet;
-  if (address->sa_family != AF_INET6) return false;
-  const in6_addr& six = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
-  constexpr std::size_t kMappedAt = 12;
-  return IN6_IS_ADDR_LOOPBACK(&six) || (IN6_IS_ADDR_V4MAPPED(&six) && six.s6_addr[kMappedAt] == kLoopbackNet);
-}
-
-Result<Addresses> resolve(const Address& address, int flags, const std::string& what) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const std::string port = fmt::to_string(address.port);
-  if (const int error =
-          ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(), port.c_str(), &wanted, &found);
-      error != 0)
-    return fail(ErrorCode::kNetwork, fmt::format("{}: {}", what, ::gai_strerror(error)),
-                "check the host name");
-  return Addresses(found);
-}
-
 // A listening socket, or -1 with errno. Connections inherit its options.
-int listen_at(const addrinfo& where) {
-  const int socket = ::socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+int listen_at(const SocketAddress& where) {
+  const int socket = ::socket(where.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) return -1;
   set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-  if (where.ai_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (where.get()->sa_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
-  if (::bind(socket, where.ai_addr, where.ai_addrlen) == 0 && ::listen(socket, SOMAXCONN) == 0) return socket;
+  if (::bind(socket, where.get(), where.size) == 0 && ::listen(socket, SOMAXCONN) == 0) return socket;
   const int error = errno;
   ::close(socket);
   errno = error;
   return -1;
 }
 
-// Waits for the connection in progress. An empty string when it stands, else why not.
+// Waits for the connection in progress. An empty string when it is made, else why not.
 std::string wait_connected(int socket, std::chrono::steady_clock::time_point until,
                            const std::function<bool()>& stop) {
   constexpr int kBeatMs = 50;
@@ -118,19 +87,20 @@ OwnedSocket::~OwnedSocket() {
 Result<ListeningSockets> listen_on(const std::string& address) {
   MFL_TRY(const Address parsed, parse_address("--listen", address, PortZero::kAnyFree));
   const std::string what = fmt::format("cannot listen on {}", address);
-  MFL_TRY(const Addresses found, resolve(parsed, AI_PASSIVE, what));
+  auto found = resolve(parsed);
+  if (!found) return fail_because(found.error(), what);
   ListeningSockets out;
   std::uint16_t real_port = 0;
   int error = 0;
-  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
-    if (real_port != 0) set_port(at->ai_addr, real_port);
-    const int socket = listen_at(*at);
+  for (SocketAddress& at : *found) {
+    if (real_port != 0) set_port(at.get(), real_port);
+    const int socket = listen_at(at);
     if (socket < 0) {
       error = errno;
       continue;
     }
     out.sockets.emplace_back(socket);
-    out.loopback = out.loopback && is_loopback_address(at->ai_addr);
+    out.loopback = out.loopback && is_loopback(at.get());
     real_port = port_of(socket);
   }
   if (out.sockets.empty())
@@ -146,21 +116,22 @@ Result<OwnedSocket> connect_to(const std::string& address, std::chrono::millisec
   const auto until = std::chrono::steady_clock::now() + patience;
   MFL_TRY(const Address parsed, parse_address("--server", address, PortZero::kRefused));
   const std::string what = fmt::format("cannot connect to {}", address);
-  MFL_TRY(const Addresses found, resolve(parsed, 0, what));
+  const auto found = resolve(parsed);
+  if (!found) return fail_because(found.error(), what);
   std::string why;
-  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
-    if (loopback_only && !is_loopback_address(at->ai_addr)) {
+  for (const SocketAddress& at : *found) {
+    if (loopback_only && !is_loopback(at.get())) {
       why = "it is not loopback, and only loopback may be plaintext";
       continue;
     }
-    OwnedSocket socket(::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    OwnedSocket socket(::socket(at.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (socket.get() < 0) {
       why = std::strerror(errno);
       continue;
     }
     set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
     set_option(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
-    if (::connect(socket.get(), at->ai_addr, at->ai_addrlen) == 0) return socket;
+    if (::connect(socket.get(), at.get(), at.size) == 0) return socket;
     why = errno == EINPROGRESS ? wait_connected(socket.get(), until, stop) : std::strerror(errno);
     if (why.empty()) return socket;
   }
