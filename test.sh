@@ -2,7 +2,7 @@
 # Installs missing packages, builds and tests: test.sh [PRESET ...]. The default is dev, which runs every test.
 #   asan, tsan     every test under the address and undefined behaviour sanitizers, or the thread sanitizer
 #   asan-fast      the unit tests labelled "fast" under the address and undefined behaviour sanitizers
-#   tsan-session   the test of the server's session state under the thread sanitizer, without suppressions
+#   tsan-session   the test of the server's session state under the thread sanitizer
 #   tidy           the format and clang-tidy
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
