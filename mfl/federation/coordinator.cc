@@ -67,6 +67,8 @@ class RoundCoordinator final : public Coordinator {
       bytes_down_ = from->bytes_down;
       make_place();
     }
+    note_written();
+    reported_ = written_;
     phase_ = options_.ended_status;
   }
 
@@ -130,12 +132,14 @@ class RoundCoordinator final : public Coordinator {
 
   void tick(Time now) override {
     now_ = std::max(now_, now);
+    report_durable();
     move_on();
   }
 
   void flush() override {
     if (failure_) return;
-    if (auto kept = log_.flush(); !kept) stop_with(std::move(kept).error());
+    if (auto kept = log_.flush(); !kept) return stop_with(std::move(kept).error());
+    report_durable();
   }
 
   void set_min_available_nodes(Time now, std::size_t nodes) override {
@@ -163,28 +167,19 @@ class RoundCoordinator final : public Coordinator {
   const std::optional<Error>& failure() const override { return failure_; }
 
   FederationStatus status() const override {
-    FederationStatus out;
+    FederationStatus out = reported_;
     out.run_id = options_.run_id;
     out.phase = failure_      ? "failed"
                 : over()      ? phase_
                 : !open_      ? "waiting"
                 : steps_ == 0 ? "closing"
                               : "training";
-    const bool durable = log_.durable().value_or(state_.round) >= state_.round;
-    out.round = durable ? state_.round : state_.round - 1;
-    out.step = durable ? state_.step : step_before_;
     out.steps = options_.steps;
     out.nodes = members_.size();
     out.needed = needed_nodes();
     out.chosen = open_ ? seats_.size() : 0;
     out.counted = open_ ? seats_.count(Seat::State::kCounted) : 0;
-    out.rounds_timed = rounds_timed_;
-    out.last_round = last_round_;
-    out.all_rounds = all_rounds_;
     out.abandoned = abandoned_;
-    out.bytes_up = bytes_up_;
-    out.bytes_down = bytes_down_;
-    out.train_loss = train_loss_;
     out.refused = refused_;
     out.digest = digest_;
     out.trouble = trouble_;
@@ -488,7 +483,6 @@ class RoundCoordinator final : public Coordinator {
   void close_round() {
     double train_loss = 0;
     loss_.mean(std::span(&train_loss, 1));
-    train_loss_ = train_loss;
     note_loss(state_, train_loss);
     if (steps_ == 0) return end(RunStatus::kDone, "", train_loss);
     CommittedRound round;
@@ -500,7 +494,7 @@ class RoundCoordinator final : public Coordinator {
     SizeHistory history = limits_.history_after(sizes_);
     const std::uint64_t up = bytes_up_ + round.nodes.size() * state_bytes();
     const std::uint64_t down = bytes_down_ + seats_.size() * state_bytes();
-    const std::uint64_t step = step_before_ = state_.step;
+    const std::uint64_t step = state_.step;
     sum_->mean(aggregate_.vectors);
     apply(state_, aggregate_, steps_);
     workers_->for_each(2, [&](unsigned, std::size_t part) {
@@ -522,9 +516,7 @@ class RoundCoordinator final : public Coordinator {
     bytes_down_ = down;
     attempt_ = 0;
     trouble_.clear();
-    ++rounds_timed_;
-    last_round_ = now_ - started_;
-    all_rounds_ += last_round_;
+    report_round(train_loss);
     end_attempt();
   }
 
@@ -536,6 +528,29 @@ class RoundCoordinator final : public Coordinator {
     concerned_ = {round.nodes.begin(), round.nodes.end()};
     diverging_.clear();
     unusual_.clear();
+  }
+
+  // The round that was committed before this one is durable; this one may still be written.
+  void report_round(double train_loss) {
+    reported_ = written_;
+    const Time took = now_ - started_;
+    ++written_.rounds_timed;
+    written_.last_round = took;
+    written_.all_rounds += took;
+    written_.train_loss = train_loss;
+    note_written();
+    report_durable();
+  }
+
+  void note_written() {
+    written_.round = state_.round;
+    written_.step = state_.step;
+    written_.bytes_up = bytes_up_;
+    written_.bytes_down = bytes_down_;
+  }
+
+  void report_durable() {
+    if (log_.durable().value_or(written_.round) >= written_.round) reported_ = written_;
   }
 
   void diverge() { end(RunStatus::kDiverged, fmt::format("{} in round {}", refusal_, ticket_.round), NAN); }
@@ -551,6 +566,8 @@ class RoundCoordinator final : public Coordinator {
     summary.digest = weights_digest(state_);
     ending.warnings = warnings_.list();
     if (auto kept = log_.finish(ending); !kept) return stop_with(std::move(kept).error());
+    if (std::isfinite(train_loss)) written_.train_loss = train_loss;
+    reported_ = written_;
     trouble_ = ending.message;
     digest_ = summary.digest;
     end_attempt();
@@ -583,7 +600,6 @@ class RoundCoordinator final : public Coordinator {
   bool open_ = false;
   Ticket ticket_;
   std::uint64_t attempt_ = 0;
-  std::uint64_t step_before_ = 0;  // of the State before the last commit
   std::uint64_t steps_ = 0;
   Time started_{0}, deadline_{0};
   Seats seats_;
@@ -608,9 +624,8 @@ class RoundCoordinator final : public Coordinator {
   std::string digest_ = options_.ended_digest;
   std::optional<Error> failure_;
   std::uint64_t bytes_up_ = 0, bytes_down_ = 0, abandoned_ = 0;
-  std::uint64_t rounds_timed_ = 0;
-  Time last_round_{0}, all_rounds_{0};
-  std::optional<double> train_loss_;
+  // What status() says of committed rounds: up to the last durable one, and with the one that is being written.
+  FederationStatus reported_, written_;
   std::array<std::uint64_t, kReasons> refused_ = {};
   std::string trouble_;
 };

@@ -12,19 +12,13 @@
 #include <ctime>
 #include <memory>
 
+#include "mfl/network/openssl_free.h"
+
 namespace mfl {
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-
 std::string serial_of(const X509* certificate) {
-  const std::unique_ptr<BIGNUM, Freer<BN_free>> number(
+  const std::unique_ptr<BIGNUM, OpensslFree<BN_free>> number(
       ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr));
   char* hex = BN_bn2hex(number.get());
   std::string out(hex);
@@ -54,7 +48,7 @@ std::string address_text(const ASN1_OCTET_STRING* address) {
 }
 
 std::vector<std::string> alternative_names(const X509* certificate) {
-  const std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>> names(
+  const std::unique_ptr<GENERAL_NAMES, OpensslFree<GENERAL_NAMES_free>> names(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   std::vector<std::string> out;
   for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
@@ -77,8 +71,9 @@ CertificateFacts::Role role_of(X509* certificate) {
 }  // namespace
 
 Result<CertificateFacts> read_certificate(std::string_view pem) {
-  const std::unique_ptr<BIO, Freer<BIO_free>> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  const std::unique_ptr<X509, Freer<X509_free>> certificate(
+  const std::unique_ptr<BIO, OpensslFree<BIO_free>> bio(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const std::unique_ptr<X509, OpensslFree<X509_free>> certificate(
       PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   std::tm expires = {};
   if (!certificate || ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &expires) != 1)

@@ -22,24 +22,18 @@
 #include <memory>
 
 #include "mfl/base/files.h"
+#include "mfl/network/openssl_free.h"
 
 namespace mfl {
 namespace {
 
 namespace fs = std::filesystem;
 
-template <auto Free>
-struct Freer {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
-using Text = std::unique_ptr<BIO, Freer<BIO_free>>;
-using Number = std::unique_ptr<BIGNUM, Freer<BN_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>>;
+using Key = std::unique_ptr<EVP_PKEY, OpensslFree<EVP_PKEY_free>>;
+using Certificate = std::unique_ptr<X509, OpensslFree<X509_free>>;
+using Text = std::unique_ptr<BIO, OpensslFree<BIO_free>>;
+using Number = std::unique_ptr<BIGNUM, OpensslFree<BN_free>>;
+using Extension = std::unique_ptr<X509_EXTENSION, OpensslFree<X509_EXTENSION_free>>;
 
 tl::unexpected<Error> openssl_failure(std::string_view doing) {
   std::array<char, 256> reason{};

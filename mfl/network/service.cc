@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "mfl/network/admission_list.h"
 #include "mfl/network/wire.h"
 #include "mfl/network/wire.pb.h"
 
@@ -290,7 +291,7 @@ std::optional<Peer> Service::identify(ServerCall& call, std::string_view method)
     peer.name = named;
     if (named.empty()) why = "without TLS a node needs --name";
     if (named.size() > kMostName) why = "the name is too long";
-  } else if (!named.empty() && named != peer.name) {
+  } else if (!named.empty() && lower_case(named) != peer.name) {
     why = fmt::format("{} calls itself {}", peer.name, named);
   }
   if (why.empty()) return peer;

@@ -111,20 +111,22 @@ void Session::attend(Attendee& attendee, const Result<Joining>& joining) {
   const Joined joined = coordinator_->join(clock_now(), peer.name, *joining);
   if (!joined.verdict.counts()) {
     log_.refused(peer.name, "attend", joined.verdict.reason, joined.verdict.text);
-    end(attendee, {StatusCode::kFailedPrecondition, joined.verdict.text});
-  } else {
-    attendee.session_ = joined.session;
-    attending_.insert(&attendee);
-    {
-      const std::lock_guard lock(mutex_);
-      table_.joined(clock_now(), peer.name, peer.serial, joining->weight, peer.certificate_expires);
-    }
-    log_.write(LogLine::Level::kInfo, "joined",
-               {{"node", peer.name}, {"samples", fmt::to_string(joining->weight)}});
-    if (peer.certificate_expires) log_.expiry(peer.name, unix_time(*peer.certificate_expires));
-    send(attendee, std::make_shared<Messages>(Order{}, codec_));  // the empty order: it has joined
+    publish();
+    return end(attendee, {StatusCode::kFailedPrecondition, joined.verdict.text});
   }
+  attendee.session_ = joined.session;
+  {
+    const std::lock_guard lock(mutex_);
+    table_.joined(clock_now(), peer.name, peer.serial, joining->weight, peer.certificate_expires);
+  }
+  publish();  // the node's next question is for the schema, which its joining may have completed
+  attending_.insert(&attendee);
+  send(attendee, std::make_shared<Messages>(Order{}, codec_));  // the empty order: it has joined
+  tell(attendee);
   publish();
+  log_.write(LogLine::Level::kInfo, "joined",
+             {{"node", peer.name}, {"samples", fmt::to_string(joining->weight)}});
+  if (peer.certificate_expires) log_.expiry(peer.name, unix_time(*peer.certificate_expires));
 }
 
 void Session::sent(Attendee& attendee) { tell(attendee); }
@@ -172,8 +174,8 @@ void Session::submit(Upload& upload, Update update, double seconds) {
     }
   }
   if (!verdict.counts()) log_.refused(node, "submit", verdict.reason, verdict.text);
-  if (!std::exchange(upload.finished_, true)) upload.answer(verdict);
   publish();
+  if (!std::exchange(upload.finished_, true)) upload.answer(verdict);
 }
 
 void Session::gone(const Upload& upload) {
@@ -284,26 +286,28 @@ void Session::end_stale_uploads() {
   }
 }
 
+// Before anybody is told, so that whoever asks next finds what it was told.
 void Session::publish() {
-  if (coordinator_->news() != told_) {
-    told_ = coordinator_->news();
-    for (Attendee* attendee : attending_) tell(*attendee);
-    end_stale_uploads();
-  }
   auto status = std::make_shared<FederationStatus>(coordinator_->status());
   for (std::size_t r = 0; r < status->refused.size(); ++r) status->refused[r] += refused_[r];
   status->version = version();
   status->certificate_expires = certificate_expires_;
   log_.progress(*status);
-  const std::lock_guard lock(mutex_);
-  status_ = std::move(status);
-  plan_.schema = coordinator_->schema();
-  failure_ = coordinator_->failure();
-  attending_count_ = attending_.size();
-  if (coordinator_->over() && !unaware_) {
-    unaware_.emplace();
-    for (const Attendee* attendee : attending_) unaware_->insert(attendee->peer_.name);
+  {
+    const std::lock_guard lock(mutex_);
+    status_ = std::move(status);
+    plan_.schema = coordinator_->schema();
+    failure_ = coordinator_->failure();
+    attending_count_ = attending_.size();
+    if (coordinator_->over() && !unaware_) {
+      unaware_.emplace();
+      for (const Attendee* attendee : attending_) unaware_->insert(attendee->peer_.name);
+    }
   }
+  if (coordinator_->news() == told_) return;
+  told_ = coordinator_->news();
+  for (Attendee* attendee : attending_) tell(*attendee);
+  end_stale_uploads();
 }
 
 void Session::warn_of_expiry(Time now) {

@@ -30,12 +30,14 @@ using ::testing::HasSubstr;
 
 class NoLog final : public RoundLog {
  public:
-  Result<void> commit(const CommittedRound&) override {
+  Result<void> commit(const CommittedRound& round) override {
+    if (round.round == slow_round) std::this_thread::sleep_for(std::chrono::seconds(13));
     ++rounds;
     return {};
   }
   Result<void> finish(const Ending&) override { return {}; }
   std::atomic<int> rounds = 0;
+  std::uint64_t slow_round = 0;
 };
 
 constexpr std::uint64_t kColumns = 3;
@@ -133,6 +135,27 @@ TEST_F(ServerTest, ANodeGreetsJoinsAndTakesPart) {
   EXPECT_EQ(log.rounds, 3);
   EXPECT_EQ(node->watch()->round, 3U);
   EXPECT_EQ(node->watch()->nodes, 1U);
+}
+
+// Longer than a silent peer is kept.
+TEST_F(ServerTest, ACommitOfThirteenSecondsDropsNobody) {
+  log.slow_round = 2;
+  start(true, 2);
+  const auto a = client(pki.files("a")), b = client(pki.files("b"));
+  ASSERT_TRUE(a->attend(joining(), 1000));
+  ASSERT_TRUE(b->attend(joining(), 1000));
+  for (int round = 1; round <= 3; ++round) {
+    const Order first = a->next_order().value(), second = b->next_order().value();
+    ASSERT_EQ(first.kind, Order::Kind::kTask) << first.status;
+    ASSERT_EQ(second.kind, Order::Kind::kTask) << second.status;
+    EXPECT_TRUE(a->submit(answer(first.task, round))->counts());
+    std::thread waiting([&] { EXPECT_TRUE(b->submit(answer(second.task, round))->counts()); });
+    if (round == 2) {
+      EXPECT_EQ(a->watch()->nodes, 2U) << "the status waits for the commit";
+    }
+    waiting.join();
+  }
+  EXPECT_EQ(log.rounds, 3);
 }
 
 TEST_F(ServerTest, SixBadPeersAreRefused) {

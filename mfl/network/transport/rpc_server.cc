@@ -185,6 +185,8 @@ class EpollServer final : public RpcServer {
       newest_.pop_front();
       if (oldest == connections_.end() || !oldest->second->in_handshake()) continue;
       remove(oldest);
+      report({}, "full",
+             fmt::format("too many connections: {} closed before their handshake so far", ++evicted_));
       return true;
     }
     return false;
@@ -389,7 +391,7 @@ class EpollServer final : public RpcServer {
   Budget handshakes_{options_.limits.handshakes_per_second, options_.limits.handshakes_per_second, now_};
   Penalties penalties_;
   AddressBudgets origins_;
-  std::uint64_t turned_away_ = 0, kept_out_ = 0;
+  std::uint64_t turned_away_ = 0, kept_out_ = 0, evicted_ = 0;
   std::thread thread_;
 };
 

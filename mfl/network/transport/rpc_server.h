@@ -69,8 +69,8 @@ struct RpcLimits {
   std::size_t connections = 0;    // 0: what memory and the limit on open files allow
   std::size_t connections_per_name = 8;
   double handshakes_per_second = 400;
-  // Frames and calls that a connection may send without anything useful: at once, and per second. A call costs ten frames.
-  double frame_burst = 1000, frames_per_second = 100;
+  // Frames and calls that a connection may send without anything useful: at once, and per second. A call costs five frames.
+  double frame_burst = 2000, frames_per_second = 500;
   Http2Limits http2;
 };
 

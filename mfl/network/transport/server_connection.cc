@@ -16,8 +16,8 @@ using std::chrono::seconds;
 constexpr milliseconds kHandshakePatience{4'500}, kClosingPatience{400};
 constexpr seconds kFirstCall{10}, kIdle{60}, kRequestPatience{20}, kSilence{5}, kLongSilence{10},
     kFarewell{2};
-constexpr double kCallCost = 10, kSettingsCost = 10, kResetCost = 10, kInvalidCost = 50,
-                 kBytesPerToken = 1024, kRawBytesPerToken = 4096;
+constexpr double kCallCost = 5, kSettingsCost = 10, kResetCost = 10, kInvalidCost = 50, kBytesPerToken = 1024,
+                 kRawBytesPerToken = 4096;
 constexpr std::size_t kMostDrained = std::size_t{64} << 10U;
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U, kReadsPerTurn = 8;
 constexpr std::size_t kMessagesAhead = std::size_t{256}

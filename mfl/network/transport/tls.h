@@ -11,16 +11,10 @@
 #include "mfl/base/result.h"
 #include "mfl/network/certificate.h"
 #include "mfl/network/certs.h"
+#include "mfl/network/openssl_free.h"
 
 namespace mfl {
 
-template <auto Free>
-struct OpensslFree {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
 using TlsContext = std::unique_ptr<SSL_CTX, OpensslFree<SSL_CTX_free>>;
 using TlsStream = std::unique_ptr<SSL, OpensslFree<SSL_free>>;
 
