@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "mfl/network/address.h"
 #include "mfl/network/metrics.h"
 #include "mfl/network/service.h"
 #include "mfl/network/session.h"
@@ -15,6 +16,12 @@
 
 namespace mfl {
 namespace {
+
+tl::unexpected<Error> not_loopback(const std::string& listen) {
+  return fail(ErrorCode::kBadConfig,
+              fmt::format("--listen {} without TLS: only loopback may be plaintext", listen),
+              "make certificates with mfl certs and pass their folder with --tls");
+}
 
 // Two threads and a watch on files: the RpcServer's moves bytes, the SessionThread decides and commits, and the lists are read by a
 // third, so that neither a slow disk nor a stalled file system keeps a peer waiting for an answer to its ping.
@@ -48,10 +55,7 @@ class NetworkServer final : public FederationServer {
       report(peer, what, text);
     };
     MFL_TRY(rpc_, RpcServer::open(std::move(rpc)));
-    if (!options.tls && !rpc_->on_loopback())
-      return fail(ErrorCode::kBadConfig,
-                  fmt::format("--listen {} without TLS: only loopback may be plaintext", options.listen),
-                  "make certificates with mfl certs and pass their folder with --tls");
+    if (!options.tls && !rpc_->on_loopback()) return not_loopback(options.listen);
     if (!options.metrics.empty()) {
       MFL_TRY(metrics_, serve_metrics(options.metrics, [this] { return session_.status(true); }));
     }
@@ -146,6 +150,10 @@ class NetworkServer final : public FederationServer {
 
 Result<std::unique_ptr<FederationServer>> FederationServer::start(std::unique_ptr<Coordinator> coordinator,
                                                                   Plan plan, ServerOptions options) {
+  if (!options.tls) {  // before anything is logged; the sockets themselves decide in begin()
+    MFL_TRY(const Address address, parse_address("--listen", options.listen, PortZero::kAnyFree));
+    if (!resolves_to_loopback(address).value_or(true)) return not_loopback(options.listen);
+  }
   if (options.tls)
     if (const auto facts = read_certificate(options.tls->certificate))
       options.certificate_expires = facts->expires.time_since_epoch().count();
