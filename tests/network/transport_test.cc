@@ -9,6 +9,7 @@
 #include "call.h"
 #include "mfl/network/transport/budget.h"
 #include "mfl/network/transport/framing.h"
+#include "mfl/network/transport/http2.h"
 #include "mfl/network/transport/rpc_client.h"
 #include "mfl/network/transport/rpc_server.h"
 
@@ -57,10 +58,52 @@ TEST(Framing, LongAndCompressedMessagesAreFaults) {
   EXPECT_LE(splitter.held(), 5U) << "memory follows what arrives, not what is claimed";
 }
 
+TEST(Framing, NothingIsTakenAfterAFault) {
+  MessageSplitter splitter(10);
+  const auto refuse = [](std::string_view) {
+    ADD_FAILURE() << "a message was taken";
+    return true;
+  };
+  EXPECT_EQ(splitter.feed(framed("0123456789x"), refuse), MessageSplitter::Fault::kTooLong);
+  EXPECT_EQ(splitter.feed(framed("y"), refuse), MessageSplitter::Fault::kTooLong);
+}
+
 RC_GTEST_PROP(Framing, StatusTextsSurvive, (const std::string& text)) {
   const std::string encoded = percent_encoded(text);
   RC_ASSERT(std::ranges::all_of(encoded, [](char c) { return c >= ' ' && c <= '~'; }));
   RC_ASSERT(percent_decoded(encoded) == text);
+}
+
+// Allows so many frames and counts what arrives.
+struct CountedEvents : Http2Events {
+  std::size_t most_frames = 0, frames = 0, requests = 0;
+
+  void headers(StreamId, HeaderFields, bool) override { ++requests; }
+  void data(StreamId, std::string_view) override {}
+  void ended(StreamId) override {}
+  void closed(StreamId, std::uint32_t) override {}
+  bool frame(std::uint8_t, std::size_t) override { return ++frames <= most_frames; }
+  void goaway(std::uint32_t, std::string_view) override {}
+};
+
+TEST(Http2, BytesAfterAFailureAreIgnored) {
+  CountedEvents peer, events;
+  events.most_frames = 2;
+  Http2Session client(Http2Session::Role::kClient, {}, peer);
+  Http2Session server(Http2Session::Role::kServer, {}, events);
+  const auto request = [&] {
+    client.request({{":method", "POST"}, {":scheme", "http"}, {":path", "/a"}, {":authority", "a"}});
+    std::string bytes;
+    client.output(bytes);
+    return bytes;
+  };
+  EXPECT_FALSE(server.receive(request()));
+  const std::string failure = server.failure();
+  const std::size_t frames = events.frames;
+  EXPECT_FALSE(server.receive(request()));
+  EXPECT_EQ(events.frames, frames);
+  EXPECT_EQ(events.requests, 0U);
+  EXPECT_EQ(server.failure(), failure);
 }
 
 TEST(Budgets, RefillWithTimeAndWithWhatIsEarned) {

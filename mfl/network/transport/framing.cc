@@ -33,6 +33,12 @@ std::array<char, kPrefixBytes> message_prefix(std::size_t size) {
 
 MessageSplitter::Fault MessageSplitter::feed(std::string_view bytes,
                                              const std::function<bool(std::string_view)>& take) {
+  if (fault_ == Fault::kNone) fault_ = split(bytes, take);
+  return fault_;
+}
+
+MessageSplitter::Fault MessageSplitter::split(std::string_view bytes,
+                                              const std::function<bool(std::string_view)>& take) {
   while (!bytes.empty()) {
     if (held_.size() < kPrefixBytes && (!held_.empty() || bytes.size() < kPrefixBytes)) {
       const std::size_t more = std::min(kPrefixBytes - held_.size(), bytes.size());

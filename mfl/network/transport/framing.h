@@ -27,7 +27,7 @@ class MessageSplitter {
   explicit MessageSplitter(std::size_t most) : most_(most) {}
 
   // Calls take(message) for every message that these bytes complete; the view is valid during the call. take returns false to
-  // stop: the rest is dropped. After a fault nothing more is taken.
+  // stop: the rest is dropped. After a fault nothing more is taken, and every call returns the same fault.
   Fault feed(std::string_view bytes, const std::function<bool(std::string_view)>& take);
 
   // The stream may end here: no message is incomplete.
@@ -36,8 +36,11 @@ class MessageSplitter {
   std::size_t held() const { return held_.size(); }
 
  private:
+  Fault split(std::string_view bytes, const std::function<bool(std::string_view)>& take);
+
   std::size_t most_;
   std::string held_;
+  Fault fault_ = Fault::kNone;
 };
 
 // For the trailer grpc-message: everything but printable ASCII, and '%', as %XX.

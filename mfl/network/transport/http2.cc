@@ -200,6 +200,7 @@ Http2Session::Http2Session(Role role, const Http2Limits& limits, Http2Events& ev
 Http2Session::~Http2Session() { nghttp2_session_del(session_); }
 
 bool Http2Session::receive(std::string_view bytes) {
+  if (!failure_.empty()) return false;
   const ssize_t taken =
       nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (taken < 0 && failure_.empty()) failure_ = nghttp2_strerror(static_cast<int>(taken));

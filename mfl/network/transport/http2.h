@@ -66,7 +66,8 @@ class Http2Session {
   Http2Session& operator=(const Http2Session&) = delete;
   ~Http2Session();
 
-  // Bytes from the peer. False: the peer broke the protocol or a limit, see failure(); what remains is to send output().
+  // Bytes from the peer. False: the peer broke the protocol or a limit, see failure(); what remains is to send output(). Later
+  // bytes are ignored.
   bool receive(std::string_view bytes);
   // Appends what is to be sent to `out`, up to the limit of output_bytes.
   void output(std::string& out);
