@@ -4,7 +4,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+extern "C" std::size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
+
 namespace mfl::fuzz {
+
+std::size_t allocated_bytes() {
+  return __sanitizer_get_current_allocated_bytes != nullptr ? __sanitizer_get_current_allocated_bytes() : 0;
+}
 
 void require(bool holds, std::string_view promise) {
   if (holds) return;

@@ -19,6 +19,9 @@ inline std::string_view view(const std::uint8_t* data, std::size_t size) {
 // Aborts the process with a message if a promise is broken: a finding.
 void require(bool holds, std::string_view promise);
 
+// What the process has allocated and not freed, in bytes; 0 where no address sanitizer counts it.
+std::size_t allocated_bytes();
+
 // The first byte, which selects a way to decode, and the rest. 0 if the input is empty.
 std::pair<unsigned, std::string_view> choice_and_rest(std::string_view input);
 

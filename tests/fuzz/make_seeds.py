@@ -5,6 +5,8 @@ import struct
 import sys
 from pathlib import Path
 
+from http2_seeds import client_connections, framing, server_connections
+
 
 def two_files(first, second):
     return struct.pack("<H", len(first)) + first + second
@@ -252,6 +254,11 @@ def wire():
     yield "verdict_unknown", b"\3" + message((1, 99))
     yield "verdict_not_utf8", b"\3" + message((2, b"\xff"))
     yield "status", b"\4" + message((1, b"0badcafe"), (2, b"training"), (3, 2), (12, 0.5), (13, bytes(range(16))))
+    node = message((1, b"d1"), (2, 1), (3, 250), (4, 1250), (5, 3), (6, 0.5), (7, 0.25), (8, 1 << 31), (9, 2), (10, 60000))
+    yield "status_of_nodes", b"\4" + message((2, b"training"), (16, 3), (32, 0.5), (33, 0.75), (34, node), (34, b""), (35, b"1.0"),
+                                             (36, 1 << 31), (37, b"d1 is set aside"), (37, b"\xff"), (39, 1))
+    yield "joining_of_instance", b"\2" + message((1, 2), (3, 1250)) + b"\x39" + struct.pack("<Q", 0x1122334455667788)
+    yield "verdict_on_loss", b"\3" + message((1, 15), (2, b"loss 1e9"))
     yield "order_joined", b"\5" + stream(b"")
     yield "order_task", b"\5" + stream(b"", task, message((2, b"1234")), message((2, b"5678")))
     yield "order_twice", b"\5" + stream(task, task)
@@ -259,6 +266,8 @@ def wire():
     yield "order_claims_all_memory", b"\5" + stream(message((1, message((5, 1 << 62)))))
     yield "order_done", b"\5" + stream(message((3, message((1, b"done"), (2, b"f00d")))))
     yield "update", b"\6" + stream(message((1, header), (2, b"1234")), message((2, b"5678")))
+    timed = header + message((6, 1.5), (7, 0.25), (8, float("nan")))
+    yield "update_with_times", b"\6" + stream(message((1, timed), (2, b"12345678")))
     yield "update_cut", b"\6" + stream(message((1, header), (2, b"1234")))
     yield "update_headless", b"\6" + stream(message((2, b"5678")))
     yield "update_claims_all_memory", b"\6" + stream(message((1, message((5, 1 << 62))), (2, b"1234")))
@@ -274,6 +283,9 @@ def corpora():
     yield "state", states()
     yield "round", rounds()
     yield "wire", wire()
+    yield "framing", framing()
+    yield "http2", [*server_connections(), *client_connections()]
+    yield "connection", server_connections()
     yield "idx", ((name, two_files(*pair)) for name, pair in pairs.items())
     packed = {name: (b"0" + two_files(*pair)) for name, pair in pairs.items()}
     images, labels = (gzip.compress(part, mtime=0) for part in pairs["rank_3"])
