@@ -503,7 +503,7 @@ class RoundCoordinator final : public Coordinator {
       else
         show_state();
     });
-    if (auto kept = log_.commit(round); !kept) {
+    if (auto kept = log_.take(round); !kept) {
       apply(state_, aggregate_, 0);  // the vectors as they were
       state_.round = ticket_.round - 1;
       state_.step = step;

@@ -48,6 +48,8 @@ class RoundLog {
  public:
   virtual ~RoundLog() = default;
   virtual Result<void> commit(const CommittedRound& round) = 0;
+  // The same; the log may take round.blob for itself.
+  virtual Result<void> take(CommittedRound& round) { return commit(round); }
   virtual Result<void> finish(const Ending& ending) = 0;
   // Waits until every committed round is durable.
   virtual Result<void> flush() { return {}; }

@@ -41,10 +41,17 @@ Result<void> WriteBehind::wait(std::unique_lock<std::mutex>& lock) {
 }
 
 Result<void> WriteBehind::commit(const CommittedRound& round) {
+  CommittedRound copy = round;
+  return take(copy);
+}
+
+Result<void> WriteBehind::take(CommittedRound& round) {
   std::unique_lock lock(mutex_);
   MFL_CHECK(wait(lock));
   if (!durable_) durable_ = round.round - 1;
+  std::string blob = std::exchange(round.blob, {});
   pending_ = round;
+  pending_->blob = std::move(blob);
   changed_.notify_all();
   return {};
 }

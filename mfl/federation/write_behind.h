@@ -23,6 +23,7 @@ class WriteBehind final : public RoundLog {
   ~WriteBehind() override;  // waits for the pending round
 
   Result<void> commit(const CommittedRound& round) override;
+  Result<void> take(CommittedRound& round) override;
   Result<void> finish(const Ending& ending) override;
   Result<void> flush() override;
   std::optional<std::uint64_t> durable() const override;
