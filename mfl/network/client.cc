@@ -53,13 +53,14 @@ class NetworkClient final : public FederationClient {
   Answer<Order> next_order() override {
     for (;;) {
       if (presence_ < 0) return Order{Order::Kind::kEnded, {}, {}, {}};
-      const auto message = rpc_->read(presence_, std::nullopt);
+      auto message = rpc_->read(presence_, std::nullopt, std::move(room_));
       if (!message) {
         CallError error = ended();
         if (error.final) return tl::unexpected(std::move(error));
         return Order{Order::Kind::kEnded, {}, error.error.text(), {}};
       }
       auto order = checked(orders_->take(*message));
+      room_ = *std::move(message);
       if (orders_->began()) task_began_ = Clock::now();
       if (order && order->kind == Order::Kind::kTask)
         arrival_seconds_ = std::chrono::duration<double>(Clock::now() - task_began_).count();
@@ -74,7 +75,8 @@ class NetworkClient final : public FederationClient {
     const StreamId call = rpc_->open(path("Submit"), deadline);
     if (call < 0) return tl::unexpected(failure(rpc_->failure()));
     for (std::size_t i = 0; i < wire::pieces(update); ++i)
-      if (!rpc_->send(call, std::make_shared<const std::string>(wire::encode_piece(update, i)), deadline))
+      if (!rpc_->send(
+              call, [&](std::string& part) { wire::append_piece(part, update, i); }, deadline))
         break;  // the server has said what it has to say
     const auto response = answer(call, deadline);
     if (!response) return tl::unexpected(response.error());
@@ -153,6 +155,7 @@ class NetworkClient final : public FederationClient {
   std::unique_ptr<RpcClient> rpc_;
   StreamId presence_ = -1;
   std::optional<wire::OrderReader> orders_;
+  std::string room_;  // of the last message
   Clock::time_point task_began_;
   double arrival_seconds_ = 0;
 };

@@ -1,32 +1,15 @@
 #include "mfl/network/wire.h"
 
 #include <fmt/core.h>
-#include <google/protobuf/stubs/logging.h>
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 #include "mfl/network/wire.pb.h"
+#include "mfl/network/wire_parse.h"
 
 namespace mfl::wire {
 namespace {
-
-tl::unexpected<Error> malformed(std::string_view what) {
-  return fail(ErrorCode::kNetwork, fmt::format("the peer sent a malformed message: {}", what),
-              "check that server and node have the same mfl");
-}
-
-template <class Message>
-Result<Message> parse(std::string_view bytes) {
-  static const bool quiet =
-      (google::protobuf::SetLogHandler(nullptr), true);  // the error says what went wrong
-  (void)quiet;
-  Message message;
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    return malformed(fmt::format("not a {}", message.GetTypeName()));
-  return message;
-}
 
 Result<void> check_protocol(std::uint32_t protocol) {
   if (protocol == kProtocolVersion) return {};
@@ -35,16 +18,6 @@ Result<void> check_protocol(std::uint32_t protocol) {
       fmt::format("the peer speaks protocol version {}, this mfl version {}", protocol, kProtocolVersion),
       "upgrade the older of the two");
 }
-
-v1::Ticket to_wire(const Ticket& ticket) {
-  v1::Ticket out;
-  out.set_epoch(ticket.epoch);
-  out.set_round(ticket.round);
-  out.set_attempt(ticket.attempt);
-  return out;
-}
-
-Ticket from_wire(const v1::Ticket& ticket) { return {ticket.epoch(), ticket.round(), ticket.attempt()}; }
 
 v1::Schema to_wire(const Schema& whole) {
   constexpr std::size_t kMostNames = std::size_t{192} << 10U;  // bytes: a message stays below its limit
@@ -104,19 +77,6 @@ NodeStatus from_wire(const v1::NodeStatus& node) {
   if (node.has_certificate_expires()) out.certificate_expires = node.certificate_expires();
   out.failures = node.failures();
   if (node.has_quarantined_ms()) out.set_aside = Time(static_cast<std::int64_t>(node.quarantined_ms()));
-  return out;
-}
-
-std::size_t chunks(std::string_view payload) { return (payload.size() + kChunk - 1) / kChunk; }
-
-std::string_view chunk_of(std::string_view payload, std::size_t number) {
-  return payload.substr(std::min(payload.size(), number * kChunk), kChunk);
-}
-
-template <class T>
-std::vector<std::string> encode_pieces(const T& value) {
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < pieces(value); ++i) out.push_back(piece(value, i).SerializeAsString());
   return out;
 }
 
@@ -201,65 +161,11 @@ v1::Status to_message(const FederationStatus& status) {
   return out;
 }
 
-std::size_t pieces(const Order& order) {
-  return order.kind == Order::Kind::kTask ? 1 + chunks(*order.task.payload) : 1;
-}
-
-v1::Order piece(const Order& order, std::size_t number) {
-  assert(order.kind != Order::Kind::kEnded);
-  v1::Order out;
-  if (order.kind == Order::Kind::kDone) {
-    out.mutable_ending()->set_status(order.status);
-    out.mutable_ending()->set_digest(order.digest);
-  } else if (order.kind == Order::Kind::kTask && number == 0) {
-    v1::Task& task = *out.mutable_task();
-    task.set_run_id(order.task.run_id);
-    *task.mutable_ticket() = to_wire(order.task.ticket);
-    task.set_steps(order.task.steps);
-    task.set_state_digest(order.task.state_digest);
-    task.set_size(order.task.payload->size());
-  } else if (order.kind == Order::Kind::kTask) {
-    const auto chunk = chunk_of(*order.task.payload, number - 1);
-    out.set_chunk(chunk.data(), chunk.size());
-  }
-  return out;
-}
-
-std::size_t pieces(const Update& update) { return std::max<std::size_t>(1, chunks(update.payload)); }
-
-v1::UpdatePart piece(const Update& update, std::size_t number) {
-  v1::UpdatePart out;
-  if (number == 0) {
-    v1::UpdateHeader& header = *out.mutable_header();
-    header.set_run_id(update.run_id);
-    *header.mutable_ticket() = to_wire(update.ticket);
-    header.set_weight(update.weight);
-    header.set_loss(update.loss);
-    header.set_size(update.payload.size());
-    header.set_compute_seconds(update.timing.compute);
-    header.set_down_seconds(update.timing.down);
-    header.set_round_trip_seconds(update.timing.round_trip);
-  }
-  const auto chunk = chunk_of(update.payload, number);
-  out.set_chunk(chunk.data(), chunk.size());
-  return out;
-}
-
 std::string encode(const Hello& hello) { return to_message(hello).SerializeAsString(); }
 std::string encode(const Plan& plan) { return to_message(plan).SerializeAsString(); }
 std::string encode(const Joining& joining) { return to_message(joining).SerializeAsString(); }
 std::string encode(const Verdict& verdict) { return to_message(verdict).SerializeAsString(); }
 std::string encode(const FederationStatus& status) { return to_message(status).SerializeAsString(); }
-std::vector<std::string> encode(const Order& order) { return encode_pieces(order); }
-std::vector<std::string> encode(const Update& update) { return encode_pieces(update); }
-
-std::string encode_piece(const Order& order, std::size_t number) {
-  return piece(order, number).SerializeAsString();
-}
-
-std::string encode_piece(const Update& update, std::size_t number) {
-  return piece(update, number).SerializeAsString();
-}
 
 Hello from_message(const v1::Hello& message) { return Hello{message.protocol(), message.config_digest()}; }
 
@@ -341,80 +247,6 @@ Result<Verdict> decode_verdict(std::string_view bytes) {
 Result<FederationStatus> decode_status(std::string_view bytes) {
   MFL_TRY(const auto message, parse<v1::Status>(bytes));
   return from_message(message);
-}
-
-Result<Order> OrderReader::take(std::string_view bytes) {
-  MFL_TRY(const auto message, parse<v1::Order>(bytes));
-  return take(message);
-}
-
-Result<void> UpdateReader::take(std::string_view bytes) {
-  MFL_TRY(const auto message, parse<v1::UpdatePart>(bytes));
-  return take(message);
-}
-
-Result<Order> OrderReader::take(const v1::Order& message) {
-  switch (message.kind_case()) {
-    case v1::Order::kTask: {
-      if (task_) return malformed("a task before the vectors of the last one");
-      const v1::Task& task = message.task();
-      if (task.size() == 0 || task.size() > max_payload_)
-        return malformed(fmt::format("a task with {} bytes of vectors", task.size()));
-      task_ = Assignment{task.run_id(), from_wire(task.ticket()), task.steps(), task.state_digest(), nullptr};
-      size_ = task.size();
-      payload_ = before_ != nullptr && before_.use_count() == 1 ? std::move(before_)
-                                                                : std::make_shared<std::string>();
-      payload_->clear();
-      payload_->reserve(size_);
-      return Order{};
-    }
-    case v1::Order::kChunk: {
-      if (!task_ || message.chunk().size() > size_ - payload_->size())
-        return malformed("more bytes of vectors than announced");
-      *payload_ += message.chunk();
-      if (payload_->size() < size_) return Order{};
-      Order order{Order::Kind::kTask, *std::exchange(task_, std::nullopt), {}, {}};
-      order.task.payload = payload_;
-      before_ = std::exchange(last_, std::move(payload_));
-      return order;
-    }
-    case v1::Order::kEnding:
-      return Order{Order::Kind::kDone, {}, message.ending().status(), message.ending().digest()};
-    case v1::Order::KIND_NOT_SET: break;
-  }
-  return Order{};
-}
-
-Result<void> UpdateReader::take(const v1::UpdatePart& message) {
-  if (message.has_header() == header_) return malformed("an update needs one header, in its first part");
-  if (!header_) {
-    const v1::UpdateHeader& header = message.header();
-    update_ = {header.run_id(),
-               from_wire(header.ticket()),
-               header.weight(),
-               header.loss(),
-               {},
-               {header.compute_seconds(), header.down_seconds(), header.round_trip_seconds()}};
-    size_ = header.size();
-    header_ = true;
-  }
-  if (message.chunk().size() > size_ - update_.payload.size())
-    return malformed("more bytes of vectors than announced");
-  update_.payload += message.chunk();
-  return {};
-}
-
-void UpdateReader::move_to(std::string room) {
-  room.reserve(size_);
-  room.assign(update_.payload);
-  update_.payload = std::move(room);
-}
-
-Result<Update> UpdateReader::finish() {
-  if (!header_) return malformed("an update without a header");
-  if (update_.payload.size() != size_)
-    return malformed(fmt::format("{} of {} bytes of vectors", update_.payload.size(), size_));
-  return std::move(update_);
 }
 
 }  // namespace mfl::wire

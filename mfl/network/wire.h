@@ -17,10 +17,8 @@ namespace mfl::wire {
 namespace v1 {  // generated from wire.proto
 class Hello;
 class Joining;
-class Order;
 class Plan;
 class Status;
-class UpdatePart;
 class Verdict;
 }  // namespace v1
 
@@ -40,8 +38,11 @@ std::string encode(const FederationStatus& status);
 // A task becomes a message and its chunks. kEnded has no message: it is the end of the stream.
 std::vector<std::string> encode(const Order& order);
 std::vector<std::string> encode(const Update& update);
+std::size_t pieces(const Order& order);
+std::size_t pieces(const Update& update);
 std::string encode_piece(const Order& order, std::size_t number);  // one of these messages
 std::string encode_piece(const Update& update, std::size_t number);
+void append_piece(std::string& out, const Update& update, std::size_t number);
 
 // A peer of another protocol version is refused in decode_plan and decode_joining.
 Result<Hello> decode_hello(std::string_view bytes);
@@ -57,11 +58,12 @@ class OrderReader {
   explicit OrderReader(std::uint64_t max_payload) : max_payload_(max_payload) {}
   // kNone while chunks of a task are missing, and for the empty order.
   Result<Order> take(std::string_view message);
-  Result<Order> take(const v1::Order& message);
   // Of the last task nothing has arrived but its announcement.
   bool began() const { return task_ && payload_->empty(); }
 
  private:
+  Result<Order> take_chunk(std::string_view chunk);
+
   std::uint64_t max_payload_;
   std::optional<Assignment> task_;
   std::uint64_t size_ = 0;
@@ -74,7 +76,6 @@ class OrderReader {
 class UpdateReader {
  public:
   Result<void> take(std::string_view message);
-  Result<void> take(const v1::UpdatePart& message);
   bool has_header() const { return header_; }
   const Update& header() const { return update_; }  // payload not complete
   std::uint64_t size() const { return size_; }
@@ -84,6 +85,8 @@ class UpdateReader {
   Result<Update> finish();
 
  private:
+  Result<void> take_chunk(std::string_view chunk);
+
   bool header_ = false;
   Update update_;
   std::uint64_t size_ = 0;
@@ -95,10 +98,6 @@ v1::Plan to_message(const Plan& plan);
 v1::Joining to_message(const Joining& joining);
 v1::Verdict to_message(const Verdict& verdict);
 v1::Status to_message(const FederationStatus& status);
-std::size_t pieces(const Order& order);
-std::size_t pieces(const Update& update);
-v1::Order piece(const Order& order, std::size_t number);
-v1::UpdatePart piece(const Update& update, std::size_t number);
 Hello from_message(const v1::Hello& message);
 Result<Plan> from_message(const v1::Plan& message);
 Result<Joining> from_message(const v1::Joining& message);

@@ -295,7 +295,8 @@ TEST_F(ServerTest, AnUpdateThatIsCutShortIsRefused) {
   ASSERT_TRUE(node->attend(joining(), 1000));
   const Assignment task = node->next_order()->task;
   Update update = answer(task, 1);
-  auto part = wire::piece(update, 0);
+  wire::v1::UpdatePart part;
+  ASSERT_TRUE(part.ParseFromString(wire::encode_piece(update, 0)));
   part.mutable_chunk()->resize(part.chunk().size() - 8);
   const auto [status, answered] = call(part.SerializeAsString(), "Submit");
   ASSERT_TRUE(status.ok()) << status.text;

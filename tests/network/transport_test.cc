@@ -29,18 +29,20 @@ RC_GTEST_PROP(Framing, MessagesDoNotDependOnHowBytesArrive, (const std::vector<s
   std::string stream;
   for (const std::string& message : messages) stream += framed(message);
   MessageSplitter splitter(1 << 20);
-  std::vector<std::string> found;
+  std::vector<std::string> found, owned;
   for (std::size_t at = 0; at < stream.size();) {
     const std::size_t size = *rc::gen::inRange<std::size_t>(1, 20);
     const auto fault =
         splitter.feed(std::string_view(stream).substr(at, size), [&](std::string_view message) {
           found.emplace_back(message);
+          owned.push_back(splitter.own(message, "room"));
           return true;
         });
     RC_ASSERT(fault == MessageSplitter::Fault::kNone);
     at += size;
   }
   RC_ASSERT(found == messages);
+  RC_ASSERT(owned == messages);
   RC_ASSERT(splitter.at_boundary());
 }
 

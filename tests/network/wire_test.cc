@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "mfl/base/rng.h"
+#include "mfl/network/wire.pb.h"
 
 namespace mfl {
 namespace {
@@ -169,6 +170,28 @@ TEST(Wire, VectorsOfAnySizeSurviveTheirChunks) {
     EXPECT_EQ(parts.size(), (size + wire::kChunk - 1) / wire::kChunk);
     for (const std::string& part : parts) ASSERT_TRUE(updates.take(part));
     EXPECT_EQ(updates.finish()->payload, payload);
+  }
+}
+
+// Chunks are written and read without protobuf: it has to agree.
+TEST(Wire, ChunksAreMessagesOfTheProtocol) {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{127}, std::size_t{128}, wire::kChunk}) {
+    const std::string chunk(size, 'x'), first(wire::kChunk, 'y');
+    wire::v1::Order order;
+    order.set_chunk(chunk);
+    EXPECT_EQ(wire::encode(order_with(chunk)).at(1), order.SerializeAsString());
+    wire::v1::UpdatePart part;
+    part.set_chunk(chunk);
+    EXPECT_EQ(wire::encode(update_with(first + chunk)).at(1), part.SerializeAsString());
+    wire::v1::UpdatePart whole;
+    ASSERT_TRUE(whole.ParseFromString(wire::encode(update_with(chunk)).at(0)));
+    EXPECT_EQ(whole.chunk(), chunk);
+    EXPECT_EQ(whole.SerializeAsString(), wire::encode(update_with(chunk)).at(0));
+    // A chunk that comes with a field of a later version is one all the same.
+    wire::UpdateReader reader;
+    ASSERT_TRUE(reader.take(wire::encode(update_with(first + chunk)).at(0)));
+    ASSERT_TRUE(reader.take(part.SerializeAsString() + std::string("\x78\x01", 2)));
+    EXPECT_EQ(reader.finish()->payload, first + chunk);
   }
 }
 

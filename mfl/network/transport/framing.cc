@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace mfl {
 namespace {
@@ -40,31 +41,32 @@ MessageSplitter::Fault MessageSplitter::feed(std::string_view bytes,
 MessageSplitter::Fault MessageSplitter::split(std::string_view bytes,
                                               const std::function<bool(std::string_view)>& take) {
   while (!bytes.empty()) {
-    if (held_.size() < kPrefixBytes && (!held_.empty() || bytes.size() < kPrefixBytes)) {
-      const std::size_t more = std::min(kPrefixBytes - held_.size(), bytes.size());
-      held_.append(bytes.substr(0, more));
-      bytes.remove_prefix(more);
-      if (held_.size() < kPrefixBytes) return Fault::kNone;
-    }
-    const std::string_view prefix = held_.empty() ? bytes.substr(0, kPrefixBytes) : std::string_view(held_);
-    if (prefix[0] != 0) return Fault::kCompressed;
-    const std::size_t length = length_in(prefix);
+    const std::size_t head = std::min(kPrefixBytes - prefixed_, bytes.size());
+    bytes.copy(prefix_.data() + prefixed_, head);
+    prefixed_ += head;
+    bytes.remove_prefix(head);
+    if (prefixed_ < kPrefixBytes) return Fault::kNone;
+    if (prefix_[0] != 0) return Fault::kCompressed;
+    const std::size_t length = length_in({prefix_.data(), kPrefixBytes});
     if (length > most_) return Fault::kTooLong;
-    const std::size_t whole = kPrefixBytes + length;
-    if (held_.empty() && bytes.size() >= whole) {
-      if (!take(bytes.substr(kPrefixBytes, length))) return Fault::kNone;
-      bytes.remove_prefix(whole);
-      continue;
-    }
-    const std::size_t more = std::min(whole - held_.size(), bytes.size());
-    held_.append(bytes.substr(0, more));
+    const std::size_t more = std::min(length - held_.size(), bytes.size());
+    const std::string_view part = bytes.substr(0, more);
+    const bool is_whole = more == length;
+    if (!is_whole) held_.append(part);
     bytes.remove_prefix(more);
-    if (held_.size() < whole) return Fault::kNone;
-    const bool wanted = take(std::string_view(held_).substr(kPrefixBytes));
+    if (!is_whole && held_.size() < length) return Fault::kNone;
+    prefixed_ = 0;
+    const bool wanted = take(is_whole ? part : std::string_view(held_));
     held_.clear();
     if (!wanted) return Fault::kNone;
   }
   return Fault::kNone;
+}
+
+std::string MessageSplitter::own(std::string_view message, std::string room) {
+  if (message.data() == held_.data()) return std::exchange(held_, std::move(room));
+  room.assign(message);
+  return room;
 }
 
 std::string percent_encoded(std::string_view text) {

@@ -30,16 +30,21 @@ class MessageSplitter {
   // stop: the rest is dropped. After a fault nothing more is taken, and every call returns the same fault.
   Fault feed(std::string_view bytes, const std::function<bool(std::string_view)>& take);
 
+  // During take, at most once: the message, without a copy where it came in parts. The next one is put together in `room`.
+  std::string own(std::string_view message, std::string room);
+
   // The stream may end here: no message is incomplete.
-  bool at_boundary() const { return held_.empty(); }
+  bool at_boundary() const { return prefixed_ == 0; }
   // Bytes held of an incomplete message.
-  std::size_t held() const { return held_.size(); }
+  std::size_t held() const { return prefixed_ + held_.size(); }
 
  private:
   Fault split(std::string_view bytes, const std::function<bool(std::string_view)>& take);
 
   std::size_t most_;
-  std::string held_;
+  std::array<char, kPrefixBytes> prefix_ = {};  // of the message that is incomplete
+  std::size_t prefixed_ = 0;                    // bytes of it that have arrived
+  std::string held_;                            // and of the message itself
   Fault fault_ = Fault::kNone;
 };
 

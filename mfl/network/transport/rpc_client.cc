@@ -20,7 +20,9 @@ using std::chrono::seconds;
 
 constexpr seconds kConnectPatience{5}, kSilence{5}, kLongSilence{10}, kCareEvery{1};
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
+constexpr std::size_t kReadsPerTurn = 4;  // so that messages are looked at while they are in the cache
 constexpr std::size_t kMostQueued = std::size_t{512} << 10U;
+constexpr std::size_t kMostRooms = 4;
 
 Http2Limits client_limits() {
   Http2Limits limits;
@@ -110,14 +112,32 @@ StreamId RpcClient::open(std::string_view path, Deadline deadline) {
   return call;
 }
 
-bool RpcClient::send(StreamId call, MessageBytes message, Deadline deadline) {
-  const std::lock_guard lock(mutex_);
+bool RpcClient::wait_for_room(StreamId call, Deadline deadline) {
   const auto ended = [&] {
     const auto open = calls_.find(call);
     return open == calls_.end() || open->second.status.has_value();
   };
-  if (!pump(deadline, [&] { return ended() || http2_->queued(call) < kMostQueued; }) || ended()) return false;
+  return pump(deadline, [&] { return ended() || http2_->queued(call) < kMostQueued; }) && !ended();
+}
+
+bool RpcClient::send(StreamId call, MessageBytes message, Deadline deadline) {
+  const std::lock_guard lock(mutex_);
+  if (!wait_for_room(call, deadline)) return false;
   http2_->send(call, std::move(message));
+  return true;
+}
+
+bool RpcClient::send(StreamId call, const std::function<void(std::string&)>& write, Deadline deadline) {
+  const std::lock_guard lock(mutex_);
+  if (!wait_for_room(call, deadline)) return false;
+  const auto unused =
+      std::ranges::find_if(written_, [](const auto& message) { return message.use_count() <= 1; });
+  std::shared_ptr<std::string> fresh;
+  std::shared_ptr<std::string>& message = unused == written_.end() ? fresh : *unused;
+  if (message == nullptr) message = std::make_shared<std::string>();
+  message->clear();
+  write(*message);
+  http2_->send(call, message);
   return true;
 }
 
@@ -126,8 +146,10 @@ void RpcClient::end(StreamId call) {
   if (http2_) http2_->end(call);
 }
 
-std::optional<std::string> RpcClient::read(StreamId call, Deadline deadline) {
+std::optional<std::string> RpcClient::read(StreamId call, Deadline deadline, std::string room) {
   const std::lock_guard lock(mutex_);
+  if (room.capacity() > std::string().capacity() && rooms_.size() < kMostRooms)
+    rooms_.push_back(std::move(room));
   const auto open = calls_.find(call);
   if (open == calls_.end()) return std::nullopt;
   Call& state = open->second;
@@ -243,7 +265,7 @@ bool RpcClient::move_bytes() {
   thread_local std::array<char, kReadBytes> buffer;
   const bool flushed = flush();
   bool received = false;
-  for (;;) {
+  for (std::size_t turn = 0; turn < kReadsPerTurn; ++turn) {
     const auto [io, bytes] = channel_->read(buffer.data(), buffer.size());
     if (io == Channel::Io::kWantRead || io == Channel::Io::kWantWrite) break;
     if (io != Channel::Io::kDone) {
@@ -281,7 +303,8 @@ bool RpcClient::pump(Deadline deadline, Done done) {
     if (!http2_ || done()) return http2_ != nullptr || done();
     if (deadline && Clock::now() >= *deadline) return false;
     keep_alive();
-    if (http2_) wait_for_socket(sent_ < out_.size() ? POLLIN | POLLOUT : POLLIN, deadline);
+    if (http2_ && !channel_->has_pending())
+      wait_for_socket(sent_ < out_.size() ? POLLIN | POLLOUT : POLLIN, deadline);
   }
 }
 
@@ -308,7 +331,12 @@ void RpcClient::data(StreamId stream, std::string_view bytes) {
   const auto call = calls_.find(stream);
   if (call == calls_.end()) return http2_->consume(stream, bytes.size());
   const auto fault = call->second.splitter.feed(bytes, [&](std::string_view message) {
-    call->second.messages.emplace_back(message);
+    std::string room;
+    if (!rooms_.empty()) {
+      room = std::move(rooms_.back());
+      rooms_.pop_back();
+    }
+    call->second.messages.push_back(call->second.splitter.own(message, std::move(room)));
     return true;
   });
   if (fault == MessageSplitter::Fault::kNone) return;

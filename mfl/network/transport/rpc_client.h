@@ -1,10 +1,12 @@
 // A gRPC client with one connection and blocking calls.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "mfl/base/result.h"
 #include "mfl/network/certs.h"
@@ -45,9 +48,11 @@ class RpcClient final : public Http2Events {
   StreamId open(std::string_view path, Deadline deadline);
   // Waits while the server takes no more. False when the call has ended: see finish().
   bool send(StreamId call, MessageBytes message, Deadline deadline);
+  // The same; write() appends the message to an empty string, whose memory is reused.
+  bool send(StreamId call, const std::function<void(std::string&)>& write, Deadline deadline);
   void end(StreamId call);
-  // The next message, or nothing when the call has ended.
-  std::optional<std::string> read(StreamId call, Deadline deadline);
+  // The next message, or nothing when the call has ended. The memory of `room` is used for a later one.
+  std::optional<std::string> read(StreamId call, Deadline deadline, std::string room = {});
   // Waits for the end of the call and forgets it.
   CallStatus finish(StreamId call, Deadline deadline);
   // Ends and forgets the call.
@@ -90,6 +95,7 @@ class RpcClient final : public Http2Events {
   // Moves bytes until done() or the deadline. False when it was not reached.
   template <class Done>
   bool pump(Deadline deadline, Done done);
+  bool wait_for_room(StreamId call, Deadline deadline);
   void wait_for_socket(short events, Deadline deadline);
   void look_after_connection();
 
@@ -104,6 +110,9 @@ class RpcClient final : public Http2Events {
   std::string out_;
   std::size_t sent_ = 0;
   std::map<StreamId, Call> calls_;
+  std::vector<std::string> rooms_;  // for messages that arrive
+  std::array<std::shared_ptr<std::string>, 4>
+      written_;  // messages, sent or waiting: more than wait at a time
   CallStatus failure_;
   std::optional<CallStatus> farewell_;  // the server's
   std::string server_certificate_;
