@@ -182,15 +182,15 @@ class FederationTest(unittest.TestCase):
     def outcome(self):
         s = spread.spread_of
         return federation.Outcome(100, s([0.001]), s([0.002, 0.003]), s([0.004]), s([2.0]), "flower 1", -3e-8, s([800.0]),
-                                  {"bare": s([1.0]), "memory": s([1.5]), "disk": s([2.5])},
-                                  {"memory": s([0.66]), "disk": s([0.4])})
+                                  {"tcp": s([0.8]), "bare": s([1.0]), "memory": s([1.5]), "disk": s([2.5])},
+                                  {"tcp": s([1.25]), "memory": s([0.66]), "disk": s([0.4])})
 
     def test_page_and_targets(self):
         text = report.federation_part(self.outcome())
         self.assertIn("| mfl server and 4 mfl node, TLS | 250 | 4.000 | 4.000..4.000 | 0.000 | 3.000 |", text)
         self.assertIn("| federation, rounds committed to disk | 2.500 | 2.500..2.500 | 0.000 | 40 % |", text)
         judged = {t.key: t.verdict for t in targets.judge(None, None, None, federation=self.outcome())}
-        self.assertEqual((judged["federation-flower"], judged["federation-stream"]), ("reached", "missed by 20.0 %"))
+        self.assertEqual((judged["federation-flower"], judged["federation-stream"]), ("reached", "missed by 42.9 %"))
         self.assertEqual({t.verdict for t in targets.judge(None, None, None)}, {"not measured"})
 
     def test_rounds_are_timed_by_the_servers_log(self):

@@ -1,5 +1,5 @@
 """A real federation on loopback: the cost of a round over the simulation, next to Flower's deployment engine, and the transfer rate
-of a large State next to a bare gRPC stream."""
+of a large State next to bare streams of the same bytes."""
 
 import dataclasses
 import datetime
@@ -163,8 +163,8 @@ def measure_flower(mfl, shards, peers_folder, repeats, outcome, plaintext):
 def measure_stream(program, repeats, outcome):
     if not program.exists():
         return
-    rounds = {"bare": [], "memory": [], "disk": []}
-    shares = {"memory": [], "disk": []}
+    rounds = {"tcp": [], "bare": [], "memory": [], "disk": []}
+    shares = {"tcp": [], "memory": [], "disk": []}
     for _ in range(repeats):
         command = [program, STREAM["nodes"], STREAM["megabytes"], STREAM["rounds"]]
         reply = process.last_json(process.run(command).stdout, command)

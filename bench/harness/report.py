@@ -234,18 +234,18 @@ def federation_part(found):
     text = (f"784 parameters, 4 nodes, MFL as above, {found.rounds:,} rounds (Flower: a few, after a warm-up); one process per node, all on this "
             "machine. Before anything was timed, the digest over the network was checked to equal the simulation's"
             + (f"; Flower's loss differs from mfl's by {found.flower_distance:+.1e} relative. " if found.flower else ". ")
-            + "Every round of mfl's federation is committed to disk (SQLite, synchronous FULL) before the next one starts.\n\n"
+            + "Every round of mfl's federation is committed to disk (SQLite, synchronous FULL) while the next one is computed, before that one is committed.\n\n"
             + table(["what", "rounds/s", "ms per round", "range", "MAD", "ms over simulation"],
                     [[title, f"{1 / s.median:,.4g}", *spread_cells(s, lambda value: f"{1e3 * value:,.3f}"),
                       f"{1e3 * (s.median - simulated):,.3f}"] for title, s in rows]))
     if found.stream:
-        names = {"bare": "bare gRPC stream", "memory": "federation, rounds kept in memory",
+        names = {"tcp": "plain TCP, a thread per connection", "bare": "bare stream over the same transport", "memory": "federation, rounds kept in memory",
                  "disk": "federation, rounds committed to disk"}
         rows = [[names[name], *spread_cells(s, lambda value: f"{value:.3f}"),
                  f"{100 * found.stream_share[name].median:.0f} %" if name in found.stream_share else "-"]
                 for name, s in found.stream.items()]
-        text += ("\nA State of 40 MB down to 16 nodes and 16 updates of 40 MB up, plaintext, with the same gRPC library, chunks and connections and without "
-                 "training (`mfl_transport`); the mean that came back was checked:\n\n"
+        text += ("\nA State of 40 MB down to 16 nodes and 16 updates of 40 MB up, plaintext, without training. The bare stream has the same HTTP/2 transport, "
+                 "messages, chunks and connections, and nothing looks into a message or keeps it; plain TCP has no messages either (`mfl_transport`); the mean that came back was checked:\n\n"
                  + table(["what", "s per round", "range", "MAD", "share of bare"], rows))
     return text
 
