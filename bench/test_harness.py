@@ -197,12 +197,12 @@ class FederationTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             peers = federation.Peers(None, folder, None, 3, False)
-            line = '{{"time":"2024-01-01T00:00:0{}.500Z","level":"info","event":"{}"}}\n'
-            log = [line.format(0, "serving"), line.format(1, "round"), line.format(2, "round")]
+            line = '{{"time":"2024-01-01T00:00:0{}.500Z","level":"info","event":"{}","round":"{}"}}\n'
+            log = [line.format(0, "serving", 0), line.format(1, "round", 1), line.format(2, "round", 2)]
             (folder / "server.err").write_text("".join(log))
-            with self.assertRaisesRegex(process.Failed, "2 of 3 rounds"):
+            with self.assertRaisesRegex(process.Failed, "round 2 of 3 last"):
                 peers.seconds_per_round()
-            (folder / "server.err").write_text("".join([*log, line.format(5, "round")]))
+            (folder / "server.err").write_text("".join([*log, line.format(5, "round", 3)]))
             self.assertEqual(peers.seconds_per_round(), 2.0)
 
 
