@@ -155,7 +155,7 @@ TEST(Server, WarnsOfARunThatEndedFarFromConverged) {
 // MFL_KILLS=200 is the long form.
 TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
   const int kills = from_environment("MFL_KILLS", 20);
-  Processes federation(3, {"--algorithm", "mfl", "--tau", "1", "--steps", fmt::to_string(1000 * kills)});
+  Processes federation(3, {"--algorithm", "mfl", "--tau", "1", "--steps", fmt::to_string(500 * kills)});
   const std::string expected = federation.simulated()["digest"];
   Stream dice(static_cast<std::uint64_t>(::getpid()), Purpose::kSynthetic);
   std::vector<std::string> more{"--linger", "20"};
