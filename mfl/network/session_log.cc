@@ -51,7 +51,7 @@ void SessionLog::refused(const std::string& node, std::string_view call, Reason 
 }
 
 void SessionLog::progress(FederationStatus status) {
-  if (status.round != last_.round)
+  if (started_ && status.round != last_.round)
     write(LogLine::Level::kInfo, "round",
           {{"round", fmt::to_string(status.round)},
            {"step", fmt::format("{}/{}", status.step, status.steps)},
@@ -69,6 +69,7 @@ void SessionLog::progress(FederationStatus status) {
       (status.phase == "done" || status.phase == "diverged" || status.phase == "failed"))
     write(status.phase == "done" ? LogLine::Level::kInfo : LogLine::Level::kError, status.phase,
           {{"round", fmt::to_string(status.round)}, {"digest", status.digest}, {"text", status.trouble}});
+  started_ = true;
   last_ = std::move(status);
 }
 

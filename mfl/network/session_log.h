@@ -37,6 +37,7 @@ class SessionLog {
   Log log_;
   LogLimit warnings_;
   LogLimit peers_{10};
+  bool started_ = false;  // progress() was called: the first status is where the process continues
   FederationStatus last_;
   std::set<std::string> warned_;  // of these, without digits
 };
