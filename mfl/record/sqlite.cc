@@ -158,8 +158,7 @@ bool Database::keep_waiting(int tries) const {
 }
 
 std::optional<Database::FileId> Database::id_of(const std::filesystem::path& path) {
-  // Not stat(): on Linux 6.13 and later a file whose times were asked for gets a new time with its next write, which every
-  // fsync() of the write-ahead log would then have to save.
+  // Only the number is asked for: this runs once per committed round.
   struct statx info = {};
   if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, STATX_INO, &info) != 0) return std::nullopt;
   return FileId{(std::uint64_t{info.stx_dev_major} << 32U) | info.stx_dev_minor, info.stx_ino};
