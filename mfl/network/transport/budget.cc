@@ -15,14 +15,28 @@ std::string AddressBudgets::key(const sockaddr* address) {
   return {reinterpret_cast<const char*>(&four), sizeof four};
 }
 
-void AddressBudgets::ended_badly(const std::string& key, SteadyTime now) {
-  if (budgets_.size() >= kMost && !budgets_.contains(key))
+Budget* AddressBudgets::find_or_make(const std::string& key, SteadyTime now) {
+  if (const auto found = budgets_.find(key); found != budgets_.end()) return &found->second;
+  if (budgets_.size() >= kMost)
     std::erase_if(budgets_, [&](const auto& entry) { return entry.second.left(now) >= kBurst; });
-  if (budgets_.size() >= kMost && !budgets_.contains(key)) return;
-  budgets_.try_emplace(key, kBurst, kPerSecond, now).first->second.drain(1, now);
+  if (budgets_.size() >= kMost) return nullptr;
+  return &budgets_.try_emplace(key, kBurst, kPerSecond, now).first->second;
 }
 
-bool AddressBudgets::is_exhausted(const std::string& key, SteadyTime now) {
+bool AddressBudgets::begin(const std::string& key, SteadyTime now) {
+  Budget* const budget = find_or_make(key, now);
+  return budget == nullptr || budget->spend(1, now);
+}
+
+void AddressBudgets::admitted(const std::string& key) {
+  if (const auto found = budgets_.find(key); found != budgets_.end()) found->second.earn(1);
+}
+
+void AddressBudgets::ended_badly(const std::string& key, SteadyTime now) {
+  if (Budget* const budget = find_or_make(key, now); budget != nullptr) budget->drain(1, now);
+}
+
+bool AddressBudgets::is_exhausted(const std::string& key, SteadyTime now) const {
   const auto found = budgets_.find(key);
   return found != budgets_.end() && found->second.left(now) < 1;
 }

@@ -47,18 +47,26 @@ class Budget {
   SteadyTime then_;
 };
 
-// Addresses from which connections end badly (refused, cut off, or given up during the handshake) are turned away before the costly
-// part of a connection, until the budget of the address refills. An IPv6 address counts by its network of 64 bits. Not thread-safe.
+// How many connections an address may have under way that were not yet admitted, or that ended badly: refused, cut off, or given up
+// during the handshake. Beyond that its connections wait for their handshake, which is the costly part, until the budget of the
+// address refills: peers that are refused again and again slow down those who share their address, but do not keep them out. An IPv6
+// address counts by its network of 64 bits. Not thread-safe.
 class AddressBudgets {
  public:
-  static constexpr double kBurst = 50, kPerSecond = 5;
+  static constexpr double kBurst = 50, kPerSecond = 10;
 
   static std::string key(const sockaddr* address);
+  // Charges for a handshake. False where the budget does not suffice: it has to wait.
+  bool begin(const std::string& key, SteadyTime now);
+  // Returns what begin() charged: the peer was admitted.
+  void admitted(const std::string& key);
+  // A peer that was admitted ended badly.
   void ended_badly(const std::string& key, SteadyTime now);
-  bool is_exhausted(const std::string& key, SteadyTime now);
+  bool is_exhausted(const std::string& key, SteadyTime now) const;
 
  private:
   static constexpr std::size_t kMost = 10'000;
+  Budget* find_or_make(const std::string& key, SteadyTime now);
   std::map<std::string, Budget> budgets_;
 };
 

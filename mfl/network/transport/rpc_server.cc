@@ -29,6 +29,14 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kBeat{100}, kGrace{500};
 constexpr std::uint64_t kConnectionBytes = std::uint64_t{64} << 10U;  // of memory, at most, without messages
 constexpr std::size_t kAcceptsPerTurn = 64;
+constexpr std::size_t kHeldPerAddress = 32;  // connections that wait for the budget of their address
+
+// By its peer.
+bool is_closed(int socket) {
+  char byte = 0;
+  const ssize_t got = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
 
 class EpollServer final : public RpcServer {
  public:
@@ -160,7 +168,7 @@ class EpollServer final : public RpcServer {
         return;
       }
       std::string origin = AddressBudgets::key(from.get());
-      if (options_.tls && origins_.is_exhausted(origin, now_)) {
+      if (options_.tls && origins_.is_exhausted(origin, now_) && held_back(origin) >= kHeldPerAddress) {
         ::close(socket);
         report({}, "address",
                fmt::format("too many refused connections from one address: {} closed so far", ++kept_out_));
@@ -201,13 +209,14 @@ class EpollServer final : public RpcServer {
     settle(descriptor, connection);
   }
 
-  // One handshake costs as much as thousands of frames, so there are only so many per second.
+  // One handshake costs as much as thousands of frames, so there are only so many per second, in all and from an address whose
+  // connections end badly.
   void shake(int descriptor, ServerConnection& connection) {
     if (options_.tls && !started_.contains(descriptor)) {
+      if (!origins_.begin(connection.origin(), now_)) return wait(descriptor, held_);
       if (!handshakes_.spend(1, now_)) {
-        waiting_.push_back(descriptor);
-        watch(descriptor, 0, EPOLL_CTL_MOD);
-        return;
+        origins_.admitted(connection.origin());
+        return wait(descriptor, waiting_);
       }
       started_.insert(descriptor);
     }
@@ -218,20 +227,44 @@ class EpollServer final : public RpcServer {
     settle(descriptor, connection);
   }
 
+  // Its socket is not watched meanwhile: a closed one would be reported again and again.
+  void wait(int descriptor, std::deque<int>& queue) {
+    queue.push_back(descriptor);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
+  }
+
   void shake_waiting() {
-    while (!waiting_.empty()) {
+    while (!waiting_.empty() && handshakes_.left(now_) >= 1) {
       const int descriptor = waiting_.front();
-      const auto found = connections_.find(descriptor);
-      if (found == connections_.end() || !found->second->in_handshake() || started_.contains(descriptor)) {
-        waiting_.pop_front();
-        continue;
-      }
-      if (!handshakes_.spend(1, now_)) return;
       waiting_.pop_front();
-      started_.insert(descriptor);
-      watch(descriptor, EPOLLIN, EPOLL_CTL_MOD);
-      shake(descriptor, *found->second);
+      resume(descriptor);
     }
+  }
+
+  void shake_held() {
+    for (const int descriptor : std::exchange(held_, {}))
+      if (const auto found = connections_.find(descriptor);
+          found != connections_.end() && origins_.is_exhausted(found->second->origin(), now_))
+        held_.push_back(descriptor);
+      else
+        resume(descriptor);
+  }
+
+  // The handshake of a connection that waited. Its descriptor may belong to another connection by now.
+  void resume(int descriptor) {
+    const auto found = connections_.find(descriptor);
+    if (found == connections_.end() || !found->second->in_handshake() || started_.contains(descriptor))
+      return;
+    if (is_closed(descriptor)) return remove(found);
+    watch(descriptor, EPOLLIN, EPOLL_CTL_ADD);
+    shake(descriptor, *found->second);
+  }
+
+  std::size_t held_back(const std::string& origin) const {
+    return static_cast<std::size_t>(std::ranges::count_if(held_, [&](int descriptor) {
+      const auto found = connections_.find(descriptor);
+      return found != connections_.end() && found->second->origin() == origin;
+    }));
   }
 
   // The handshake is complete.
@@ -255,6 +288,7 @@ class EpollServer final : public RpcServer {
       ++by_name_[peer.name];
       counted_.insert(connection.socket());
     }
+    origins_.admitted(connection.origin());
     connection.admit(now_);
   }
 
@@ -305,6 +339,7 @@ class EpollServer final : public RpcServer {
       connection->tick(now_);
       settle(descriptor, *connection);
     }
+    shake_held();
   }
 
   void sweep() {
@@ -320,8 +355,7 @@ class EpollServer final : public RpcServer {
 
   void remove(Connections::iterator connection) {
     const int descriptor = connection->first;
-    if (started_.contains(descriptor) && connection->second->ended_badly())
-      origins_.ended_badly(connection->second->origin(), now_);
+    if (connection->second->cut_off()) origins_.ended_badly(connection->second->origin(), now_);
     if (counted_.erase(descriptor) != 0)
       if (const auto name = by_name_.find(connection->second->peer().name); --name->second == 0)
         by_name_.erase(name);
@@ -386,6 +420,7 @@ class EpollServer final : public RpcServer {
   std::deque<int>
       newest_;  // sockets in the order in which they were accepted; may be closed or past their handshake
   std::deque<int> waiting_;  // for their handshake
+  std::deque<int> held_;     // for their handshake and the budget of their address
   std::vector<int> again_;   // with more to read
   std::vector<int> finished_;
   Budget handshakes_{options_.limits.handshakes_per_second, options_.limits.handshakes_per_second, now_};

@@ -36,8 +36,8 @@ class ServerConnection final : public Http2Events {
   int socket() const { return channel_->socket(); }
   const RpcPeer& peer() const { return peer_; }
   const std::string& origin() const { return origin_; }
-  // It was refused, cut off, or did not complete its handshake.
-  bool ended_badly() const { return !was_admitted_ || refused_; }
+  // After it was admitted.
+  bool cut_off() const { return was_admitted_ && refused_; }
 
   // A step of the handshake. True when it is complete: peer() is known, and admit() or refuse() follows.
   bool shake_hands(SteadyTime now);
@@ -58,7 +58,6 @@ class ServerConnection final : public Http2Events {
   bool wants_write() const { return wants_write_; }
   // Why the peer was cut off for breaking a limit; empty otherwise.
   const std::string& abuse() const { return abuse_; }
-  SteadyTime since() const { return since_; }
 
  private:
   class Call;
