@@ -81,7 +81,7 @@ void add_pass(const std::string& name, const Samples<T>& samples, Loss loss, std
   auto memory = std::make_shared<BlockMemory<T>>(kColumns, settings, 1);
   const auto numbers = static_cast<double>(samples.size() * kColumns);
   add(name, {2 * numbers * static_cast<double>(settings), numbers * element_bytes, limit}, [=, &samples] {
-    std::vector<Item<T>> items;
+    std::vector<LinearItem<T>> items;
     for (std::size_t s = 0; s < settings; ++s) items.push_back({(*w)[s].data(), (*g)[s].data(), 0.3});
     loss_and_gradient(loss, samples, {0, samples.size()}, std::span(items), *memory);
     benchmark::DoNotOptimize(items.front().loss);
@@ -101,7 +101,7 @@ void add_hinge_walk(const std::string& name, const Samples<float>& samples, bool
   auto walk = std::make_shared<Walk>(samples);
   const auto numbers = static_cast<double>(samples.size() * kColumns);
   add(name, wants_loss ? Work{numbers, numbers, "limit/bytes_f32"} : Work{}, [=, &samples] {
-    Item<float> item{.w = walk->w.data(), .gradient = walk->g.data(), .lambda = 0.3, .wants_loss = wants_loss,
+    LinearItem<float> item{.w = walk->w.data(), .gradient = walk->g.data(), .lambda = 0.3, .wants_loss = wants_loss,
                      .hinge = walk->kept.of(0)};
     loss_and_gradient(Loss::kHinge, samples, {0, samples.size()}, std::span(&item, 1), walk->memory);
     samples.kernels().descent_step(kColumns, 0.0001F, walk->g.data(), walk->w.data());
@@ -159,7 +159,7 @@ void add_parts() {
   static const auto federation = [] {
     std::vector<Shard> nodes;
     for (std::size_t i = 0; i < 4; ++i) nodes.push_back({i * 1250, 1250});
-    return Federation<float>{Loss::kHinge, Samples<float>(bytes_without_zeros(5000), signs(5000)), nodes, std::nullopt};
+    return Federation<float>{linear_model<float>(Loss::kHinge, kColumns), Samples<float>(bytes_without_zeros(5000), signs(5000)), nodes, std::nullopt};
   }();
   static const Algorithm algorithm = make_mfl(0.0001, 0.5, 4);
   static const auto engine = local_engine<float>(federation, {Setting{algorithm.rule, 0.3}}, serial_workers());
@@ -174,7 +174,7 @@ void add_parts() {
 // The same rounds twice: run by an engine, and as bare arithmetic. The difference is the engine's overhead.
 struct Rounds {
   explicit Rounds(std::size_t nodes)
-      : federation{Loss::kSquaredHinge, Samples<float>(bytes_without_zeros(kRows), signs(kRows)), {}, std::nullopt} {
+      : federation{linear_model<float>(Loss::kSquaredHinge, kColumns), Samples<float>(bytes_without_zeros(kRows), signs(kRows)), {}, std::nullopt} {
     for (std::size_t i = 0; i < nodes; ++i) federation.nodes.push_back({i * kRows / nodes, kRows / nodes});
     engine = local_engine<float>(federation, settings, serial_workers());
   }
@@ -190,7 +190,7 @@ struct Rounds {
     for (const Shard& shard : federation.nodes) {
       for (std::size_t v = 0; v < sums.size(); ++v)
         std::ranges::copy(state.vectors[v].values, memory.vectors(0)[v].begin());
-      train_node<float>(settings, chosen, federation.loss, federation.train, shard, kTau, memory, {}, losses);
+      train_node<float>(settings, chosen, *federation.model, {federation.train, shard}, kTau, memory, losses);
       for (std::size_t v = 0; v < sums.size(); ++v)
         sums[v].add(std::span<const float>(memory.vectors(0)[v]), shard.count);
       loss.add(std::span<const double>(losses), shard.count);
@@ -207,7 +207,7 @@ struct Rounds {
   State<float> state = initial_state<float>(algorithm, kColumns);
   Aggregate<float> aggregate;
   std::vector<Chosen> chosen = {{0, true}};
-  NodeMemory<float> memory{kColumns, settings, 1};
+  NodeMemory<float> memory{*federation.model, settings, 1};
   std::vector<ExactMean> sums{2, ExactMean(kColumns)};
   ExactMean loss{1};
   std::vector<double> losses = {0};
@@ -256,7 +256,7 @@ struct NodeParts {
   std::vector<Setting> settings = {{algorithm.rule, 0.01}};
   State<float> state = initial_state<float>(algorithm, kColumns);
   std::vector<Chosen> chosen = {{0, true}};
-  NodeMemory<float> memory{kColumns, settings, 1};
+  NodeMemory<float> memory{*federation.model, settings, 1};
   std::vector<ExactMean> sums{2, ExactMean(kColumns)};
   ExactMean loss{1};
   std::vector<double> losses = {0};
@@ -275,7 +275,7 @@ struct FleetRound {
   }
 
   NodeParts parts{10};
-  Federation<float> federation{Loss::kSquaredHinge, Samples<float>::room(0, kColumns, FleetRows::kScale), {}, {}};
+  Federation<float> federation{linear_model<float>(Loss::kSquaredHinge, kColumns), Samples<float>::room(0, kColumns, FleetRows::kScale), {}, {}};
   std::unique_ptr<Engine<float>> engine;
   Aggregate<float> aggregate;
   std::uint64_t round = 0;

@@ -133,7 +133,7 @@ void add_round(Ranks& ranks, const Options& options, nlohmann::json& out) {
   data.features = std::move(bytes);
   std::vector<double> targets(kRows);
   for (std::size_t i = 0; i < kRows; ++i) targets[i] = i % 2 == 0 ? 1 : -1;
-  Federation<float> federation{Loss::kSquaredHinge, Samples<float>(std::move(data), targets), {{0, kRows}}, {}};
+  Federation<float> federation{linear_model<float>(Loss::kSquaredHinge, data.columns), Samples<float>(std::move(data), targets), {{0, kRows}}, {}};
   federation.first_node = ranks.rank();
   federation.all_samples.assign(ranks.size(), kRows);
   const Algorithm algorithm = make_fl(1e-9, kTau);

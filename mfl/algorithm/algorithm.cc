@@ -14,10 +14,17 @@ Algorithm make_mfl(double eta, double gamma, std::uint64_t tau) {
 }
 
 template <class T>
-State<T> initial_state(const Algorithm& algorithm, std::size_t columns) {
+State<T> initial_state(const Algorithm& algorithm, std::size_t parameters) {
   State<T> state;
   for (const auto name : vector_names(algorithm.rule))
-    state.vectors.push_back({std::string(name), Vector<T>(columns)});
+    state.vectors.push_back({std::string(name), Vector<T>(parameters)});
+  return state;
+}
+
+template <class T>
+State<T> initial_state(const Algorithm& algorithm, const Model<T>& model, std::uint64_t seed) {
+  State<T> state = initial_state<T>(algorithm, model.parameters());
+  model.initialise(state.vectors.front().values, Stream(seed, Purpose::kInitialise));
   return state;
 }
 
@@ -48,10 +55,11 @@ std::uint64_t round_bytes(const Algorithm& algorithm, const State<T>& state, std
   return std::uint64_t{nodes} * state.vectors.size() * state.w().size() * sizeof(T);
 }
 
-#define MFL_INSTANTIATE(T)                                        \
-  template State<T> initial_state(const Algorithm&, std::size_t); \
-  template void note_loss(State<T>&, double);                     \
-  template void apply(State<T>&, Aggregate<T>&, std::uint64_t);   \
+#define MFL_INSTANTIATE(T)                                                           \
+  template State<T> initial_state(const Algorithm&, std::size_t);                    \
+  template State<T> initial_state(const Algorithm&, const Model<T>&, std::uint64_t); \
+  template void note_loss(State<T>&, double);                                        \
+  template void apply(State<T>&, Aggregate<T>&, std::uint64_t);                      \
   template std::uint64_t round_bytes(const Algorithm&, const State<T>&, std::size_t);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

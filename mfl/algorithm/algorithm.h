@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mfl/algorithm/state.h"
+#include "mfl/model/model.h"
 #include "mfl/solve/rules.h"
 
 namespace mfl {
@@ -26,7 +27,10 @@ Algorithm make_mfl(double eta, double gamma, std::uint64_t tau);  // Momentum, w
 
 // Round 0, step 0, all vectors zero.
 template <class T>
-State<T> initial_state(const Algorithm& algorithm, std::size_t columns);
+State<T> initial_state(const Algorithm& algorithm, std::size_t parameters);
+// The same with the w that a run with this seed starts from.
+template <class T>
+State<T> initial_state(const Algorithm& algorithm, const Model<T>& model, std::uint64_t seed);
 
 // Steps of the next round: tau, or the rest of `total` if that is less.
 std::uint64_t next_round_steps(const Algorithm& algorithm, std::uint64_t step, std::uint64_t total);
@@ -56,7 +60,7 @@ std::uint64_t round_bytes(const Algorithm& algorithm, const State<T>& state, std
 // Example: the rounds of a run.
 //
 //   const Algorithm algorithm = make_mfl(0.002, 0.5, 4);
-//   State<float> state = initial_state<float>(algorithm, columns);
+//   State<float> state = initial_state<float>(algorithm, *model, seed);
 //   while (state.step < total) {
 //     const std::uint64_t steps = next_round_steps(algorithm, state.step, total);
 //     ...  // run the nodes from state.vectors and average theirs into `aggregate` (engine.h)

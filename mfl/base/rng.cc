@@ -10,12 +10,13 @@
 
 namespace mfl {
 
-Stream::Stream(std::uint64_t seed, Purpose purpose, std::uint64_t round, std::uint64_t node)
-    : seed_(seed), purpose_(static_cast<std::uint64_t>(purpose)), round_(round), node_(node) {}
+Stream::Stream(std::uint64_t seed, Purpose purpose, std::uint64_t round, std::uint64_t node,
+               std::uint64_t part)
+    : seed_(seed), purpose_(static_cast<std::uint64_t>(purpose)), round_(round), node_(node), part_(part) {}
 
 std::uint64_t Stream::next() {
   if (used_ == 4) {
-    const r123::Philox4x64::ctr_type counter = {{block_++, round_, node_, 0}};
+    const r123::Philox4x64::ctr_type counter = {{block_++, round_, node_, part_}};
     const r123::Philox4x64::key_type key = {{seed_, purpose_}};
     const auto drawn = r123::Philox4x64{}(counter, key);
     for (unsigned i = 0; i < 4; ++i) buffer_[i] = drawn[i];

@@ -18,12 +18,15 @@ enum class Purpose : std::uint64_t {
   kChooseNodes = 16,
   kDevice = 17,
   kDropout = 18,
+  kInitialise = 19,
+  kBatches = 20,
 };
 
 // A stream of Philox4x64-10 numbers. Not thread-safe; cheap to create wherever it is needed.
 class Stream {
  public:
-  Stream(std::uint64_t seed, Purpose purpose, std::uint64_t round = 0, std::uint64_t node = 0);
+  Stream(std::uint64_t seed, Purpose purpose, std::uint64_t round = 0, std::uint64_t node = 0,
+         std::uint64_t part = 0);
 
   std::uint64_t next();
   double uniform();                          // [0, 1), 53 random bits
@@ -31,7 +34,7 @@ class Stream {
   double normal();                           // mean 0, variance 1
 
  private:
-  std::uint64_t seed_, purpose_, round_, node_;
+  std::uint64_t seed_, purpose_, round_, node_, part_;
   std::uint64_t block_ = 0;
   std::uint64_t buffer_[4] = {};
   unsigned used_ = 4;

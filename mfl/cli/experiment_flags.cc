@@ -33,8 +33,9 @@ std::string setting_text(const Config& config) {
                                 algorithm.eta);
   if (algorithm.name == "mgd" || algorithm.name == "mfl") out += fmt::format(", gamma {}", algorithm.gamma);
   if (algorithm.name == "fl" || algorithm.name == "mfl")
-    out += fmt::format(", tau {}, {} nodes ({})", algorithm.tau, config.federation.nodes,
-                       config.federation.partition);
+    out += fmt::format(", {} {}, {} nodes ({})", counts_epochs(algorithm) ? "local_epochs" : "tau",
+                       round_length(algorithm), config.federation.nodes, config.federation.partition);
+  if (algorithm.batch_size != 0) out += fmt::format(", batches of {}", algorithm.batch_size);
   if (config.federation.fraction_train < 1)
     out += fmt::format(", {} of them per round", config.federation.fraction_train);
   return out;

@@ -38,7 +38,7 @@ std::string outcome_text(const RunOutcome& run) {
       {"run", fmt::format("{} ({}{})", run.run_id, run.status, run.reused ? ", recorded before" : "")},
       {"setting", setting_text(run.config)},
       {"labels", outcome_labels(run)},
-      {"step", fmt::format("{} of {}, {} rounds", run.final.step, run.config.run.steps, run.rounds)},
+      {"step", fmt::format("{} of {}, {} rounds", run.final.step, run_length(run.config), run.rounds)},
       {"train loss", loss_text(run.final.train_loss)},
       {"test loss", loss_text(run.final.test_loss)},
       {"test accuracy", percent_text(run.final.test_accuracy)},

@@ -79,7 +79,7 @@ Result<Reply> server_command(const Arguments& args) {
   Reply reply{outcome_json(outcome), {}, std::nullopt};
   Facts facts = {
       {"run", fmt::format("{} ({})", outcome.run_id, outcome.status)},
-      {"step", fmt::format("{} of {}, {} rounds", outcome.final.step, config.run.steps, outcome.rounds)},
+      {"step", fmt::format("{} of {}, {} rounds", outcome.final.step, run_length(config), outcome.rounds)},
       {"schema", outcome.schema == Schema{} ? "" : schema_text(outcome.schema)},
       {"train loss", train_loss_text(outcome)},
       {"test loss", loss_text(outcome.final.test_loss)},

@@ -48,7 +48,8 @@ std::string advise_line(const RunOutcome& run) {
   if (run.warnings.empty() || !whole || is_fleet(run.config.data.source) ||
       make_algorithm(run.config.algorithm).centralised)
     return {};
-  const std::uint64_t rounds = std::max<std::uint64_t>(1, run.config.run.steps / run.config.algorithm.tau);
+  const std::uint64_t rounds =
+      std::max<std::uint64_t>(1, run_length(run.config) / round_length(run.config.algorithm));
   return shell_command("theory advise", run.config,
                        [](const Key& key) { return is_advise_key(key) && key.key != "engine"; }) +
          fmt::format(" --budget-rounds {}", rounds);

@@ -48,13 +48,14 @@ std::string run_line(const Advice& advice) {
 
 std::string advice_text(const Advice& advice) {
   const PilotAdvice& pilot = advice.pilot;
-  Facts facts = {{"advice", setting_words(pilot.setting)},
-                 {"budget", fmt::format("{} rounds, {} local steps", pilot.rounds, advice.config.run.steps)},
-                 {"expected loss",
-                  fmt::format("{:.8g}{}", pilot.expected_loss,
-                              pilot.extrapolated ? fmt::format(", extrapolated from a trial of {} rounds",
-                                                               pilot.trial_rounds)
-                                                 : ", measured in a trial run")}};
+  Facts facts = {
+      {"advice", setting_words(pilot.setting)},
+      {"budget", fmt::format("{} rounds, {} local steps", pilot.rounds, run_length(advice.config))},
+      {"expected loss",
+       fmt::format("{:.8g}{}", pilot.expected_loss,
+                   pilot.extrapolated
+                       ? fmt::format(", extrapolated from a trial of {} rounds", pilot.trial_rounds)
+                       : ", measured in a trial run")}};
   for (const auto& fact : theory_facts(advice)) facts.push_back(fact);
   facts.emplace_back("by trial", fmt::format("{} settings, the longest over {} rounds, in {:.1f} s",
                                              pilot.settings, pilot.trial_rounds, advice.wall_seconds));

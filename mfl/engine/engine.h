@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,15 +17,15 @@
 #include "mfl/engine/fleet.h"
 #include "mfl/engine/ranks.h"
 #include "mfl/engine/workers.h"
-#include "mfl/model/objective.h"
+#include "mfl/model/model.h"
 #include "mfl/solve/node.h"
 
 namespace mfl {
 
-// The nodes' data and the loss to minimise: of all nodes, or of those that one of several processes runs.
+// The nodes' data and the model to train: of all nodes, or of those that one of several processes runs.
 template <class T>
 struct Federation {
-  Loss loss;
+  std::shared_ptr<const Model<T>> model;
   Samples<T> train;
   std::vector<Shard> nodes;  // disjoint parts of train
   // Whole row blocks of the test set, those of lower ranks before those of higher ones; present on every rank or on none.
@@ -35,6 +36,7 @@ struct Federation {
   // The number of samples of each node, including those of other processes; empty if this process has all nodes. Any process
   // can run any node of a fleet.
   std::vector<std::size_t> all_samples = {};
+  std::vector<std::string> names = {};  // of nodes; empty: those of a simulation (node_name)
 
   std::size_t node_count() const {
     if (fleet) return fleet->nodes();
@@ -65,11 +67,13 @@ struct Stretch {
   bool starts =
       true;  // a round starts here: nodes start from the state's vectors; else they continue with their own
   bool ends = true;  // a round ends here: the nodes' vectors are averaged; else nodes keep them
-  Aggregate<T>* out =
-      nullptr;  // loss_before is written when the round starts, vectors when it ends; memory is reused
-  std::optional<NotFinite>
-      failure;  // written; out.vectors are then undefined, and loss_before is NaN if it was the loss
+  // loss_before is written when the round starts, vectors when it ends; memory is reused. With batches smaller than a node's
+  // samples the node's part of loss_before is the mean over its batches, each at the w of its step.
+  Aggregate<T>* out = nullptr;
+  // Written; out.vectors are then undefined, and loss_before is NaN if it was the loss.
+  std::optional<NotFinite> failure = {};
   bool measure_moves = false;  // out.mean_square_move is written when the round ends
+  bool evaluate = false;       // loss_before is to be that of all samples, whatever the batches
   // The nodes that take part, ascending; empty: all. The same for all stretches of a call, and from the start of a round
   // to its end.
   std::span<const std::uint32_t> participants = {};
@@ -81,7 +85,8 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Every node that takes part takes `steps` steps with each of the settings. Means are over those nodes.
+  // Every node that takes part takes `steps` steps, or epochs (Batching::by_epochs), with each of the settings. Means are over
+  // those nodes. With batches smaller than the samples of a node, all stretches are whole rounds with the same number.
   virtual void run(std::span<Stretch<T>> stretches, std::uint64_t steps) = 0;
 
   // F(w) = sum |D_i| F_i(w) / |D| over the participants (empty: all nodes), with the same bits as run() for the same w and
@@ -98,18 +103,25 @@ class Engine {
   virtual bool stop(bool asked) { return asked; }
 };
 
+struct EngineOptions {
+  Batching batching = {};
+  std::function<void()> before_step =
+      {};  // called by workers before every local step; what it throws ends run()
+};
+
 // On this machine, over the given workers: in parallel over nodes, or over row blocks within a node if there are too few
 // nodes to keep the workers busy. The federation outlives the engine. Memory: O(workers x settings x model), O(workers x largest
 // node) for a fleet, and O(nodes x model) for settings whose rounds do not end at the same steps as the others'.
 template <class T>
 std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, std::vector<Setting> settings,
-                                        std::unique_ptr<Workers> workers);
+                                        std::unique_ptr<Workers> workers, EngineOptions options = {});
 
 // The same over several processes: each runs the nodes of its own federation, and their sums are combined. Every
 // process makes the same calls in the same order, with the same states, and gets the same results. The ranks outlive
 // the engine.
 template <class T>
 std::unique_ptr<Engine<T>> shared_engine(const Federation<T>& federation, std::vector<Setting> settings,
-                                         std::unique_ptr<Workers> workers, Ranks& ranks);
+                                         std::unique_ptr<Workers> workers, Ranks& ranks,
+                                         EngineOptions options = {});
 
 }  // namespace mfl

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "mfl/data/fleet.h"
-#include "mfl/model/objective.h"
+#include "mfl/model/samples.h"
 
 namespace mfl {
 

@@ -12,52 +12,33 @@
 namespace mfl {
 namespace {
 
-// What one node holds.
-template <class T>
-struct Holding {
-  const Samples<T>& samples;
-  Shard shard;
-};
-
 // What one worker needs to run any number of nodes: memory that does not grow with their number.
 template <class T>
 struct Worker {
-  Worker(std::size_t columns, std::span<const Setting> settings, std::size_t wave)
-      : memory(columns, settings, wave), losses(settings.size()) {
-    for (const Setting& setting : settings) sums.emplace_back(columns, vector_names(setting.rule).size());
+  Worker(const Model<T>& model, std::span<const Setting> settings, std::size_t wave)
+      : memory(model, settings, wave), losses(settings.size()) {
+    for (const Setting& setting : settings)
+      sums.emplace_back(model.parameters(), vector_names(setting.rule).size());
   }
 
   NodeMemory<T> memory;
   std::optional<Samples<T>> room;  // of a fleet: what the node that is run holds
   std::vector<double> losses;
-  std::vector<Sums> sums;            // one per setting
-  std::vector<HingeShard<T>> hinge;  // of the current node, one per setting; empty if none are kept
+  std::vector<Sums> sums;  // one per setting
 };
-
-// One per setting, or none: if the samples have no HingeSums, or if these would take much memory compared with the data, as
-// with many settings on nodes of few samples.
-template <class T>
-std::vector<HingeMemory<T>> hinge_memories(const Federation<T>& federation, std::size_t settings,
-                                           std::size_t wave) {
-  if (federation.fleet) return {};  // it would be memory for every node
-  const Samples<T>& samples = federation.train;
-  const auto fits = [&](const Shard& shard) { return samples.has_hinge_sums(federation.loss, shard.count); };
-  if (!std::ranges::all_of(federation.nodes, fits)) return {};
-  const std::size_t bytes = settings * HingeMemory<T>::bytes(federation.nodes, samples.columns(), wave);
-  if (bytes > samples.size() * samples.columns() / 2) return {};
-  return std::vector<HingeMemory<T>>(settings, HingeMemory<T>(federation.nodes, samples.columns(), wave));
-}
 
 template <class T>
 class LocalEngine final : public Engine<T> {
  public:
   // `ranks` is null where this process has all nodes.
   LocalEngine(const Federation<T>& federation, std::vector<Setting> settings,
-              std::unique_ptr<Workers> workers, Ranks* ranks)
+              std::unique_ptr<Workers> workers, Ranks* ranks, EngineOptions options)
       : federation_(federation),
+        model_(*federation.model),
         settings_(std::move(settings)),
         workers_(std::move(workers)),
         ranks_(ranks),
+        stepping_{.batching = options.batching, .before_step = std::move(options.before_step)},
         run_blocks_([this](std::size_t n, const std::function<void(std::size_t)>& work) {
           workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
         }),
@@ -66,10 +47,10 @@ class LocalEngine final : public Engine<T> {
     const std::size_t count = workers_->count();
     over_blocks_ = count > 1 && uneven(nodes_here(), count);
     const std::size_t wave = over_blocks_ ? kBlocksAWorker * count : 1;
-    hinge_ = hinge_memories(federation, settings_.size(), wave);
+    if (!federation.fleet)  // it would be memory for every node
+      cache_ = model_.make_cache(federation.train, federation.nodes, settings_.size(), wave);
     for (std::size_t i = 0; i < (over_blocks_ ? 1 : count); ++i) {
-      states_.emplace_back(federation.train.columns(), settings_, wave);
-      states_.back().hinge.resize(hinge_.size());
+      states_.emplace_back(model_, settings_, wave);
       if (federation.fleet) states_.back().room = federation.fleet->room();
     }
   }
@@ -78,11 +59,12 @@ class LocalEngine final : public Engine<T> {
     chosen_.clear();
     ending_.clear();
     for (const Stretch<T>& stretch : stretches) {
-      chosen_.push_back({stretch.setting, stretch.starts});
+      chosen_.push_back({stretch.setting, stretch.starts, stretch.evaluate});
       if (stretch.starts)
         for (Worker<T>& worker : states_) worker.sums[stretch.setting].clear();
       if (!stretch.ends) make_place(stretch.setting, stretch.state->vectors.size());
     }
+    stepping_.round = stretches.front().state->round + 1;
     for_each_node(stretches.front().participants,
                   [&](Worker<T>& worker, std::size_t node) { run_node(worker, stretches, node, steps); });
     for (const Stretch<T>& stretch : stretches) merge_small(stretch);
@@ -96,13 +78,12 @@ class LocalEngine final : public Engine<T> {
 
   double train_loss(std::size_t setting, const Vector<T>& w,
                     std::span<const std::uint32_t> participants) override {
-    const Objective objective = {federation_.loss, settings_[setting].lambda};
     for (Worker<T>& worker : states_) worker.sums[setting].clear();
     for_each_node(participants, [&](Worker<T>& worker, std::size_t node) {
-      const Holding<T> holding = hold(worker, node);
-      const double loss = evaluate(objective, holding.samples, holding.shard, w).loss;
+      const NodeData<T> data = data_of(worker, node);
+      const double loss = model_.evaluate(data.samples, data.shard, settings_[setting].lambda, w.data()).loss;
       Sums& sums = worker.sums[setting];
-      if (sums.loss.add(std::span(&loss, 1), holding.shard.count)) sums.loss_is_finite = false;
+      if (sums.loss.add(std::span(&loss, 1), data.shard.count)) sums.loss_is_finite = false;
     });
     merge_losses(setting);
     Sums& total = states_.front().sums[setting];
@@ -112,17 +93,21 @@ class LocalEngine final : public Engine<T> {
 
   std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) override {
     if (!federation_.test) return std::nullopt;
-    const Objective objective = {federation_.loss, settings_[setting].lambda};
     const Samples<T>& samples = *federation_.test;
     std::size_t n = samples.size();
-    std::vector<Evaluation> blocks((n + kRowBlock - 1) / kRowBlock);
+    std::vector<Evaluation> blocks(row_blocks(n));
     workers_->for_each(blocks.size(), [&](unsigned, std::size_t b) {
-      const Shard block = {b * kRowBlock, std::min(kRowBlock, n - b * kRowBlock)};
-      blocks[b] = evaluate_block(objective, samples, block, w);
+      blocks[b] = model_.evaluate_block(samples, block_of({0, samples.size()}, b), w.data());
     });
     if (ranks_ != nullptr) gather_blocks(*ranks_, blocks, n);
-    const Evaluation all = combine_blocks<T>(objective, samples, blocks, n, w);
-    return TestMetrics{all.loss, static_cast<double>(all.correct) / static_cast<double>(n)};
+    Evaluation all;
+    for (const Evaluation& block : blocks) {
+      all.loss += block.loss;
+      all.correct += block.correct;
+    }
+    return TestMetrics{
+        model_.regularised(samples.kernels(), settings_[setting].lambda, all.loss, n, w.data()),
+        static_cast<double>(all.correct) / static_cast<double>(n)};
   }
 
   bool stop(bool asked) override {
@@ -171,11 +156,21 @@ class LocalEngine final : public Engine<T> {
     return {first, at(federation_.first_node + federation_.nodes.size()) - first};
   }
 
-  // Good until the worker holds another.
-  Holding<T> hold(Worker<T>& worker, std::size_t node) const {
-    if (!federation_.fleet) return {federation_.train, federation_.nodes[node]};
-    federation_.fleet->fill(node, *worker.room);
-    return {*worker.room, {0, worker.room->size()}};
+  // Valid until the next call for this worker.
+  NodeData<T> data_of(Worker<T>& worker, std::size_t node) const {
+    if (federation_.fleet) {
+      federation_.fleet->fill(node, *worker.room);
+      return {*worker.room, {0, worker.room->size()}, nullptr, 0, key_of(node, worker.room->size())};
+    }
+    const Shard shard = federation_.nodes[node];
+    return {federation_.train, shard, cache_.get(), node, key_of(node, shard.count)};
+  }
+
+  // Of the node's name, where an order is drawn for it.
+  std::uint64_t key_of(std::size_t node, std::size_t samples) const {
+    if (takes_all(stepping_.batching, samples)) return 0;
+    return node_key(federation_.names.empty() ? node_name(federation_.first_node + node)
+                                              : federation_.names[node]);
   }
 
   std::size_t nodes_here() const {
@@ -184,26 +179,26 @@ class LocalEngine final : public Engine<T> {
 
   void make_place(std::size_t setting, std::size_t vector_count) {
     auto& kept = kept_[setting];
-    if (kept.empty()) kept.assign(nodes_here() * vector_count, Vector<T>(federation_.train.columns()));
+    if (kept.empty()) kept.assign(nodes_here() * vector_count, Vector<T>(model_.parameters()));
   }
 
   void run_node(Worker<T>& worker, std::span<Stretch<T>> stretches, std::size_t node, std::uint64_t steps) {
-    const auto& [samples, shard] = hold(worker, node);
+    const NodeData<T> data = data_of(worker, node);
+    const std::size_t samples = data.shard.count;
     for (const Stretch<T>& stretch : stretches)
       take_up(worker.memory.vectors(stretch.setting), stretch, node);
-    for (std::size_t s = 0; s < worker.hinge.size(); ++s) worker.hinge[s] = hinge_[s].of(node);
-    train_node<T>(settings_, chosen_, federation_.loss, samples, shard, steps, worker.memory, worker.hinge,
-                  worker.losses, over_blocks_ ? &run_blocks_ : nullptr);
+    train_node<T>(settings_, chosen_, model_, data, steps, stepping_, worker.memory, worker.losses,
+                  over_blocks_ ? &run_blocks_ : nullptr);
     for (std::size_t i = 0; i < stretches.size(); ++i) {
       const Stretch<T>& stretch = stretches[i];
       Sums& sums = worker.sums[stretch.setting];
-      if (stretch.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), shard.count)) {
+      if (stretch.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), samples)) {
         sums.loss_is_finite = false;
         sums.fail(federation_.first_node + node, "the loss");
       }
       if (stretch.ends && stretch.measure_moves)
-        add_move(worker.memory.vectors(stretch.setting)[0], stretch, shard.count, sums);
-      put_down(worker.memory.vectors(stretch.setting), stretch, node, shard.count, sums);
+        add_move(worker.memory.vectors(stretch.setting)[0], stretch, samples, sums);
+      put_down(worker.memory.vectors(stretch.setting), stretch, node, samples, sums);
     }
   }
 
@@ -301,7 +296,7 @@ class LocalEngine final : public Engine<T> {
     constexpr std::size_t kSmall = std::size_t{1} << 20, kBytesOfACoordinate = 16;
     std::size_t coordinates = 0;
     for (const Stretch<T>& stretch : stretches)
-      if (stretch.ends) coordinates += stretch.state->vectors.size() * federation_.train.columns();
+      if (stretch.ends) coordinates += stretch.state->vectors.size() * model_.parameters();
     return coordinates * kBytesOfACoordinate * ranks_->size() <= kSmall;
   }
 
@@ -331,7 +326,7 @@ class LocalEngine final : public Engine<T> {
   void average(Stretch<T>& stretch, std::size_t v) {
     const bool merged = ranks_ != nullptr && vectors_are_small_;
     if (!merged) merge_vectors(stretch, v);
-    stretch.out->vectors[v].resize(federation_.train.columns());
+    stretch.out->vectors[v].resize(model_.parameters());
     if (ranks_ == nullptr || merged) total_of(stretch).vectors[v].mean(std::span<T>(stretch.out->vectors[v]));
   }
 
@@ -341,9 +336,11 @@ class LocalEngine final : public Engine<T> {
   }
 
   const Federation<T>& federation_;
+  const Model<T>& model_;
   std::vector<Setting> settings_;
   std::unique_ptr<Workers> workers_;
   Ranks* ranks_;
+  Stepping stepping_;
   bool stop_asked_ = false, stop_agreed_ = false;
   bool vectors_are_small_ = false;  // of the stretches that are run: the ranks have told each other
   ForEach run_blocks_;
@@ -351,7 +348,7 @@ class LocalEngine final : public Engine<T> {
   std::vector<Worker<T>> states_;
   std::vector<std::vector<Vector<T>>>
       kept_;  // by setting: the vectors of nodes between stretches of one round
-  std::vector<HingeMemory<T>> hinge_;
+  std::unique_ptr<PassCache> cache_;
   // Of the stretch that is run:
   struct Ending {
     Stretch<T>* stretch;
@@ -365,21 +362,24 @@ class LocalEngine final : public Engine<T> {
 
 template <class T>
 std::unique_ptr<Engine<T>> local_engine(const Federation<T>& federation, std::vector<Setting> settings,
-                                        std::unique_ptr<Workers> workers) {
-  return std::make_unique<LocalEngine<T>>(federation, std::move(settings), std::move(workers), nullptr);
+                                        std::unique_ptr<Workers> workers, EngineOptions options) {
+  return std::make_unique<LocalEngine<T>>(federation, std::move(settings), std::move(workers), nullptr,
+                                          std::move(options));
 }
 
 template <class T>
 std::unique_ptr<Engine<T>> shared_engine(const Federation<T>& federation, std::vector<Setting> settings,
-                                         std::unique_ptr<Workers> workers, Ranks& ranks) {
-  return std::make_unique<LocalEngine<T>>(federation, std::move(settings), std::move(workers), &ranks);
+                                         std::unique_ptr<Workers> workers, Ranks& ranks,
+                                         EngineOptions options) {
+  return std::make_unique<LocalEngine<T>>(federation, std::move(settings), std::move(workers), &ranks,
+                                          std::move(options));
 }
 
 #define MFL_INSTANTIATE(T)                                                                      \
   template std::unique_ptr<Engine<T>> local_engine(const Federation<T>&, std::vector<Setting>,  \
-                                                   std::unique_ptr<Workers>);                   \
+                                                   std::unique_ptr<Workers>, EngineOptions);    \
   template std::unique_ptr<Engine<T>> shared_engine(const Federation<T>&, std::vector<Setting>, \
-                                                    std::unique_ptr<Workers>, Ranks&);
+                                                    std::unique_ptr<Workers>, Ranks&, EngineOptions);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE

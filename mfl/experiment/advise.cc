@@ -216,7 +216,7 @@ Result<TheoryAdvice> theory_advice(const Problem<double>& problem, const Config&
                                    std::uint64_t most_tau) {
   constexpr std::uint64_t kProbeSteps = 40, kProbeTau = 4;
   const Federation<double>& federation = problem.federation;
-  const Objective objective{federation.loss, effective_lambda(config.model)};
+  const Objective objective{*linear_loss(config.model), effective_lambda(config.model)};
   const auto workers = make_workers(config.run);
   const ForEach run = for_each_of(*workers);
   const Average average = exact_average(federation.nodes, federation.train.columns());
@@ -254,20 +254,20 @@ Result<TheoryAdvice> theory_advice(const Problem<double>& problem, const Config&
 }
 
 // The scale that step sizes are tried at. Of the hinge, that of its smooth form.
-Result<double> data_beta(const Federation<double>& federation, double lambda) {
+Result<double> data_beta(const Federation<double>& federation, Loss loss, double lambda) {
   double largest = 0;
   for (const Shard& node : federation.nodes) {
     MFL_TRY(const double of_node, largest_gram_eigenvalue(federation.train, node));
     largest = std::max(largest, of_node);
   }
-  return lambda + largest_curvature(federation.loss) * largest;
+  return lambda + largest_curvature(loss) * largest;
 }
 
 template <class T>
 Result<void> pilot_advice(const Problem<T>& problem, const AdviseOptions& options, double beta,
                           const RunHooks& hooks, Advice& advice) {
   const Federation<T>& federation = problem.federation;
-  const Budget budget(options, federation.nodes.size() * federation.train.columns() * sizeof(T));
+  const Budget budget(options, federation.nodes.size() * federation.model->parameters() * sizeof(T));
   std::optional<double> least_loss;
   std::optional<PilotSetting> seed;
   if (advice.theory) {
@@ -303,15 +303,16 @@ template <class T>
 Result<void> advise_as(const Problem<double>& measured, const AdviseOptions& options, const RunHooks& hooks,
                        Advice& advice) {
   const Federation<double>& federation = measured.federation;
-  const Budget budget(options, federation.nodes.size() * federation.train.columns() * sizeof(T));
+  const Loss loss = *linear_loss(advice.config.model);
+  const Budget budget(options, federation.nodes.size() * federation.model->parameters() * sizeof(T));
   if (budget.rounds(0.5) == 0 || options.most_tau == 0 || options.pilot_rounds == 0)
     return fail(ErrorCode::kBadConfig, "the budget does not cover one round",
                 fmt::format("a round of mfl takes {} bytes",
-                            4 * federation.nodes.size() * federation.train.columns() * sizeof(T)));
-  MFL_TRY(const double beta, data_beta(federation, effective_lambda(advice.config.model)));
+                            4 * federation.nodes.size() * federation.model->parameters() * sizeof(T)));
+  MFL_TRY(const double beta, data_beta(federation, loss, effective_lambda(advice.config.model)));
   if (!(beta > 0))
     return fail(ErrorCode::kBadData, "every feature of the data is zero", "check it with mfl data info");
-  if (federation.loss != Loss::kHinge) {
+  if (loss != Loss::kHinge) {
     MFL_TRY(advice.theory, theory_advice(measured, advice.config, budget, options.most_tau));
   }
   if constexpr (sizeof(T) == sizeof(double)) {
@@ -326,6 +327,7 @@ Result<void> advise_as(const Problem<double>& measured, const AdviseOptions& opt
 
 Result<Advice> advise_experiment(const Config& config, const AdviseOptions& options, const RunHooks& hooks) {
   MFL_CHECK(require_all_nodes(config, "mfl theory advise"));
+  MFL_CHECK(require_linear(config.model, "mfl theory advise"));
   MFL_CHECK(check(config, options));
   Advice out;
   out.config = config;
@@ -335,7 +337,9 @@ Result<Advice> advise_experiment(const Config& config, const AdviseOptions& opti
   MFL_CHECK(config.run.precision == Precision::kF32 ? advise_as<float>(measured, options, hooks, out)
                                                     : advise_as<double>(measured, options, hooks, out));
   const PilotSetting& chosen = out.pilot.setting;
-  out.config.algorithm = {chosen.gamma == 0 ? "fl" : "mfl", chosen.eta, chosen.gamma, chosen.tau};
+  out.config.algorithm = {
+      .name = chosen.gamma == 0 ? "fl" : "mfl", .eta = chosen.eta, .gamma = chosen.gamma, .tau = chosen.tau};
+  out.config.run.rounds = 0;
   out.config.run.steps = out.pilot.rounds * chosen.tau;
   out.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return out;

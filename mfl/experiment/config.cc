@@ -9,6 +9,7 @@
 #include "mfl/base/nearest.h"
 #include "mfl/data/fleet.h"
 #include "mfl/experiment/config_keys.h"
+#include "mfl/experiment/config_values.h"
 #include "mfl/experiment/factory.h"
 
 namespace mfl {
@@ -101,7 +102,50 @@ Result<void> validate_schema(const Config& config) {
   return {};
 }
 
+Result<void> validate_length(const Config& config) {
+  const auto refuse = [](std::string what, std::string_view advice) {
+    return fail(ErrorCode::kBadConfig, std::move(what), std::string(advice));
+  };
+  const AlgorithmConfig& algorithm = config.algorithm;
+  if (counts_epochs(algorithm) && algorithm.tau)
+    return refuse(fmt::format("tau = {} and local_epochs = {} both say how long a round is", *algorithm.tau,
+                              algorithm.local_epochs),
+                  "leave one of them out");
+  if (config.run.rounds != 0 && config.run.steps)
+    return refuse(fmt::format("steps = {} and rounds = {} both say how long the run is", *config.run.steps,
+                              config.run.rounds),
+                  "leave one of them out");
+  if (counts_epochs(algorithm) && config.run.rounds == 0)
+    return refuse("with local_epochs nodes take different numbers of steps: a run has rounds, not steps",
+                  "set rounds in [run]");
+  if (counts_epochs(algorithm) && make_algorithm(algorithm).centralised)
+    return refuse(
+        fmt::format("{} has all samples in one place and no rounds of local_epochs", algorithm.name),
+        "leave local_epochs out, or use fl or mfl");
+  if (algorithm.drop_last && algorithm.batch_size == 0)
+    return refuse("drop_last without a batch_size has no effect", "set batch_size, or leave drop_last out");
+  if (config.run.evaluate_every != 0 && algorithm.batch_size == 0)
+    return refuse(
+        "evaluate_every without a batch_size has no effect: every round has the loss over all samples",
+        "set batch_size, or leave evaluate_every out");
+  constexpr std::uint64_t kMost = kLargestInteger / 2;
+  if (config.run.rounds != 0 && config.run.rounds > kMost / round_length(algorithm))
+    return refuse(fmt::format("{} rounds are too many", config.run.rounds), "lower rounds");
+  return {};
+}
+
 }  // namespace
+
+std::uint64_t round_length(const AlgorithmConfig& algorithm) {
+  constexpr std::uint64_t kTau = 4;
+  return counts_epochs(algorithm) ? algorithm.local_epochs : algorithm.tau.value_or(kTau);
+}
+
+std::uint64_t run_length(const Config& config) {
+  constexpr std::uint64_t kSteps = 1000;
+  if (config.run.rounds == 0) return config.run.steps.value_or(kSteps);
+  return config.run.rounds * make_algorithm(config.algorithm).tau;
+}
 
 double effective_lambda(const ModelConfig& model) {
   if (model.lambda) return *model.lambda;
@@ -170,6 +214,7 @@ Result<void> validate(const Config& config) {
   };
   MFL_CHECK(at_most_nodes("quorum", config.federation.quorum));
   MFL_CHECK(validate_schema(config));
+  MFL_CHECK(validate_length(config));
   if (is_fleet(config.data.source)) MFL_CHECK(validate_fleet(config));
   return at_most_nodes("min_available_nodes", config.federation.min_available_nodes);
 }
@@ -180,6 +225,8 @@ std::string config_digest(const Config& config) {
   Config canonical = config;
   canonical.data.task = effective_task(config.data);
   canonical.model.lambda = effective_lambda(config.model);
+  if (!counts_epochs(config.algorithm)) canonical.algorithm.tau = round_length(config.algorithm);
+  if (config.run.rounds == 0) canonical.run.steps = run_length(config);
   if (canonical.algorithm.name == "fedavg") canonical.algorithm.name = "fl";
   return sha256_hex(canonical_text(canonical, true));
 }

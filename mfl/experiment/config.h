@@ -76,10 +76,14 @@ struct ModelConfig {
 };
 
 struct AlgorithmConfig {
-  std::string name = "mfl";  // gd, mgd, fl, mfl
-  double eta = 0.002;        // step size, > 0
-  double gamma = 0.5;        // momentum, in [0, 1)
-  std::uint64_t tau = 4;     // local steps between aggregations, >= 1
+  std::string name = "mfl";          // gd, mgd, fl, mfl
+  double eta = 0.002;                // step size, > 0
+  double gamma = 0.5;                // momentum, in [0, 1)
+  std::optional<std::uint64_t> tau;  // local steps between aggregations, >= 1; empty: 4, or by local_epochs
+  std::uint64_t local_epochs =
+      0;  // passes over a node's samples between aggregations, in place of tau; 0: none
+  std::uint64_t batch_size = 0;  // samples of a local step; 0: all that the node has
+  bool drop_last = false;        // an epoch leaves out its last batch where that is smaller than batch_size
 
   bool operator==(const AlgorithmConfig&) const = default;
 };
@@ -87,12 +91,15 @@ struct AlgorithmConfig {
 inline constexpr std::uint64_t kMaxKeepStates = 1000;
 
 struct RunConfig {
-  std::string name;            // a label for people
-  std::uint64_t steps = 1000;  // T, local steps, >= 1
+  std::string name;                    // a label for people
+  std::optional<std::uint64_t> steps;  // T, local steps, >= 1; empty: 1000, or by rounds
+  std::uint64_t rounds = 0;            // the length of the run in place of steps; 0: none
   std::uint64_t seed = 1;
   Precision precision = Precision::kF32;
-  std::string engine = "threads";      // threads, serial, mpi
-  std::uint64_t threads = 0;           // 0: one per core
+  std::string engine = "threads";  // threads, serial, mpi
+  std::uint64_t threads = 0;       // 0: one per core
+  // Rounds between passes over all samples for F(w), where batches are smaller; 0: only at the end.
+  std::uint64_t evaluate_every = 0;
   std::uint64_t record_every = 0;      // steps between recorded metrics; 0: about a hundred records per run
   std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
   std::uint64_t keep_states = 5;       // States of the last rounds that a server keeps, 1 to kMaxKeepStates
@@ -112,6 +119,13 @@ struct Config {
 
   bool operator==(const Config&) const = default;
 };
+
+// The local steps of a round, or its local epochs where local_epochs is given.
+std::uint64_t round_length(const AlgorithmConfig& algorithm);
+// The length of the run in local steps, or in local epochs where local_epochs is given.
+std::uint64_t run_length(const Config& config);
+// Whether local steps are counted in epochs.
+inline bool counts_epochs(const AlgorithmConfig& algorithm) { return algorithm.local_epochs != 0; }
 
 // lambda as given; else 0.3 for svm and squared-svm, 0 for the others.
 double effective_lambda(const ModelConfig& model);

@@ -25,6 +25,7 @@ constexpr Choice<AnyTask> kTasks[] = {
     {"auto", std::nullopt}, {"even-odd", Task::kEvenOdd}, {"raw", Task::kRaw}};
 constexpr Choice<CsvHeader> kHeaders[] = {
     {"auto", CsvHeader::kAuto}, {"yes", CsvHeader::kYes}, {"no", CsvHeader::kNo}};
+constexpr Choice<bool> kBooleans[] = {{"false", false}, {"true", true}};
 constexpr Choice<Precision> kPrecisions[] = {{"f32", Precision::kF32}, {"f64", Precision::kF64}};
 
 // The names of a table of choices.
@@ -221,16 +222,42 @@ constexpr Key kKeys[] = {
     {"algorithm", "gamma", "--gamma", "X", "momentum, in [0, 1)", KeyKind::kNumber, "", kResult,
      [](Config& c, Text t) { return set_number(c.algorithm.gamma, t, kMomentum); },
      [](const Config& c) { return toml_number(c.algorithm.gamma); }},
-    {"algorithm", "tau", "--tau", "N", "local steps between two aggregations", KeyKind::kInteger, "", kResult,
-     [](Config& c, Text t) { return set_integer(c.algorithm.tau, t, 1); },
-     [](const Config& c) { return toml_integer(c.algorithm.tau, ""); }},
+    {"algorithm", "tau", "--tau", "N",
+     "local steps between two aggregations, or auto (4 unless local_epochs is given)", KeyKind::kInteger,
+     "auto", kResult, [](Config& c, Text t) { return set_integer(c.algorithm.tau, t, 1, "auto"); },
+     [](const Config& c) { return toml_integer(c.algorithm.tau, "auto"); }},
+    {"algorithm", "local_epochs", "--local-epochs", "N",
+     "passes over a node's samples between two aggregations, in place of tau; 0 for none", KeyKind::kInteger,
+     "", kLaterResult, [](Config& c, Text t) { return set_integer(c.algorithm.local_epochs, t, 0); },
+     [](const Config& c) { return toml_integer(c.algorithm.local_epochs, ""); }},
+    {"algorithm", "batch_size", "--batch-size", "N", "samples of a local step, or all", KeyKind::kInteger,
+     "all", kLaterResult,
+     [](Config& c, Text t) -> Result<void> {
+       std::optional<std::uint64_t> size;
+       MFL_CHECK(set_integer(size, t, 1, "all"));
+       c.algorithm.batch_size = size.value_or(0);
+       return {};
+     },
+     [](const Config& c) {
+       return toml_integer(c.algorithm.batch_size == 0 ? std::nullopt : std::optional(c.algorithm.batch_size),
+                           "all");
+     }},
+    {"algorithm", "drop_last", "--drop-last", "BOOL",
+     "leave out the last batch of an epoch where it is smaller: true or false", KeyKind::kBoolean, "",
+     kLaterResult, [](Config& c, Text t) { return set_choice<bool>(c.algorithm.drop_last, t, kBooleans); },
+     [](const Config& c) { return std::string(c.algorithm.drop_last ? "true" : "false"); },
+     kNamesOf<kBooleans>},
 
     {"run", "name", "--name", "TEXT", "a label of your own", KeyKind::kText, "", kNoResult,
      [](Config& c, Text t) { return set_text(c.run.name, t, true); },
      [](const Config& c) { return toml_text(c.run.name); }},
-    {"run", "steps", "--steps", "N", "local steps in all, T", KeyKind::kInteger, "", kResult,
-     [](Config& c, Text t) { return set_integer(c.run.steps, t, 1); },
-     [](const Config& c) { return toml_integer(c.run.steps, ""); }},
+    {"run", "steps", "--steps", "N", "local steps in all, T, or auto (1000 unless rounds is given)",
+     KeyKind::kInteger, "auto", kResult,
+     [](Config& c, Text t) { return set_integer(c.run.steps, t, 1, "auto"); },
+     [](const Config& c) { return toml_integer(c.run.steps, "auto"); }},
+    {"run", "rounds", "--rounds", "N", "the length of the run in rounds, in place of steps; 0 for none",
+     KeyKind::kInteger, "", kLaterResult, [](Config& c, Text t) { return set_integer(c.run.rounds, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.rounds, ""); }},
     {"run", "seed", "--seed", "N", "random seed", KeyKind::kInteger, "", kResult,
      [](Config& c, Text t) { return set_integer(c.run.seed, t, 0); },
      [](const Config& c) { return toml_integer(c.run.seed, ""); }},
@@ -244,6 +271,12 @@ constexpr Key kKeys[] = {
     {"run", "threads", "--threads", "N", "threads, 0 for one per core", KeyKind::kInteger, "", kNoResult,
      [](Config& c, Text t) { return set_integer(c.run.threads, t, 0, kMaxThreads); },
      [](const Config& c) { return toml_integer(c.run.threads, ""); }},
+    {"run", "evaluate_every", "--evaluate-every", "N",
+     "rounds between passes over all samples for the training loss, where batches are smaller; 0 for only at "
+     "the end",
+     KeyKind::kInteger, "", kLaterResult,
+     [](Config& c, Text t) { return set_integer(c.run.evaluate_every, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.evaluate_every, ""); }},
     {"run", "record_every", "--record-every", "N",
      "steps between records, 0 for about a hundred records per run", KeyKind::kInteger, "", kNoResult,
      [](Config& c, Text t) { return set_integer(c.run.record_every, t, 0); },

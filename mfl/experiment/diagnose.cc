@@ -65,6 +65,7 @@ struct Runs {
 
 Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& hooks) {
   MFL_CHECK(require_all_nodes(config, "mfl theory run"));
+  MFL_TRY(const Loss loss, require_linear(config.model, "mfl theory run"));
   TheoryOutcome out;
   out.config = config;
   out.config.run.precision = Precision::kF64;
@@ -75,23 +76,23 @@ Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& 
   const auto workers = make_workers(config.run);
   const Federation<double>& federation = problem.federation;
   const Runs runs{problem,
-                  {federation.loss, effective_lambda(config.model)},
+                  {loss, effective_lambda(config.model)},
                   exact_average(federation.nodes, federation.train.columns()),
                   for_each_of(*workers),
                   algorithm.tau,
-                  config.run.steps};
+                  run_length(config)};
 
   Diagnosis& diagnosis = out.diagnosis;
   diagnosis.model = config.model.name;
-  diagnosis.loss = federation.loss;
+  diagnosis.loss = loss;
   diagnosis.tau = algorithm.tau;
-  diagnosis.steps = config.run.steps;
+  diagnosis.steps = run_length(config);
   diagnosis.nodes = federation.nodes.size();
   MFL_TRY(diagnosis.curvature,
           measure_curvature(runs.objective, federation.train, federation.nodes, &runs.run));
   if (diagnosis.curvature) diagnosis.optimum = find_optimum(runs.objective, federation.train, {}, &runs.run);
   const double eta = config.algorithm.eta, gamma = gamma_of(algorithm.rule);
-  Meter meter(hooks, config.run.steps * (gamma > 0 ? 2 : 1));
+  Meter meter(hooks, run_length(config) * (gamma > 0 ? 2 : 1));
   MFL_TRY(diagnosis.run, runs.measure(algorithm.name, eta, gamma, diagnosis.optimum, meter));
   if (gamma > 0) {
     MFL_TRY(diagnosis.fl,

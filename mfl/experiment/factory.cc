@@ -1,5 +1,7 @@
 #include "mfl/experiment/factory.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -31,7 +33,20 @@ const ModelType& model_type(std::string_view name) {
 
 }  // namespace
 
-Loss make_loss(const ModelConfig& model) { return model_type(model.name).loss; }
+std::optional<Loss> linear_loss(const ModelConfig& model) { return model_type(model.name).loss; }
+
+Result<Loss> require_linear(const ModelConfig& model, std::string_view what) {
+  if (const auto loss = linear_loss(model)) return *loss;
+  return fail(ErrorCode::kBadConfig,
+              fmt::format("{} measures linear models, and the model is {}", what, model.name),
+              "use svm, squared-svm, linear or logistic");
+}
+
+template <class T>
+std::shared_ptr<const Model<T>> make_model(const ModelConfig& model, std::size_t columns,
+                                           const Schema& /*schema*/) {
+  return linear_model<T>(*linear_loss(model), columns);
+}
 
 TargetKind target_kind(const ModelConfig& model) { return model_type(model.name).targets; }
 
@@ -56,9 +71,9 @@ Schema stated_schema(const Config& config) {
 Algorithm make_algorithm(const AlgorithmConfig& algorithm) {
   if (algorithm.name == "gd") return make_gd(algorithm.eta);
   if (algorithm.name == "mgd") return make_mgd(algorithm.eta, algorithm.gamma);
-  if (algorithm.name == "fl") return make_fl(algorithm.eta, algorithm.tau);
+  if (algorithm.name == "fl") return make_fl(algorithm.eta, round_length(algorithm));
   assert(algorithm.name == "mfl");
-  return make_mfl(algorithm.eta, algorithm.gamma, algorithm.tau);
+  return make_mfl(algorithm.eta, algorithm.gamma, round_length(algorithm));
 }
 
 Setting setting_of(const Config& config, const Algorithm& algorithm) {
@@ -72,17 +87,28 @@ std::unique_ptr<Workers> make_workers(const RunConfig& run, const Ranks& ranks) 
   return thread_workers(threads == 0 && ranks.size() > 1 ? cores_each(ranks.on_this_machine()) : threads);
 }
 
-template <class T>
-std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,
-                                       const RunConfig& run, Ranks& ranks) {
-  auto workers = make_workers(run, ranks);
-  if (ranks.size() == 1) return local_engine<T>(federation, std::move(settings), std::move(workers));
-  return shared_engine<T>(federation, std::move(settings), std::move(workers), ranks);
+Batching make_batching(const Config& config) {
+  return {.batch_size = config.algorithm.batch_size,
+          .drop_last = config.algorithm.drop_last,
+          .by_epochs = counts_epochs(config.algorithm),
+          .seed = config.run.seed};
 }
 
+template <class T>
+std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,
+                                       const Config& config, Ranks& ranks) {
+  auto workers = make_workers(config.run, ranks);
+  EngineOptions options{.batching = make_batching(config)};
+  if (ranks.size() == 1)
+    return local_engine<T>(federation, std::move(settings), std::move(workers), std::move(options));
+  return shared_engine<T>(federation, std::move(settings), std::move(workers), ranks, std::move(options));
+}
+
+template std::shared_ptr<const Model<float>> make_model(const ModelConfig&, std::size_t, const Schema&);
+template std::shared_ptr<const Model<double>> make_model(const ModelConfig&, std::size_t, const Schema&);
 template std::unique_ptr<Engine<float>> make_engine(const Federation<float>&, std::vector<Setting>,
-                                                    const RunConfig&, Ranks&);
+                                                    const Config&, Ranks&);
 template std::unique_ptr<Engine<double>> make_engine(const Federation<double>&, std::vector<Setting>,
-                                                     const RunConfig&, Ranks&);
+                                                     const Config&, Ranks&);
 
 }  // namespace mfl

@@ -6,11 +6,6 @@
 namespace mfl {
 namespace {
 
-constexpr std::string_view kRounds = "steps = rounds x tau";
-constexpr std::string_view kLocal = "local steps per round";
-constexpr std::string_view kFullBatch =
-    "every local step uses all samples of a node; there are no minibatches";
-
 // Flower, PyTorch and scikit-learn.
 constexpr ForeignWord kWords[] = {
     {"lr", "algorithm", "eta", ""},
@@ -22,13 +17,11 @@ constexpr ForeignWord kWords[] = {
     {"optimizer", "algorithm", "name", ""},
     {"solver", "algorithm", "name", ""},
     {"algo", "algorithm", "name", ""},
-    {"epochs", "algorithm", "tau", kLocal},
-    {"local-epochs", "algorithm", "tau", kLocal},
+    {"epochs", "algorithm", "local_epochs", ""},
     {"local-steps", "algorithm", "tau", ""},
-    {"rounds", "run", "steps", kRounds},
-    {"num-rounds", "run", "steps", kRounds},
-    {"num-server-rounds", "run", "steps", kRounds},
-    {"comm-rounds", "run", "steps", kRounds},
+    {"num-rounds", "run", "rounds", ""},
+    {"num-server-rounds", "run", "rounds", ""},
+    {"comm-rounds", "run", "rounds", ""},
     {"iterations", "run", "steps", ""},
     {"max-iter", "run", "steps", ""},
     {"num-steps", "run", "steps", ""},
@@ -58,9 +51,8 @@ constexpr ForeignWord kWords[] = {
     {"l2", "model", "lambda", ""},
     {"alpha", "model", "lambda", ""},
     {"loss", "model", "name", ""},
-    {"batch-size", "", "", kFullBatch},
-    {"batch", "", "", kFullBatch},
-    {"minibatch", "", "", kFullBatch},
+    {"batch", "algorithm", "batch_size", ""},
+    {"minibatch", "algorithm", "batch_size", ""},
 };
 
 }  // namespace

@@ -117,7 +117,7 @@ Result<double> largest_beta_here(const Federation<T>& federation, double lambda)
     const std::vector<double> no_targets(node.count, 0.0);
     const Samples<double> samples(std::move(rows), no_targets);
     MFL_TRY(const double largest, largest_gram_eigenvalue(samples, {0, node.count}));
-    beta = std::max(beta, lambda + largest_curvature(federation.loss) * largest);
+    beta = std::max(beta, *federation.model->smoothness(largest, lambda));
   }
   return beta;
 }
@@ -126,7 +126,7 @@ Result<double> largest_beta_here(const Federation<T>& federation, double lambda)
 
 template <class T>
 Result<std::optional<double>> monitored_beta(const Federation<T>& federation, double lambda, Ranks& ranks) {
-  if (federation.loss == Loss::kHinge || federation.fleet) return std::nullopt;
+  if (federation.fleet || !federation.model->smoothness(0, lambda)) return std::nullopt;
   const Result<double> here = largest_beta_here(federation, lambda);
   MFL_CHECK(ranks.agree(here ? Result<void>{} : tl::unexpected<Error>(here.error())));
   MessageWriter mine;

@@ -22,10 +22,10 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Proble
   spec.nodes = problem.federation.node_count();
   spec.eta = config.algorithm.eta;
   if (std::holds_alternative<Momentum>(algorithm.rule)) spec.gamma = config.algorithm.gamma;
-  if (!algorithm.centralised) spec.tau = config.algorithm.tau;
+  if (!algorithm.centralised && !counts_epochs(config.algorithm)) spec.tau = algorithm.tau;
   spec.sampled =
       !algorithm.centralised && (config.federation.fraction_train < 1 || config.federation.quorum != 0);
-  spec.planned_steps = config.run.steps;
+  spec.planned_steps = run_length(config);
   spec.load_seconds = problem.load_seconds;
   spec.data_schema = schema_json(problem.schema);
   return spec;

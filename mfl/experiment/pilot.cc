@@ -39,7 +39,7 @@ bool run_group(const Federation<T>& federation, double lambda, const RunConfig& 
   std::vector<Pilot<T>> pilots;
   for (PilotRun* run : runs) {
     const Algorithm algorithm = algorithm_of(run->setting);
-    pilots.push_back({run, settings.size(), initial_state<T>(algorithm, federation.train.columns()), {}});
+    pilots.push_back({run, settings.size(), initial_state<T>(algorithm, *federation.model, where.seed), {}});
     settings.push_back({algorithm.rule, lambda});
     run->losses.clear();
   }

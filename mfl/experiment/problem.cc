@@ -57,8 +57,10 @@ Result<Problem<T>> fleet_problem(const Config& config) {
   ClassTargets<T> of_class;
   std::ranges::transform(targets, of_class.begin(), [](double y) { return static_cast<T>(y); });
 
-  Federation<T> federation{
-      make_loss(config.model), Samples<T>::room(0, shape.columns, FleetRows::kScale), {}, {}};
+  Federation<T> federation{make_model<T>(config.model, shape.columns, schema),
+                           Samples<T>::room(0, shape.columns, FleetRows::kScale),
+                           {},
+                           {}};
   federation.fleet = std::make_shared<const Fleet<T>>(rows, config.federation.nodes, of_class);
   std::string test_digest;
   if (const std::size_t test_rows = config.data.test.value_or(kTestRows); test_rows > 0) {
@@ -159,10 +161,11 @@ Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
   if (data.test) {
     MFL_TRY(test, make_samples<T>(config, schema, *std::move(data.test)));
   }
-  Problem<T> problem{
-      .federation = {make_loss(config.model), std::move(train), shards_of(partition), std::move(test)},
-      .schema = schema,
-      .origin = origin};
+  const std::size_t columns = train.columns();
+  Problem<T> problem{.federation = {make_model<T>(config.model, columns, schema), std::move(train),
+                                    shards_of(partition), std::move(test)},
+                     .schema = schema,
+                     .origin = origin};
   problem.has_accuracy = two_classes(config, targets_in(problem.federation.train));
   problem.data_digest = data_digest_of(train_digest, test_digest, partition);
   problem.train_digest = train_digest;

@@ -113,9 +113,9 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   std::optional<Start<T>> start;
   MFL_TRY(const std::string told, ranks.from_first([&]() -> Result<std::string> {
     MFL_TRY(store, Store::open(options.store.empty() ? default_store_path() : options.store));
-    MFL_TRY(start,
-            open_run<T>(*store, make_spec(config, algorithm, problem), resumed, options.reuse,
-                        {{}, initial_state<T>(algorithm, problem.federation.train.columns())}, reused));
+    MFL_TRY(start, open_run<T>(*store, make_spec(config, algorithm, problem), resumed, options.reuse,
+                               {{}, initial_state<T>(algorithm, *problem.federation.model, config.run.seed)},
+                               reused));
     return start && ranks.size() > 1 ? start_bytes(*start) : std::string();
   }));
   if (!ranks.first() && !told.empty()) {
@@ -130,9 +130,9 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
 
   const std::string id = start->id;
   const auto ledger = store ? ledger_of(*store) : no_ledger();
-  const auto engine = make_engine<T>(problem.federation, {setting_of(config, algorithm)}, config.run, ranks);
-  Training<T> training(0, algorithm, config.run.steps, *engine, crowd_of(config, problem),
-                       problem.has_accuracy, make_cadence(config.run), *ledger, *std::move(start));
+  const auto engine = make_engine<T>(problem.federation, {setting_of(config, algorithm)}, config, ranks);
+  Training<T> training(0, algorithm, run_length(config), *engine, crowd_of(config, problem),
+                       problem.has_accuracy, make_cadence(config), *ledger, *std::move(start));
   std::optional<Monitor> monitor;
   if (options.monitor) {
     MFL_TRY(const auto beta, monitored_beta(problem.federation, effective_lambda(config.model), ranks));

@@ -133,10 +133,11 @@ Result<Problem<T>> load_own(const Config& config, const Ranks& ranks, Comparison
   std::vector<Shard> nodes(all.begin() + static_cast<std::ptrdiff_t>(first_node),
                            all.begin() + static_cast<std::ptrdiff_t>(end_node));
   for (Shard& shard : nodes) shard.first -= first_row;
-  Problem<T> problem{
-      .federation = {make_loss(config.model), std::move(train), std::move(nodes), std::move(test)},
-      .schema = schema,
-      .origin = labels.origin};
+  const std::size_t columns = train.columns();
+  Problem<T> problem{.federation = {make_model<T>(config.model, columns, schema), std::move(train),
+                                    std::move(nodes), std::move(test)},
+                     .schema = schema,
+                     .origin = labels.origin};
   problem.federation.first_node = first_node;
   problem.federation.all_samples = std::move(work);
   problem.has_accuracy = two_classes(config, std::vector<double>(kept_targets.begin(), kept_targets.end()));

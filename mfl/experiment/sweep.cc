@@ -23,11 +23,12 @@
 namespace mfl {
 namespace {
 
-// Whether not all nodes take part in each round of a setting: settings can then share a pass only while they are in the same
-// round, in which the same nodes take part.
-bool chooses_nodes(const Config& config) {
-  return !make_algorithm(config.algorithm).centralised &&
-         (config.federation.fraction_train < 1 || is_fleet(config.data.source));
+// Whether rounds differ in the nodes or the batches that they use: settings can then share a pass only while they are in the same
+// round.
+bool goes_in_step(const Config& config) {
+  const bool chooses_nodes = !make_algorithm(config.algorithm).centralised &&
+                             (config.federation.fraction_train < 1 || is_fleet(config.data.source));
+  return chooses_nodes || config.algorithm.batch_size != 0 || counts_epochs(config.algorithm);
 }
 
 // Equal for configurations that load the same data, split in the same way, for the same loss and precision: what
@@ -37,10 +38,13 @@ std::string shared_part(const Config& config) {
   if (make_virtual_time(config)) return to_toml(config);
   Config shared = config;
   const bool centralised = make_algorithm(config.algorithm).centralised;
-  const bool in_step = chooses_nodes(config);
+  const bool in_step = goes_in_step(config);
   shared.algorithm = {};
   shared.algorithm.name = centralised ? "gd" : "fl";
-  if (in_step) shared.algorithm.tau = config.algorithm.tau;
+  shared.algorithm.batch_size = config.algorithm.batch_size;
+  shared.algorithm.drop_last = config.algorithm.drop_last;
+  shared.algorithm.local_epochs = config.algorithm.local_epochs;
+  if (in_step && !counts_epochs(config.algorithm)) shared.algorithm.tau = round_length(config.algorithm);
   if (centralised) {
     shared.federation = {};
     shared.devices = {};
@@ -49,7 +53,8 @@ std::string shared_part(const Config& config) {
   shared.model.lambda.reset();
   const RunConfig defaults;
   shared.run.name = defaults.name;
-  if (!in_step) shared.run.steps = defaults.steps;
+  shared.run.rounds = defaults.rounds;
+  shared.run.steps = in_step ? run_length(config) : defaults.steps;
   shared.run.record_every = defaults.record_every;
   shared.run.checkpoint_every = defaults.checkpoint_every;
   return to_toml(shared);
@@ -71,7 +76,7 @@ class SweepProgress {
   SweepProgress(const Groups& groups, const RunHooks& hooks) : hooks_(hooks) {
     for (const auto& [key, members] : groups)
       for (const Member& member : members) {
-        all_.steps += member.config.run.steps;
+        all_.steps += run_length(member.config);
         ++all_.settings;
       }
   }
@@ -87,7 +92,7 @@ class SweepProgress {
             hooks_.stop};
   }
   void done(const Member& member) {
-    before_.steps += member.config.run.steps;
+    before_.steps += run_length(member.config);
     ++before_.settings;
   }
 
@@ -111,14 +116,15 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Starting<T>> s
   std::vector<Setting> settings;
   for (const auto& [member, start] : starting)
     settings.push_back(setting_of(member->config, member->algorithm));
-  const auto engine =
-      local_engine<T>(problem.federation, settings, make_workers(starting.front().member->config.run, ranks));
+  const Config& shared = starting.front().member->config;
+  const auto engine = local_engine<T>(problem.federation, settings, make_workers(shared.run, ranks),
+                                      {.batching = make_batching(shared)});
   std::vector<Training<T>> trainings;
   trainings.reserve(settings.size());
   for (auto& [member, start] : starting)
-    trainings.emplace_back(trainings.size(), member->algorithm, member->config.run.steps, *engine,
+    trainings.emplace_back(trainings.size(), member->algorithm, run_length(member->config), *engine,
                            crowd_of(member->config, problem), problem.has_accuracy,
-                           make_cadence(member->config.run), ledger, std::move(start));
+                           make_cadence(member->config), ledger, std::move(start));
   return train_together(*engine, std::span(trainings), hooks);
 }
 
@@ -153,10 +159,10 @@ Result<void> run_group(std::vector<Member>& members, Ledger& ledger, bool reuse,
         continue;
       }
     }
-    State<T> initial = initial_state<T>(member.algorithm, problem.federation.train.columns());
+    State<T> initial = initial_state<T>(member.algorithm, *problem.federation.model, member.config.run.seed);
     MFL_TRY(Start<T> start, open_member(spec, std::move(initial), ledger, reuse));
     member.id = start.id;
-    by_round[chooses_nodes(member.config) ? start.state.round : 0].push_back({&member, std::move(start)});
+    by_round[goes_in_step(member.config) ? start.state.round : 0].push_back({&member, std::move(start)});
   }
   for (auto& [round, starting] : by_round) {
     std::vector<const Member*> trained;
@@ -189,7 +195,7 @@ Result<void> run_groups(Groups& groups, Ledger& ledger, bool reuse, const Ranks&
 Groups own_share(const Groups& groups, const Ranks& ranks) {
   std::vector<std::size_t> steps;
   for (const auto& [key, members] : groups)
-    for (const Member& member : members) steps.push_back(member.config.run.steps);
+    for (const Member& member : members) steps.push_back(run_length(member.config));
   const std::vector<std::size_t> starts = spread_nodes(steps, ranks.size());
   Groups own;
   std::size_t at = 0;

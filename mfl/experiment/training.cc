@@ -10,10 +10,12 @@
 
 namespace mfl {
 
-Cadence make_cadence(const RunConfig& run) {
+Cadence make_cadence(const Config& config) {
   constexpr std::uint64_t kRecords = 100;
-  const std::uint64_t every = run.record_every != 0 ? run.record_every : run.steps / kRecords;
-  return {std::max<std::uint64_t>(1, every), run.checkpoint_every};
+  const std::uint64_t every =
+      config.run.record_every != 0 ? config.run.record_every : run_length(config) / kRecords;
+  return {std::max<std::uint64_t>(1, every), config.run.checkpoint_every, config.run.evaluate_every,
+          config.algorithm.batch_size != 0};
 }
 
 template <class T>
@@ -64,7 +66,8 @@ void Training<T>::start_round() {
 template <class T>
 Result<void> Training<T>::prepare() {
   if (plan_) return {};
-  MFL_TRY(plan_, plan_round(crowd_, state_.round + 1, {round_steps_, round_bytes(algorithm_, state_, 1)}));
+  MFL_TRY(plan_, plan_round(crowd_, state_.round + 1,
+                            {round_steps_, round_bytes(algorithm_, state_, 1), crowd_.batching}));
   return {};
 }
 
@@ -74,10 +77,29 @@ Result<double> Training<T>::train_loss() {
   return engine_.train_loss(setting_, state_.w(), plan_->counted);
 }
 
+// So that the row of the state does not depend on where the run was stopped.
+template <class T>
+Result<double> Training<T>::loss_of_next_round() {
+  if (!cadence_.batches) return train_loss();
+  MFL_CHECK(prepare());
+  Stretch<T> whole = stretch(round_steps_);
+  Aggregate<T> discarded;
+  whole.out = &discarded;
+  engine_.run(std::span(&whole, 1), round_steps_);
+  return discarded.loss_before;
+}
+
 template <class T>
 Stretch<T> Training<T>::stretch(std::uint64_t steps) {
-  return {setting_,    &state_,      taken_ == 0,         taken_ + steps == round_steps_,
-          &aggregate_, std::nullopt, monitor_ != nullptr, plan_->counted};
+  return {.setting = setting_,
+          .state = &state_,
+          .starts = taken_ == 0,
+          .ends = taken_ + steps == round_steps_,
+          .out = &aggregate_,
+          .failure = std::nullopt,
+          .measure_moves = monitor_ != nullptr,
+          .evaluate = evaluates(),
+          .participants = plan_->counted};
 }
 
 template <class T>
@@ -88,7 +110,10 @@ Result<void> Training<T>::took(std::uint64_t steps, const Stretch<T>& stretch) {
         fmt::format("node {}: {} is not finite in round {} (steps {} to {})", stretch.failure->node,
                     stretch.failure->what, state_.round + 1, state_.step + 1, state_.step + round_steps_),
         aggregate_.loss_before);
-  if (stretch.starts) MFL_CHECK(close_round(aggregate_.loss_before));
+  if (stretch.starts) {
+    MFL_CHECK(close_round(aggregate_.loss_before, evaluates()));
+    MFL_CHECK(checkpoint_if_due());
+  }
   taken_ += steps;
   if (!stretch.ends) return {};
   previous_step_ = state_.step;
@@ -102,8 +127,6 @@ Result<void> Training<T>::took(std::uint64_t steps, const Stretch<T>& stretch) {
   if (last_time_) last_time_->total_seconds = *virtual_seconds_ += last_time_->seconds;
   closed_ = false;
   start_round();
-  if (cadence_.checkpoint_every != 0 && state_.round % cadence_.checkpoint_every == 0)
-    MFL_CHECK(checkpoint());
   if (state_.step < steps_) return {};
   MFL_TRY(const double train_loss, this->train_loss());
   if (!std::isfinite(train_loss))
@@ -112,13 +135,24 @@ Result<void> Training<T>::took(std::uint64_t steps, const Stretch<T>& stretch) {
   return end(RunStatus::kDone, "", train_loss);
 }
 
+template <class T>
+bool Training<T>::evaluates() const {
+  return cadence_.evaluate_every != 0 && state_.round % cadence_.evaluate_every == 0;
+}
+
+template <class T>
+bool Training<T>::is_candidate(bool train_loss_is_whole) const {
+  if (!cadence_.batches) return true;
+  return train_loss_is_whole == (cadence_.evaluate_every != 0);
+}
+
 // The loss of the state's own w is known: its row can be written.
 template <class T>
-Result<void> Training<T>::close_round(double train_loss, bool force_record) {
+Result<void> Training<T>::close_round(double train_loss, bool train_loss_is_whole, bool force_record) {
   last_loss_ = train_loss;
   if (closed_) return {};
   closed_ = true;
-  note_loss(state_, train_loss);
+  if (is_candidate(train_loss_is_whole)) note_loss(state_, train_loss);
   const std::string digest = journal_.ledger().keeps() ? state_digest(state_) : "";
   journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes_up_, bytes_down_, digest, last_time_});
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
@@ -142,15 +176,15 @@ std::optional<Checkpoint> Training<T>::state_as_checkpoint() const {
 }
 
 template <class T>
-Result<void> Training<T>::checkpoint() {
-  MFL_TRY(const double train_loss, this->train_loss());
-  MFL_CHECK(close_round(train_loss));
+Result<void> Training<T>::checkpoint_if_due() {
+  if (cadence_.checkpoint_every == 0 || state_.round == 0 || state_.round % cadence_.checkpoint_every != 0)
+    return {};
   return journal_.flush(state_as_checkpoint());
 }
 
 template <class T>
 Result<void> Training<T>::stop() {
-  MFL_TRY(const double train_loss, this->train_loss());
+  MFL_TRY(const double train_loss, loss_of_next_round());
   return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps_),
              train_loss);
 }
@@ -158,7 +192,7 @@ Result<void> Training<T>::stop() {
 template <class T>
 Result<void> Training<T>::end(RunStatus status, std::string message, double train_loss) {
   over_ = true;
-  MFL_CHECK(close_round(train_loss, true));
+  MFL_CHECK(close_round(train_loss, status == RunStatus::kDone || evaluates(), true));
   RunSummary summary;
   summary.final = {state_.step, train_loss, {}, {}};
   if (const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt) {

@@ -21,10 +21,14 @@ namespace mfl {
 struct Cadence {
   std::uint64_t record_every = 1;      // steps between records with test metrics
   std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
+  // With batches smaller than the samples of a node: rounds between losses over all samples. Unlike the others it decides which
+  // State is w^f: with batches, of those whose loss is over all samples; of all but the last if there are none.
+  std::uint64_t evaluate_every = 0;
+  bool batches = false;
 };
 
 // The cadence of a configuration; about a hundred records when record_every is 0.
-Cadence make_cadence(const RunConfig& run);
+Cadence make_cadence(const Config& config);
 
 // Where a run starts: at the beginning, or at a checkpoint of a stopped run.
 template <class T>
@@ -74,9 +78,12 @@ class Training {
  private:
   double seconds() const;
   void start_round();
-  Result<double> train_loss();  // of the state's w, over the nodes of the round that starts from it
-  Result<void> close_round(double train_loss, bool force_record = false);
-  Result<void> checkpoint();
+  Result<double> train_loss();          // of the state's w, over the nodes of the round that starts from it
+  Result<double> loss_of_next_round();  // what that round would report
+  bool evaluates() const;               // the loss of the state's w over all samples is wanted
+  bool is_candidate(bool train_loss_is_whole) const;  // for w^f
+  Result<void> close_round(double train_loss, bool train_loss_is_whole, bool force_record = false);
+  Result<void> checkpoint_if_due();
   std::optional<Checkpoint> state_as_checkpoint() const;
   Result<void> end(RunStatus status, std::string message, double train_loss);
 

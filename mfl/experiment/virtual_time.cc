@@ -74,7 +74,7 @@ std::optional<VirtualTime> make_virtual_time(const Config& config) {
 double answer_seconds(const VirtualTime& time, std::uint64_t node, std::size_t samples,
                       const RoundWork& work) {
   const auto bytes = static_cast<double>(work.bytes);
-  const double gradients = static_cast<double>(work.steps) * static_cast<double>(samples);
+  const auto gradients = static_cast<double>(rows_of_steps(work.batching, samples, work.steps));
   const double latency = quality(time, time.network.latency, kLatency, node);
   const double down = bytes / quality(time, time.network.down, kDown, node);
   const double compute = gradients / quality(time, time.devices.speed, kSpeed, node);
@@ -114,7 +114,8 @@ Crowd make_crowd(const Config& config, std::size_t nodes,
   return {nodes,
           {config.run.seed, federation.fraction_train, federation.quorum},
           make_virtual_time(config),
-          std::move(samples_of)};
+          std::move(samples_of),
+          make_batching(config)};
 }
 
 Result<RoundPlan> plan_round(const Crowd& crowd, std::uint64_t round, const RoundWork& work) {

@@ -2,7 +2,7 @@
 // functions; none of them reads a real clock.
 //
 // A chosen node receives the State, computes, and sends its update after
-//   latency + bytes / down + steps x samples / speed + latency + bytes / up
+//   latency + bytes / down + samples of its steps / speed + latency + bytes / up
 // A round ends when all chosen nodes have answered, or at its deadline if at least the quorum has. With fewer answers the round
 // is abandoned at the deadline, the State stays as it was, and after a pause the round is tried again with newly drawn
 // nodes. A node that drops out sends no message; it is missed at the deadline.
@@ -19,6 +19,7 @@
 #include "mfl/base/result.h"
 #include "mfl/experiment/config.h"
 #include "mfl/record/run.h"
+#include "mfl/solve/batches.h"
 
 namespace mfl {
 
@@ -37,8 +38,9 @@ std::optional<VirtualTime> make_virtual_time(const Config& config);
 
 // What a node has to do in a round.
 struct RoundWork {
-  std::uint64_t steps = 0;
+  std::uint64_t steps = 0;  // or epochs (Batching::by_epochs)
   std::uint64_t bytes = 0;  // sent to a node, and the same number back
+  Batching batching = {};   // which samples those steps are on
 };
 
 // From the start of a round until the node's update has arrived. A device's speed, bandwidths and latency are drawn once
@@ -67,6 +69,7 @@ struct Crowd {
   Participation participation;
   std::optional<VirtualTime> time;
   std::function<std::size_t(std::size_t node)> samples_of;  // called only when there is a time model
+  Batching batching = {};
 };
 
 // With a centralised algorithm all nodes take part in every round.

@@ -42,27 +42,35 @@ UpdateLimitOptions limit_options(const Algorithm& algorithm, const CoordinatorOp
 }
 
 template <class T>
-RunShapeOptions shape_options(const Algorithm& algorithm, const CoordinatorOptions& options) {
-  return {options.config_digest, 8 * sizeof(T),
-          options.columns,       options.max_payload / (vector_names(algorithm.rule).size() * sizeof(T)),
-          options.max_samples,   options.schema,
-          options.schema_from};
+RunShapeOptions shape_options(const Algorithm& algorithm, const CoordinatorOptions& options,
+                              const ModelOf<T>& model_of) {
+  RunShapeOptions out;
+  out.config_digest = options.config_digest;
+  out.bits = 8 * sizeof(T);
+  out.columns = options.columns;
+  if (model_of) out.parameters = [model_of](const Schema& schema) { return model_of(schema)->parameters(); };
+  out.max_parameters = options.max_payload / (vector_names(algorithm.rule).size() * sizeof(T));
+  out.max_samples = options.max_samples;
+  out.schema = options.schema;
+  out.schema_from = options.schema_from;
+  return out;
 }
 
 template <class T>
 class RoundCoordinator final : public Coordinator {
  public:
   RoundCoordinator(const Algorithm& algorithm, CoordinatorOptions options, RoundLog& log,
-                   std::optional<Resumption<T>> from)
+                   std::optional<Resumption<T>> from, ModelOf<T> model_of)
       : algorithm_(algorithm),
         options_(std::move(options)),
         log_(log),
-        shape_(shape_options<T>(algorithm_, options_)),
+        model_of_(std::move(model_of)),
+        shape_(shape_options<T>(algorithm_, options_, model_of_)),
         limits_(limit_options<T>(algorithm_, options_), from ? from->history : SizeHistory{}),
         warnings_(options_.warnings) {
     if (from) {
       state_ = std::move(from->state);
-      shape_.set_columns(columns());
+      if (shape_.columns() == 0) shape_.set_columns(parameters());
       bytes_up_ = from->bytes_up;
       bytes_down_ = from->bytes_down;
       make_place();
@@ -197,8 +205,8 @@ class RoundCoordinator final : public Coordinator {
   }
 
  private:
-  std::size_t columns() const { return state_.vectors.empty() ? 0 : state_.w().size(); }
-  std::uint64_t state_bytes() const { return state_.vectors.size() * columns() * sizeof(T); }
+  std::size_t parameters() const { return state_.vectors.empty() ? 0 : state_.w().size(); }
+  std::uint64_t state_bytes() const { return state_.vectors.size() * parameters() * sizeof(T); }
 
   std::size_t needed_nodes() const {
     return std::max({std::size_t{1}, options_.min_available_nodes, options_.quorum});
@@ -208,7 +216,7 @@ class RoundCoordinator final : public Coordinator {
     // Waking a thread takes longer than the work on a small state.
     constexpr std::uint64_t kSmall = std::uint64_t{256} << 10U;
     workers_ = state_bytes() <= kSmall ? serial_workers() : thread_workers(options_.threads);
-    sum_.emplace(state_.vectors.size(), columns(), *workers_);
+    sum_.emplace(state_.vectors.size(), parameters(), *workers_);
     show_state();
   }
 
@@ -286,8 +294,8 @@ class RoundCoordinator final : public Coordinator {
     if (steps_ == 0) return {};
     auto measured = sum_->measure(update.payload, state_.vectors);
     if (const auto bad = measured.not_finite)
-      return {Reason::kNotFinite,
-              fmt::format("{}[{}] is not finite", state_.vectors[*bad / columns()].name, *bad % columns())};
+      return {Reason::kNotFinite, fmt::format("{}[{}] is not finite",
+                                              state_.vectors[*bad / parameters()].name, *bad % parameters())};
     size.moves = std::move(measured.moves);
     return {};
   }
@@ -422,7 +430,7 @@ class RoundCoordinator final : public Coordinator {
   void start_round() {
     if (now_ < not_before_ || members_.empty() || members_.size() < needed_nodes()) return;
     if (state_.vectors.empty()) {
-      state_ = initial_state<T>(algorithm_, static_cast<std::size_t>(shape_.columns()));
+      state_ = first_state();
       make_place();
     }
     ticket_ = {options_.epoch, state_.round + 1, ++attempt_};
@@ -436,6 +444,11 @@ class RoundCoordinator final : public Coordinator {
       concerned_.insert(node);
     }
     warn_of_weight();
+  }
+
+  State<T> first_state() const {
+    if (!model_of_) return initial_state<T>(algorithm_, static_cast<std::size_t>(shape_.columns()));
+    return initial_state<T>(algorithm_, *model_of_(shape_.whole_schema()), options_.seed);
   }
 
   // Those that may be chosen; names those that are set aside in left_out_.
@@ -584,6 +597,7 @@ class RoundCoordinator final : public Coordinator {
   Algorithm algorithm_;
   CoordinatorOptions options_;
   RoundLog& log_;
+  ModelOf<T> model_of_;
   RunShape shape_;
   State<T> state_;            // without vectors until the first round starts
   bool schema_kept_ = false;  // in the log, by this process
@@ -634,13 +648,15 @@ class RoundCoordinator final : public Coordinator {
 
 template <class T>
 std::unique_ptr<Coordinator> make_coordinator(const Algorithm& algorithm, CoordinatorOptions options,
-                                              RoundLog& log, std::optional<Resumption<T>> from) {
-  return std::make_unique<RoundCoordinator<T>>(algorithm, std::move(options), log, std::move(from));
+                                              RoundLog& log, std::optional<Resumption<T>> from,
+                                              ModelOf<T> model_of) {
+  return std::make_unique<RoundCoordinator<T>>(algorithm, std::move(options), log, std::move(from),
+                                               std::move(model_of));
 }
 
 template std::unique_ptr<Coordinator> make_coordinator(const Algorithm&, CoordinatorOptions, RoundLog&,
-                                                       std::optional<Resumption<float>>);
+                                                       std::optional<Resumption<float>>, ModelOf<float>);
 template std::unique_ptr<Coordinator> make_coordinator(const Algorithm&, CoordinatorOptions, RoundLog&,
-                                                       std::optional<Resumption<double>>);
+                                                       std::optional<Resumption<double>>, ModelOf<double>);
 
 }  // namespace mfl

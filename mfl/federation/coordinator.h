@@ -19,6 +19,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@
 #include "mfl/federation/messages.h"
 #include "mfl/federation/quarantine.h"
 #include "mfl/federation/round_log.h"
+#include "mfl/model/model.h"
 
 namespace mfl {
 
@@ -54,7 +56,7 @@ struct CoordinatorOptions {
   std::uint64_t max_samples = 0;                        // that a node may join with; 0: any number
   double max_update_norm =
       0;                  // of an update's distance from the broadcast State; 0: automatic (update_limits.h)
-  double least_loss = 0;  // that the model can have: least_loss() of mfl/model
+  double least_loss = 0;  // that the model can have (Model::least_loss)
   std::vector<std::string> warnings;  // of how this process started, for FederationStatus::warnings
   unsigned threads = 1;  // that add up large updates, as of thread_workers(); nothing depends on it
 
@@ -153,10 +155,15 @@ class Coordinator {
   virtual FederationStatus status() const = 0;
 };
 
-// Starts at the state of `from`, or at the beginning. The log outlives the coordinator.
+// The model for data of a schema whose columns are known.
+template <class T>
+using ModelOf = std::function<std::shared_ptr<const Model<T>>(const Schema& schema)>;
+
+// Starts at the state of `from`, or at the beginning: where the model starts with the run's seed, or, without a model, at zero
+// and with one parameter for each column. The log outlives the coordinator.
 template <class T>
 std::unique_ptr<Coordinator> make_coordinator(const Algorithm& algorithm, CoordinatorOptions options,
-                                              RoundLog& log,
-                                              std::optional<Resumption<T>> from = std::nullopt);
+                                              RoundLog& log, std::optional<Resumption<T>> from = std::nullopt,
+                                              ModelOf<T> model_of = {});
 
 }  // namespace mfl

@@ -22,6 +22,7 @@ Verdict RunShape::join(const std::string& node, const Joining& joining) {
   if (!verdict.counts()) return verdict;
   Schema settled = schema_;
   if (joining.schema.task != LabelTask::kUnknown) verdict = check_schema(node, joining, settled);
+  if (verdict.counts()) verdict = check_size(settled, joining.columns);
   if (!verdict.counts()) return verdict;
   if (settled != schema_) {
     schema_ = std::move(settled);
@@ -47,15 +48,28 @@ Verdict RunShape::check(const Joining& joining) const {
   if (options_.max_samples != 0 && joining.weight > options_.max_samples)
     return {Reason::kWeight, fmt::format("{} samples: max_samples of this server is {}", joining.weight,
                                          options_.max_samples)};
-  if (joining.columns == 0 || joining.columns > options_.max_columns)
-    return {Reason::kShape,
-            fmt::format("{} features: must be from 1 to {}", joining.columns, options_.max_columns)};
+  if (joining.columns == 0) return {Reason::kShape, "0 features: must be at least 1"};
   if (columns_ != 0 && joining.columns != columns_)
     return {Reason::kShape,
             fmt::format("samples have {} features in this run{}, the node's {}", columns_,
                         columns_from_.empty() ? "" : fmt::format(" since {} joined", columns_from_),
                         joining.columns)};
   return {};
+}
+
+Schema RunShape::whole_schema() const {
+  Schema schema = schema_;
+  schema.columns = columns_;
+  return schema;
+}
+
+Verdict RunShape::check_size(Schema schema, std::uint64_t columns) const {
+  schema.columns = columns;
+  const std::uint64_t parameters =
+      options_.parameters && columns <= options_.max_parameters ? options_.parameters(schema) : columns;
+  if (parameters <= options_.max_parameters) return {};
+  return {Reason::kShape, fmt::format("{} features make a model of {} numbers: at most {}", columns,
+                                      parameters, options_.max_parameters)};
 }
 
 Verdict RunShape::check_schema(const std::string& node, const Joining& joining, Schema& settled) const {

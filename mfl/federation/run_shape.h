@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "mfl/federation/messages.h"
@@ -11,8 +12,10 @@ namespace mfl {
 struct RunShapeOptions {
   std::string config_digest;
   std::uint32_t bits = 32;
-  std::uint64_t columns = 0;      // 0: as the first node that joins has them
-  std::uint64_t max_columns = 0;  // that a node may have
+  std::uint64_t columns = 0;  // 0: as the first node that joins has them
+  // Of the model for data of this schema, whose columns are known; empty: one for each column.
+  std::function<std::uint64_t(const Schema&)> parameters;
+  std::uint64_t max_parameters = 0;
   std::uint64_t max_samples = 0;  // 0: as many as the exact mean can weigh
   Schema schema;                  // open parts are taken from the first node that joins
   std::string schema_from;        // where it comes from, for people
@@ -33,9 +36,12 @@ class RunShape {
   std::uint64_t columns() const { return columns_; }  // 0: not known yet
   const Schema& schema() const { return schema_; }
   const std::string& schema_from() const { return schema_from_; }
+  // The schema with the number of columns; for the model. Some columns are known.
+  Schema whole_schema() const;
 
  private:
   Verdict check(const Joining& joining) const;
+  Verdict check_size(Schema schema, std::uint64_t columns) const;
   Verdict check_schema(const std::string& node, const Joining& joining, Schema& settled) const;
 
   RunShapeOptions options_;

@@ -35,6 +35,13 @@ class StoppableWorkers final : public Workers {
   const std::atomic<bool>& stop_;
 };
 
+std::function<void()> stop_check(const std::atomic<bool>* stop) {
+  if (stop == nullptr) return {};
+  return [stop] {
+    if (*stop) throw Stopped();
+  };
+}
+
 std::unique_ptr<Workers> stoppable(std::unique_ptr<Workers> workers, const std::atomic<bool>* stop) {
   if (stop == nullptr) return workers;
   return std::make_unique<StoppableWorkers>(std::move(workers), *stop);
@@ -48,12 +55,13 @@ template <class T>
 class ShardTrainer final : public Trainer {
  public:
   ShardTrainer(const Federation<T>& federation, const Algorithm& algorithm, const Setting& setting,
-               std::unique_ptr<Workers> workers, const std::atomic<bool>* stop)
+               std::unique_ptr<Workers> workers, const std::atomic<bool>* stop, const TrainerOptions& options)
       : federation_(federation),
-        stop_(stop),
+        options_(options),
         tau_(algorithm.tau),
-        engine_(local_engine<T>(federation, {setting}, stoppable(std::move(workers), stop))),
-        state_(initial_state<T>(algorithm, federation.train.columns())) {
+        engine_(local_engine<T>(federation, {setting}, stoppable(std::move(workers), stop),
+                                {options.batching, stop_check(stop)})),
+        state_(initial_state<T>(algorithm, federation.model->parameters())) {
     assert(federation.nodes.size() == 1);
   }
 
@@ -71,7 +79,8 @@ class ShardTrainer final : public Trainer {
   }
 
  private:
-  std::size_t payload_bytes() const { return state_.vectors.size() * columns() * sizeof(T); }
+  std::size_t payload_bytes() const { return state_.vectors.size() * parameters() * sizeof(T); }
+  std::size_t parameters() const { return federation_.model->parameters(); }
 
   // Checks the task and makes its vectors the state.
   Result<void> take(const Assignment& task) {
@@ -82,7 +91,7 @@ class ShardTrainer final : public Trainer {
     if (task.steps > tau_)
       return bad_task(fmt::format("the server asks for {} steps in round {}, and tau is {}", task.steps,
                                   task.ticket.round, tau_));
-    auto vectors = from_payload<T>(*task.payload, state_.vectors.size(), columns());
+    auto vectors = from_payload<T>(*task.payload, state_.vectors.size(), parameters());
     for (std::size_t v = 0; v < vectors.size(); ++v)
       if (const auto bad = first_not_finite(std::span<const T>(vectors[v])))
         return bad_task(fmt::format("{}[{}] of the server's State for round {} is not finite",
@@ -93,20 +102,18 @@ class ShardTrainer final : public Trainer {
 
   Trained work(const Assignment& task) {
     if (task.steps == 0) return Trained{engine_->train_loss(0, state_.w()), {}};
-    bool finite = true;
-    for (std::uint64_t step = 0; step < task.steps && finite; ++step) {
-      if (stop_ != nullptr && *stop_) throw Stopped();
-      Stretch<T> stretch{0, &state_, step == 0, step + 1 == task.steps, &aggregate_, std::nullopt};
-      engine_->run(std::span(&stretch, 1), 1);
-      finite = !stretch.failure;
-    }
+    state_.round = task.ticket.round - 1;
+    Stretch<T> stretch{.state = &state_, .out = &aggregate_};
+    stretch.evaluate = options_.evaluate_every != 0 && state_.round % options_.evaluate_every == 0;
+    engine_->run(std::span(&stretch, 1), task.steps);
     // Numbers that are not finite are for the server to see and refuse; the engine does not keep them.
-    if (!finite) return Trained{std::numeric_limits<double>::quiet_NaN(), std::string(payload_bytes(), '\0')};
+    if (stretch.failure)
+      return Trained{std::numeric_limits<double>::quiet_NaN(), std::string(payload_bytes(), '\0')};
     return Trained{aggregate_.loss_before, to_payload(aggregate_.vectors)};
   }
 
   const Federation<T>& federation_;
-  const std::atomic<bool>* stop_;
+  TrainerOptions options_;
   std::uint64_t tau_;
   std::unique_ptr<Engine<T>> engine_;
   State<T> state_;
@@ -118,13 +125,16 @@ class ShardTrainer final : public Trainer {
 template <class T>
 std::unique_ptr<Trainer> make_trainer(const Federation<T>& federation, const Algorithm& algorithm,
                                       const Setting& setting, std::unique_ptr<Workers> workers,
-                                      const std::atomic<bool>* stop) {
-  return std::make_unique<ShardTrainer<T>>(federation, algorithm, setting, std::move(workers), stop);
+                                      const std::atomic<bool>* stop, const TrainerOptions& options) {
+  return std::make_unique<ShardTrainer<T>>(federation, algorithm, setting, std::move(workers), stop, options);
 }
 
-template std::unique_ptr<Trainer> make_trainer(const Federation<float>&, const Algorithm&, const Setting&,
-                                               std::unique_ptr<Workers>, const std::atomic<bool>*);
-template std::unique_ptr<Trainer> make_trainer(const Federation<double>&, const Algorithm&, const Setting&,
-                                               std::unique_ptr<Workers>, const std::atomic<bool>*);
+#define MFL_INSTANTIATE(T)                                                                               \
+  template std::unique_ptr<Trainer> make_trainer(const Federation<T>&, const Algorithm&, const Setting&, \
+                                                 std::unique_ptr<Workers>, const std::atomic<bool>*,     \
+                                                 const TrainerOptions&);
+MFL_INSTANTIATE(float)
+MFL_INSTANTIATE(double)
+#undef MFL_INSTANTIATE
 
 }  // namespace mfl

@@ -28,11 +28,17 @@ class Trainer {
   virtual Result<Trained> train(const Assignment& task) = 0;
 };
 
-// `federation` has one node, and outlives the trainer. `stop` is polled before every step and, where there are several workers, before every
+struct TrainerOptions {
+  Batching batching = {};
+  std::uint64_t evaluate_every = 0;  // rounds between losses over all samples, where batches are smaller
+};
+
+// `federation` has one node, with its name where batches are drawn, and outlives the trainer. `stop` is polled before every step and, where there are several workers, before every
 // block of rows.
 template <class T>
 std::unique_ptr<Trainer> make_trainer(const Federation<T>& federation, const Algorithm& algorithm,
                                       const Setting& setting, std::unique_ptr<Workers> workers,
-                                      const std::atomic<bool>* stop = nullptr);
+                                      const std::atomic<bool>* stop = nullptr,
+                                      const TrainerOptions& options = {});
 
 }  // namespace mfl

@@ -5,10 +5,6 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
-#include <type_traits>
-#include <utility>
-#include <variant>
 
 namespace mfl {
 namespace {
@@ -21,39 +17,6 @@ double regularised(double lambda, const Samples<T>& samples, double loss_sum, st
   return lambda / 2 * samples.kernels().squared_norm(samples.columns(), w) + mean;
 }
 
-// The chunk bits of dense rows; empty if checking them would not pay off.
-template <class X>
-std::vector<std::uint64_t> chunk_bits(const DenseRows<X>& dense, std::size_t rows, std::size_t columns) {
-  constexpr double kWorthwhile = 0.9;
-  const std::size_t words = chunk_words(columns), chunks = columns / kChunk;
-  std::vector<std::uint64_t> bits(rows * words);
-  std::size_t set = 0;
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t c = 0; c < chunks; ++c) {
-      const X* chunk = dense.values.data() + r * columns + c * kChunk;
-      if (std::all_of(chunk, chunk + kChunk, [](X x) { return x == 0; })) continue;
-      bits[r * words + c / 64] |= std::uint64_t{1} << (c % 64);
-      ++set;
-    }
-  if (static_cast<double>(set) > kWorthwhile * static_cast<double>(rows * chunks)) bits = {};
-  return bits;
-}
-
-// Rounded up: a millionth is more than the rounding in f64 and in the conversion.
-std::vector<float> row_lengths(const Dataset& data, const DenseRows<std::uint8_t>& bytes) {
-  std::vector<float> lengths(data.rows);
-  for (std::size_t r = 0; r < data.rows; ++r) {
-    std::uint64_t squares = 0;
-    for (std::size_t j = 0; j < data.columns; ++j) {
-      const std::uint32_t x = bytes.values[r * data.columns + j];
-      squares += x * x;
-    }
-    lengths[r] =
-        static_cast<float>(std::abs(data.scale) * std::sqrt(static_cast<double>(squares)) * (1 + 1e-6));
-  }
-  return lengths;
-}
-
 // Twice the largest rounding error of a margin, for rows and weights of length 1.
 template <class T>
 double margin_rounding(std::size_t columns) {
@@ -64,7 +27,7 @@ double margin_rounding(std::size_t columns) {
 
 // Records how far w has moved.
 template <class T>
-void follow_way(const Samples<T>& samples, const Item<T>& item) {
+void follow_way(const Samples<T>& samples, const LinearItem<T>& item) {
   const std::size_t columns = samples.columns();
   const HingeShard<T>& hinge = item.hinge;
   const double way = std::sqrt(samples.kernels().squared_distance(columns, item.w, hinge.last_w));
@@ -88,45 +51,7 @@ double least_loss(const Objective& objective) {
   return objective.lambda >= 0 ? 0 : -std::numeric_limits<double>::infinity();
 }
 
-template <class T>
-Samples<T>::Samples(Dataset data, std::span<const double> targets, const KernelSet& kernels)
-    : data_(std::move(data)), targets_(targets.begin(), targets.end()), kernels_(&kernels.of<T>()) {
-  if (targets_.size() != data_.rows) throw std::invalid_argument("every sample needs a target");
-  if (!std::holds_alternative<DenseRows<std::uint8_t>>(data_.features) &&
-      !std::holds_alternative<DenseRows<T>>(data_.features) &&
-      !std::holds_alternative<SparseRows<T>>(data_.features))
-    throw std::invalid_argument("features are neither bytes nor of the precision of the run");
-  if (const auto* bytes = std::get_if<DenseRows<std::uint8_t>>(&data_.features)) {
-    chunks_ = chunk_bits(*bytes, data_.rows, data_.columns);
-    if (std::ranges::all_of(targets_, [](T y) { return y == 1 || y == -1; }))
-      lengths_ = row_lengths(data_, *bytes);
-  }
-  if (const auto* dense = std::get_if<DenseRows<T>>(&data_.features))
-    chunks_ = chunk_bits(*dense, data_.rows, data_.columns);
-}
-
-template <class T>
-Samples<T> Samples<T>::room(std::size_t most, std::size_t columns, double scale, const KernelSet& kernels) {
-  Dataset empty{.rows = 0, .columns = columns, .scale = scale, .features = {}, .labels = {}};
-  Samples out(std::move(empty), {}, kernels);
-  out.data_.features = DenseRows<std::uint8_t>{std::vector<std::uint8_t>(most * columns)};
-  out.targets_.resize(most);
-  return out;
-}
-
-template <class T>
-typename Samples<T>::Unfilled Samples<T>::refill(std::size_t rows) {
-  auto& bytes = std::get<DenseRows<std::uint8_t>>(data_.features).values;
-  assert(chunks_.empty() && lengths_.empty());
-  if (rows > targets_.size()) throw std::length_error("more samples than there is room for");
-  data_.rows = rows;
-  return {std::span(bytes).first(rows * data_.columns), std::span(targets_).first(rows)};
-}
-
-template <class T>
-bool Samples<T>::has_hinge_sums(Loss loss, std::size_t count) const {
-  return loss == Loss::kHinge && count <= kMostHingeRows<T> && !lengths_.empty();
-}
+double largest_curvature(Loss loss) { return loss == Loss::kLogistic ? 0.25 : 1; }
 
 namespace {
 
@@ -171,31 +96,6 @@ HingeShard<T> HingeMemory<T>::of(std::size_t shard) {
           &largest_norm_[shard]};
 }
 
-template <class T>
-RowBlock<T> Samples<T>::rows(Shard shard) const {
-  RowBlock<T> block;
-  block.rows = shard.count;
-  block.columns = data_.columns;
-  block.scale = static_cast<T>(data_.scale);
-  const std::size_t at = shard.first * data_.columns;
-  if (!lengths_.empty()) block.lengths = lengths_.data() + shard.first;
-  if (!chunks_.empty()) block.chunks = chunks_.data() + shard.first * chunk_words(data_.columns);
-  if (const auto* bytes = std::get_if<DenseRows<std::uint8_t>>(&data_.features)) {
-    block.kind = RowKind::kBytes;
-    block.bytes = bytes->values.data() + at;
-  } else if (const auto* dense = std::get_if<DenseRows<T>>(&data_.features)) {
-    block.kind = RowKind::kDense;
-    block.values = dense->values.data() + at;
-  } else {
-    const auto& sparse = std::get<SparseRows<T>>(data_.features);
-    block.kind = RowKind::kSparse;
-    block.starts = sparse.starts.data() + shard.first;
-    block.positions = sparse.columns.data();
-    block.values = sparse.values.data();
-  }
-  return block;
-}
-
 namespace {
 
 // Runs pass(block, slot) for all row blocks of the shard, as many concurrently as the memory allows, and after(slot) for each
@@ -214,14 +114,10 @@ void for_blocks(std::size_t blocks, std::size_t wave, const ForEach* run, const 
   }
 }
 
-Shard block_of(Shard shard, std::size_t block) {
-  const std::size_t at = block * kRowBlock;
-  return {shard.first + at, std::min(kRowBlock, shard.count - at)};
-}
-
 // The weights of the items in the layout that a pass reads.
 template <class T>
-const T* packed_weights(const Samples<T>& samples, std::span<Item<T>* const> items, BlockMemory<T>& memory) {
+const T* packed_weights(const Samples<T>& samples, std::span<LinearItem<T>* const> items,
+                        BlockMemory<T>& memory) {
   if (items.size() == 1) return items[0]->w;
   std::array<const T*, kMaxBatch> w;
   for (std::size_t s = 0; s < items.size(); ++s) w[s] = items[s]->w;
@@ -232,14 +128,14 @@ const T* packed_weights(const Samples<T>& samples, std::span<Item<T>* const> ite
 // Losses, not yet divided, and gradients from HingeSums: all items that want a loss in one pass, the others by visiting
 // only the rows that may have changed sides.
 template <class T>
-void follow_hinge(const Samples<T>& samples, Shard shard, std::span<Item<T>> items, BlockMemory<T>& memory,
-                  const ForEach* run) {
+void follow_hinge(const Samples<T>& samples, Shard shard, std::span<LinearItem<T>> items,
+                  BlockMemory<T>& memory, const ForEach* run) {
   const Kernels<T>& kernels = samples.kernels();
   const std::size_t columns = samples.columns();
   const double rounding = margin_rounding<T>(columns);
-  std::array<Item<T>*, kMaxBatch> whole, part;
+  std::array<LinearItem<T>*, kMaxBatch> whole, part;
   std::size_t wholes = 0, parts = 0;
-  for (Item<T>& item : items) {
+  for (LinearItem<T>& item : items) {
     follow_way(samples, item);
     (item.wants_loss ? whole[wholes++] : part[parts++]) = &item;
   }
@@ -264,16 +160,16 @@ void follow_hinge(const Samples<T>& samples, Shard shard, std::span<Item<T>> ite
       [&](std::size_t, std::size_t slot) {
         for (std::size_t s = 0; s < wholes; ++s) whole[s]->loss += memory.losses(slot)[s];
       });
-  for (Item<T>& item : items) kernels.halve(columns, memory.wave(), item.hinge.sums, item.gradient);
+  for (LinearItem<T>& item : items) kernels.halve(columns, memory.wave(), item.hinge.sums, item.gradient);
 }
 
 // The same for any loss and any rows.
 template <class T>
-void pass_over_rows(Loss loss, const Samples<T>& samples, Shard shard, std::span<Item<T>> items,
+void pass_over_rows(Loss loss, const Samples<T>& samples, Shard shard, std::span<LinearItem<T>> items,
                     BlockMemory<T>& memory, const ForEach* run) {
   const Kernels<T>& kernels = samples.kernels();
   const std::size_t columns = samples.columns();
-  std::array<Item<T>*, kMaxBatch> all;
+  std::array<LinearItem<T>*, kMaxBatch> all;
   for (std::size_t s = 0; s < items.size(); ++s) all[s] = &items[s];
   const T* weights = packed_weights<T>(samples, std::span(all.data(), items.size()), memory);
   for_blocks(
@@ -299,17 +195,17 @@ void pass_over_rows(Loss loss, const Samples<T>& samples, Shard shard, std::span
 }  // namespace
 
 template <class T>
-void loss_and_gradient(Loss loss, const Samples<T>& samples, Shard shard, std::span<Item<T>> items,
+void loss_and_gradient(Loss loss, const Samples<T>& samples, Shard shard, std::span<LinearItem<T>> items,
                        BlockMemory<T>& memory, const ForEach* run) {
   assert(!items.empty() && items.size() <= kMaxBatch);
-  for (Item<T>& item : items) item.loss = 0;
+  for (LinearItem<T>& item : items) item.loss = 0;
   if (items[0].hinge.active != nullptr && samples.has_hinge_sums(loss, shard.count)) {
     follow_hinge(samples, shard, items, memory, run);
   } else {
     pass_over_rows(loss, samples, shard, items, memory, run);
   }
   const T factor = static_cast<T>(samples.data().scale / static_cast<double>(shard.count));
-  for (Item<T>& item : items) {
+  for (LinearItem<T>& item : items) {
     samples.kernels().finish_gradient(samples.columns(), factor, static_cast<T>(item.lambda), item.w,
                                       item.gradient);
     if (item.wants_loss) item.loss = regularised(item.lambda, samples, item.loss, shard.count, item.w);
@@ -317,50 +213,16 @@ void loss_and_gradient(Loss loss, const Samples<T>& samples, Shard shard, std::s
 }
 
 template <class T>
-Evaluation evaluate_block(const Objective& objective, const Samples<T>& samples, Shard block,
-                          const Vector<T>& w) {
-  assert(block.count <= kRowBlock);
-  std::array<double, kRowBlock> z;
-  const T* y = samples.targets(block.first);
-  samples.kernels().margins(samples.rows(block), w.data(), z.data());
-  Evaluation out;
-  out.loss = samples.kernels().losses(objective.loss, block.count, z.data(), y, nullptr);
-  for (std::size_t r = 0; r < block.count; ++r) out.correct += (z[r] > 0) == (y[r] > 0) ? 1 : 0;
-  return out;
-}
-
-template <class T>
-Evaluation combine_blocks(const Objective& objective, const Samples<T>& samples,
-                          std::span<const Evaluation> blocks, std::size_t n, const Vector<T>& w) {
-  Evaluation out;
-  for (const Evaluation& block : blocks) {
-    out.loss += block.loss;
-    out.correct += block.correct;
-  }
-  out.loss = regularised(objective.lambda, samples, out.loss, n, w.data());
-  return out;
-}
-
-template <class T>
 Evaluation evaluate(const Objective& objective, const Samples<T>& samples, Shard shard, const Vector<T>& w) {
-  Evaluation sum;
-  for (std::size_t block = 0; block < row_blocks(shard.count); ++block) {
-    const Evaluation part = evaluate_block(objective, samples, block_of(shard, block), w);
-    sum.loss += part.loss;
-    sum.correct += part.correct;
-  }
-  return combine_blocks<T>(objective, samples, std::span<const Evaluation>(&sum, 1), shard.count, w);
+  return linear_model<T>(objective.loss, samples.columns())
+      ->evaluate(samples, shard, objective.lambda, w.data());
 }
 
-#define MFL_INSTANTIATE(T)                                                                             \
-  template class Samples<T>;                                                                           \
-  template class HingeMemory<T>;                                                                       \
-  template void loss_and_gradient(Loss, const Samples<T>&, Shard, std::span<Item<T>>, BlockMemory<T>&, \
-                                  const ForEach*);                                                     \
-  template Evaluation evaluate(const Objective&, const Samples<T>&, Shard, const Vector<T>&);          \
-  template Evaluation evaluate_block(const Objective&, const Samples<T>&, Shard, const Vector<T>&);    \
-  template Evaluation combine_blocks(const Objective&, const Samples<T>&, std::span<const Evaluation>, \
-                                     std::size_t, const Vector<T>&);
+#define MFL_INSTANTIATE(T)                                                                                   \
+  template class HingeMemory<T>;                                                                             \
+  template void loss_and_gradient(Loss, const Samples<T>&, Shard, std::span<LinearItem<T>>, BlockMemory<T>&, \
+                                  const ForEach*);                                                           \
+  template Evaluation evaluate(const Objective&, const Samples<T>&, Shard, const Vector<T>&);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE

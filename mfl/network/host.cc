@@ -63,9 +63,9 @@ RunSpec spec_of(const Config& config, const Algorithm& algorithm, std::size_t no
   spec.nodes = nodes;
   spec.eta = config.algorithm.eta;
   if (std::holds_alternative<Momentum>(algorithm.rule)) spec.gamma = config.algorithm.gamma;
-  spec.tau = config.algorithm.tau;
+  if (!counts_epochs(config.algorithm)) spec.tau = round_length(config.algorithm);
   spec.sampled = config.federation.fraction_train < 1 || config.federation.quorum != 0;
-  spec.planned_steps = config.run.steps;
+  spec.planned_steps = run_length(config);
   return spec;
 }
 
@@ -77,8 +77,8 @@ Plan plan_of(const Config& config, const std::string& run_id) {
           config.algorithm.name,
           config.algorithm.eta,
           config.algorithm.gamma,
-          config.algorithm.tau,
-          config.run.steps,
+          round_length(config.algorithm),
+          run_length(config),
           config.run.precision == Precision::kF32 ? 32U : 64U,
           {}};
 }
@@ -165,7 +165,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.run_id = run.id;
   out.config_digest = run.config_digest;
   out.epoch = random_number();
-  out.steps = config.run.steps;
+  out.steps = run_length(config);
   out.seed = config.run.seed;
   const FederationConfig& federation = config.federation;
   out.min_available_nodes =
@@ -178,7 +178,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.max_payload = options.max_payload;
   out.max_samples = federation.max_samples;
   out.max_update_norm = federation.max_update_norm;
-  out.least_loss = least_loss({make_loss(config.model), effective_lambda(config.model)});
+  out.least_loss = make_model<double>(config.model, 1, {})->least_loss(effective_lambda(config.model));
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(config.run.threads, kMaxThreads));
   if (has_ended(run)) {
     out.ended_status = run_status_name(run.status);
@@ -206,8 +206,9 @@ class TestBench {
   const Schema& schema() const { return problem_.schema; }
 
   TestRow test(const std::string& vectors) {
-    const std::size_t columns = problem_.federation.train.columns();
-    const auto w = from_payload<T>(std::string_view(vectors).substr(0, columns * sizeof(T)), 1, columns);
+    const std::size_t parameters = problem_.federation.model->parameters();
+    const auto w =
+        from_payload<T>(std::string_view(vectors).substr(0, parameters * sizeof(T)), 1, parameters);
     const auto metrics = engine_->test(0, w.front());
     TestRow row;
     if (metrics) row.loss = metrics->loss;
@@ -287,7 +288,7 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
   const RunRow& run = served.run;
   const bool ended = has_ended(run);
   MFL_TRY(const auto rows, store.rounds(run.id));
-  StoreLogOptions log_options{make_cadence(config.run).record_every, run.wall_seconds, {}, {}, {}};
+  StoreLogOptions log_options{make_cadence(config).record_every, run.wall_seconds, {}, {}, {}};
   log_options.committed = [&folder](std::uint64_t round, std::string_view digest) {
     return folder.note(round, digest);
   };
@@ -303,11 +304,15 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
     log_options.test = [&bench](const std::string& vectors) { return bench->test(vectors); };
   }
   coordinator.columns = coordinator.schema.columns;
+  const ModelOf<T> served_model = [&config](const Schema& schema) {
+    return make_model<T>(config.model, static_cast<std::size_t>(schema.columns), schema);
+  };
   StoreLog store_log(store, run.id, std::move(log_options));
   WriteBehind log(store_log);
-  MFL_TRY(const auto server, FederationServer::start(make_coordinator<T>(algorithm, std::move(coordinator),
-                                                                         log, std::move(served.from)),
-                                                     plan_of(config, run.id), options.server));
+  MFL_TRY(const auto server,
+          FederationServer::start(make_coordinator<T>(algorithm, std::move(coordinator), log,
+                                                      std::move(served.from), served_model),
+                                  plan_of(config, run.id), options.server));
   MFL_CHECK(write_file(options.state / "address", server->address() + "\n"));
   if (options.server.log)
     options.server.log({LogLine::Level::kInfo,

@@ -101,8 +101,9 @@ class LoadedWorkplace final : public Workplace {
   LoadedWorkplace(Problem<T> problem, const Config& config, const std::atomic<bool>* stop)
       : problem_(std::move(problem)) {
     const Algorithm algorithm = make_algorithm(config.algorithm);
-    trainer_ = make_trainer<T>(problem_.federation, algorithm, setting_of(config, algorithm),
-                               make_workers(config.run), stop);
+    trainer_ =
+        make_trainer<T>(problem_.federation, algorithm, setting_of(config, algorithm),
+                        make_workers(config.run), stop, {make_batching(config), config.run.evaluate_every});
   }
   Trainer& trainer() override { return *trainer_; }
 

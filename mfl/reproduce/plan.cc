@@ -81,7 +81,7 @@ Result<void> add_figure_6(const PlanOptions& options, Plan& plan, Gathering& gat
   for (const fs::path& file : long_files(options.experiments)) {
     MFL_TRY(const auto long_settings, settings_of(options, file));
     for (const Config& config : long_settings) {
-      plan.long_steps = config.run.steps;
+      plan.long_steps = run_length(config);
       gathering.add(config, false, false);
     }
   }
@@ -118,8 +118,8 @@ Result<Plan> make_plan(const PlanOptions& options) {
   MFL_TRY(const auto figure_4, settings_of(options, first));
   Plan plan;
   plan.gamma = figure_4.front().algorithm.gamma;
-  plan.tau = figure_4.front().algorithm.tau;
-  plan.steps = figure_4.front().run.steps;
+  plan.tau = round_length(figure_4.front().algorithm);
+  plan.steps = run_length(figure_4.front());
   Gathering gathering(options.seeds);
   for (const Config& config : figure_4)
     if (figure_4_needs(options, config)) gathering.add(config, true, true);

@@ -31,7 +31,7 @@ Result<bool> has_records(const Store& store, const PlannedRun& planned, const st
   std::uint64_t next = 0;
   for (const RecordRow& record : records)
     if (record.step == next) next += every;
-  return next > planned.config.run.steps - planned.config.run.steps % every;
+  return next > run_length(planned.config) - run_length(planned.config) % every;
 }
 
 Result<RunEvidence> evidence_of(const Store& store, const PlannedRun& planned, const RunOutcome& outcome) {
@@ -41,7 +41,7 @@ Result<RunEvidence> evidence_of(const Store& store, const PlannedRun& planned, c
                   .algorithm = row.algorithm,
                   .gamma = row.gamma.value_or(0),
                   .tau = row.tau.value_or(0),
-                  .steps = config.run.steps,
+                  .steps = run_length(config),
                   .seed = config.run.seed,
                   .diverged = outcome.status == "diverged",
                   .rounds = {},

@@ -2,16 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "mfl/base/vectors.h"
-#include "mfl/model/objective.h"
+#include "mfl/model/model.h"
+#include "mfl/solve/batches.h"
 #include "mfl/solve/rules.h"
 
 namespace mfl {
 
-// One setting of a group that shares the data, the loss and each pass over them.
+// One setting of a group that shares the data, the model and each pass over them.
 struct Setting {
   Rule rule;
   double lambda = 0;
@@ -22,31 +26,57 @@ template <class T>
 class NodeMemory {
  public:
   // Up to `wave` row blocks are computed concurrently.
-  NodeMemory(std::size_t columns, std::span<const Setting> settings, std::size_t wave);
+  NodeMemory(const Model<T>& model, std::span<const Setting> settings, std::size_t wave);
 
   // The vectors of a setting in the order of its rule. The caller fills them with the node's starting values.
   std::vector<Vector<T>>& vectors(std::size_t setting) { return vectors_[setting]; }
   Vector<T>& gradient(std::size_t setting) { return gradients_[setting]; }
-  BlockMemory<T>& blocks() { return blocks_; }
+  Workspace& workspace() { return *workspace_; }
+  // A copy of these rows of the shard. Valid until the next call.
+  const Samples<T>& gather(const Samples<T>& samples, Shard shard, std::span<const std::uint32_t> rows,
+                           std::uint64_t most);
+  BatchOrder& order() { return order_; }
 
  private:
   std::vector<std::vector<Vector<T>>> vectors_;
   std::vector<Vector<T>> gradients_;
-  BlockMemory<T> blocks_;
+  std::unique_ptr<Workspace> workspace_;
+  BatchOrder order_;
+  std::optional<Samples<T>> batch_;
 };
 
 // A setting that takes part in a call of train_node.
 struct Chosen {
   std::size_t setting = 0;
-  bool wants_loss = true;  // at the w of the first step
+  bool wants_loss = true;
+  bool evaluate = false;  // the loss is to be that of all rows, whatever the batches
 };
 
-// Takes `steps` >= 1 steps with each of the chosen settings on the shard, updating their vectors in `memory`. If
-// chosen[i].wants_loss, losses[i] becomes F_i at the w of the first step. `hinge` is empty or has one entry per setting; `hinge`
-// and `run` are as for loss_and_gradient. Does not allocate.
+// How a node takes its steps.
+struct Stepping {
+  Batching batching;
+  std::uint64_t round = 1;            // the round that the steps belong to, from 1
+  std::uint64_t first_step = 0;       // of the round, where the steps of a round are taken in parts
+  std::function<void()> before_step;  // may throw; may be empty
+};
+
+// The data of one node.
 template <class T>
-void train_node(std::span<const Setting> settings, std::span<const Chosen> chosen, Loss loss,
-                const Samples<T>& samples, Shard shard, std::uint64_t steps, NodeMemory<T>& memory,
-                std::span<const HingeShard<T>> hinge, std::span<double> losses, const ForEach* run = nullptr);
+struct NodeData {
+  const Samples<T>& samples;
+  Shard shard;
+  PassCache* cache = nullptr;  // of Model::make_cache for all settings, or null
+  std::size_t cached = 0;      // the number of the shard there
+  std::uint64_t key = 0;       // of the node's name (node_key), for the order of batches
+};
+
+// Takes `steps` >= 1 steps (epochs with by_epochs) with each of the chosen settings on the node's data, updating their vectors
+// in `memory`. If chosen[i].wants_loss, losses[i] becomes F_i at the w of the first step where steps are on all rows or
+// `evaluate` is set, and otherwise the mean of the losses of the batches, each at the w of its step. `run` is as for
+// Model::loss_and_gradient.
+template <class T>
+void train_node(std::span<const Setting> settings, std::span<const Chosen> chosen, const Model<T>& model,
+                const NodeData<T>& data, std::uint64_t steps, const Stepping& stepping, NodeMemory<T>& memory,
+                std::span<double> losses, const ForEach* run = nullptr);
 
 }  // namespace mfl

@@ -62,8 +62,6 @@ double curvature(Loss loss, double z, double y) {
   return 0;
 }
 
-double largest_curvature(Loss loss) { return loss == Loss::kLogistic ? 0.25 : 1; }
-
 HessianOperator::HessianOperator(const Samples<double>& samples, Shard shard, double lambda,
                                  const ForEach* run)
     : samples_(&samples),

@@ -17,9 +17,6 @@ inline constexpr std::size_t kDenseColumns = 1536;
 // margin. Not for the hinge.
 double curvature(Loss loss, double z, double y);
 
-// The largest value that curvature() takes: 1, or 1/4 for the logistic loss.
-double largest_curvature(Loss loss);
-
 // The samples outlive it. apply() must not be called concurrently; `run` as for loss_and_gradient, null for one thread.
 // What it gives does not depend on `run`.
 class HessianOperator {

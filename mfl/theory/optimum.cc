@@ -27,7 +27,7 @@ class Whole {
         memory_(samples.columns(), 1, run == nullptr ? 1 : 16) {}
 
   double loss_and_gradient(const Vector<double>& w, Vector<double>& gradient) {
-    Item<double> item{w.data(), gradient.data(), objective_.lambda};
+    LinearItem<double> item{w.data(), gradient.data(), objective_.lambda};
     mfl::loss_and_gradient(objective_.loss, samples_, shard(), std::span(&item, 1), memory_, run_);
     return item.loss;
   }

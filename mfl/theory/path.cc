@@ -93,9 +93,9 @@ class PathMeter {
   void gradients() {
     each_node([&](std::size_t i) {
       Node& node = nodes_[i];
-      std::array<Item<double>, 2> items = {
-          Item<double>{node.own[0].data(), node.own_gradient.data(), objective_.lambda},
-          Item<double>{virtual_[0].data(), node.virtual_gradient.data(), objective_.lambda}};
+      std::array<LinearItem<double>, 2> items = {
+          LinearItem<double>{node.own[0].data(), node.own_gradient.data(), objective_.lambda},
+          LinearItem<double>{virtual_[0].data(), node.virtual_gradient.data(), objective_.lambda}};
       loss_and_gradient<double>(objective_.loss, samples_, node.shard, items, node.memory);
       node.own_loss = items[0].loss;
       node.virtual_loss = items[1].loss;

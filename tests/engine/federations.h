@@ -10,6 +10,7 @@
 #include "mfl/data/synthetic.h"
 #include "mfl/data/task.h"
 #include "mfl/engine/engine.h"
+#include "mfl/model/objective.h"
 #include "mfl/partition/partition.h"
 
 namespace mfl::testing {
@@ -35,7 +36,8 @@ Federation<T> make_federation(const ModelCase& model, const Dataset& data, const
   std::vector<Shard> nodes;
   for (std::size_t i = 0; i < partition.nodes(); ++i)
     nodes.push_back({partition.starts[i], partition.starts[i + 1] - partition.starts[i]});
-  return {model.objective.loss, Samples<T>(ordered, targets, kernels), nodes, std::nullopt};
+  return {linear_model<T>(model.objective.loss, data.columns), Samples<T>(ordered, targets, kernels), nodes,
+          std::nullopt};
 }
 
 // One round of `steps` steps with the engine's only setting.

@@ -22,8 +22,10 @@ ClassTargets<T> even_odd(TargetKind kind) {
 
 template <class T>
 Federation<T> made_when_run(const ModelCase& model, const FleetRows& rows) {
-  Federation<T> out{
-      model.objective.loss, Samples<T>::room(0, rows.shape().columns, FleetRows::kScale), {}, {}};
+  Federation<T> out{linear_model<T>(model.objective.loss, rows.shape().columns),
+                    Samples<T>::room(0, rows.shape().columns, FleetRows::kScale),
+                    {},
+                    {}};
   out.fleet = std::make_shared<const Fleet<T>>(rows, kNodes, even_odd<T>(model.targets));
   return out;
 }
@@ -46,7 +48,8 @@ Federation<T> stored(const ModelCase& model, const FleetRows& rows) {
                       even_odd<double>(model.targets));
   }
   data.features = std::move(pixels);
-  return {model.objective.loss, Samples<T>(std::move(data), targets), nodes, std::nullopt};
+  auto linear = linear_model<T>(model.objective.loss, data.columns);
+  return {std::move(linear), Samples<T>(std::move(data), targets), nodes, std::nullopt};
 }
 
 template <class T>
@@ -57,7 +60,7 @@ State<T> two_rounds(const ModelCase& model, const Federation<T>& federation, std
   State<T> state = initial_state<T>(algorithm, federation.train.columns());
   for (int round = 0; round < 2; ++round) {
     Aggregate<T> out;
-    Stretch<T> stretch{0, &state, true, true, &out, std::nullopt, false, participants};
+    Stretch<T> stretch{.state = &state, .out = &out, .participants = participants};
     engine->run(std::span(&stretch, 1), 3);
     EXPECT_FALSE(stretch.failure);
     EXPECT_EQ(engine->train_loss(0, state.w(), participants), out.loss_before);

@@ -89,8 +89,16 @@ positive = 1
                    Task::kRaw,  2.0,         "3",  CsvHeader::kNo, "1"};
   expected.federation = {10, "file:parts.json"};
   expected.model = {"logistic", 1e-3};
-  expected.algorithm = {"fl", 1.0, 0.9, 7};
-  expected.run = {"mine \"quoted\"", 10, 9223372036854775807U, Precision::kF64, "serial", 3, 2, 5, 9};
+  expected.algorithm = {.name = "fl", .eta = 1.0, .gamma = 0.9, .tau = 7};
+  expected.run = {.name = "mine \"quoted\"",
+                  .steps = 10,
+                  .seed = 9223372036854775807U,
+                  .precision = Precision::kF64,
+                  .engine = "serial",
+                  .threads = 3,
+                  .record_every = 2,
+                  .checkpoint_every = 5,
+                  .keep_states = 9};
   expected.schema = {2, {"a, b", "c"}, "", "d", LabelTask::kBinary, {"0", "1"}, "1"};
   EXPECT_EQ(*config, expected);
 }

@@ -29,7 +29,10 @@ Federation<float> shard_of(std::size_t node) {
   data.features = std::move(rows);
   data.labels = targets;
   const std::size_t count = data.rows;
-  return {Loss::kSquaredHinge, Samples<float>(std::move(data), targets), {{0, count}}, std::nullopt};
+  return {linear_model<float>(Loss::kSquaredHinge, kColumns),
+          Samples<float>(std::move(data), targets),
+          {{0, count}},
+          std::nullopt};
 }
 
 }  // namespace

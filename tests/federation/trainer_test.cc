@@ -50,8 +50,10 @@ TEST(Trainer, StopsInsideATask) {
     const std::vector<double> targets(data.rows, 1);
     data.labels = targets;
     const std::size_t rows = data.rows;
-    const Federation<float> federation{
-        Loss::kSquaredHinge, Samples<float>(std::move(data), targets), {{0, rows}}, std::nullopt};
+    const Federation<float> federation{linear_model<float>(Loss::kSquaredHinge, 200),
+                                       Samples<float>(std::move(data), targets),
+                                       {{0, rows}},
+                                       std::nullopt};
     const Algorithm algorithm = make_fl(1e-9, std::uint64_t{1} << 40U);
     std::atomic<bool> stop = false;
     const auto trainer = make_trainer<float>(federation, algorithm, Setting{algorithm.rule, 0},

@@ -45,7 +45,7 @@ Vector<double> some_weights(std::size_t n) {
 double loss_and_gradient_of_one(const Objective& objective, const Samples<double>& samples, Shard shard,
                                 const Vector<double>& w, Vector<double>& gradient) {
   BlockMemory<double> memory(w.size(), 1, 1);
-  Item<double> item{w.data(), gradient.data(), objective.lambda};
+  LinearItem<double> item{w.data(), gradient.data(), objective.lambda};
   loss_and_gradient(objective.loss, samples, shard, std::span(&item, 1), memory);
   return item.loss;
 }
@@ -88,7 +88,7 @@ TEST(Objective, CompanyAndWavesChangeNothing) {
     const auto samples = small_samples(loss, 1500, kColumns);
     const Shard shard = {5, 1490};
     std::vector<Vector<double>> w, gradients(kModels, Vector<double>(kColumns));
-    std::vector<Item<double>> items;
+    std::vector<LinearItem<double>> items;
     for (std::size_t m = 0; m < kModels; ++m) {
       w.push_back(some_weights(kColumns));
       for (double& x : w.back()) x *= 0.1 * static_cast<double>(m + 1);
@@ -128,7 +128,7 @@ void walk_with_hinge_sums() {
     std::vector<Vector<T>> w(kModels, Vector<T>(kColumns)), gradients = w, expected = w;
     std::size_t changes = 0;
     for (std::size_t step = 0; step < kSteps; ++step) {
-      std::vector<Item<T>> items, plain;
+      std::vector<LinearItem<T>> items, plain;
       for (std::size_t m = 0; m < kModels; ++m) {
         items.push_back({.w = w[m].data(),
                          .gradient = gradients[m].data(),
@@ -168,7 +168,7 @@ TEST(Objective, HingeSumsShowThatAModelIsNotFinite) {
   Vector<double> w(20), gradient(20);
   for (const double bad :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e308}) {
-    Item<double> item{.w = w.data(), .gradient = gradient.data(), .lambda = 0, .hinge = kept.of(0)};
+    LinearItem<double> item{.w = w.data(), .gradient = gradient.data(), .lambda = 0, .hinge = kept.of(0)};
     w.assign(20, bad);
     loss_and_gradient(Loss::kHinge, samples, shards[0], std::span(&item, 1), memory);
     Vector<double> expected(20);

@@ -215,7 +215,7 @@ TYPED_TEST(RanksOf, NodesThatTakePartAndFleetsAreShared) {
   const auto round = [&](Engine<T>& engine) {
     const State<T> state = initial_state<T>(algorithm, 30);
     Aggregate<T> out;
-    Stretch<T> stretch{0, &state, true, true, &out, std::nullopt, true, few};
+    Stretch<T> stretch{.state = &state, .out = &out, .measure_moves = true, .participants = few};
     engine.run(std::span(&stretch, 1), 3);
     EXPECT_FALSE(stretch.failure);
     return std::tuple(out.vectors, out.loss_before, out.mean_square_move,

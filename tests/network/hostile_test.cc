@@ -56,9 +56,9 @@ class Data {
     auto problem = load_problem<float>(config_);
     if (!problem) throw std::runtime_error(problem.error().text());
     Federation<float>& all = problem->federation;
-    for (const Shard& shard : all.nodes) shards_.push_back({all.loss, all.train, {shard}, std::nullopt});
+    for (const Shard& shard : all.nodes) shards_.push_back({all.model, all.train, {shard}, std::nullopt});
     test_ = std::move(all.test);
-    loss_ = all.loss;
+    model_ = all.model;
   }
 
   Algorithm algorithm() const { return make_algorithm(config_.algorithm); }
@@ -69,7 +69,7 @@ class Data {
   }
   double accuracy(const std::string& blob) const {
     const auto state = decode_round<float>(blob).value().state;
-    const auto found = evaluate(Objective{loss_, 0}, *test_, {0, test_->size()}, state.w());
+    const auto found = model_->evaluate(*test_, {0, test_->size()}, 0, state.w().data());
     return static_cast<double>(found.correct) / static_cast<double>(test_->size());
   }
 
@@ -77,7 +77,7 @@ class Data {
   Config config_;
   std::vector<Federation<float>> shards_;
   std::optional<Samples<float>> test_;
-  Loss loss_ = Loss::kHinge;
+  std::shared_ptr<const Model<float>> model_;
 };
 
 const Data& data() {

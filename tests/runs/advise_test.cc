@@ -64,7 +64,7 @@ class Advise : public ::testing::Test {
   }
 
   RunOutcome run(Config config, std::uint64_t rounds) const {
-    config.run.steps = rounds * config.algorithm.tau;
+    config.run.steps = rounds * round_length(config.algorithm);
     const auto outcome = run_experiment(config, {folder_->path() / "runs.db", {}, false, {}}, {});
     if (!outcome) {
       ADD_FAILURE() << outcome.error().text();
@@ -98,7 +98,7 @@ TEST_F(Advise, IsWithinATenthOfTheBestOfADenseGrid) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     const auto problem = load_problem<double>(c.config).value();
-    const Objective objective{problem.federation.loss, effective_lambda(c.config.model)};
+    const Objective objective{*linear_loss(c.config.model), effective_lambda(c.config.model)};
     const auto curvature =
         measure_curvature(objective, problem.federation.train, problem.federation.nodes).value().value();
     const double least = find_optimum(objective, problem.federation.train).loss;
@@ -124,7 +124,7 @@ TEST_F(Advise, IsWithinATenthOfTheBestOfADenseGrid) {
     const auto allowed = static_cast<std::uint64_t>(1.1 * static_cast<double>(best_rounds));
     EXPECT_LE(run(advice->config, allowed).best_train_loss, target)
         << "best of the grid " << best_rounds << ", advised eta " << advice->config.algorithm.eta << " gamma "
-        << advice->config.algorithm.gamma << " tau " << advice->config.algorithm.tau;
+        << advice->config.algorithm.gamma << " tau " << round_length(advice->config.algorithm);
     // A setting that somebody might have taken without advice is far from that.
     Config plain = c.config;
     plain.algorithm = {"mfl", 0.5 / curvature.beta, 0.5, 2};

@@ -182,7 +182,7 @@ TEST_F(Sweeps, StoppedThreeTimesItEndsAsOneThatWasNot) {
     ASSERT_TRUE(whole) << whole.error().text();
 
     std::uint64_t all = 0;
-    for (const Config& config : configs) all += config.run.steps;
+    for (const Config& config : configs) all += run_length(config);
     RunOptions resume = options(stopped_db);
     resume.reuse = true;
     for (const double share : {0.2, 0.4, 0.69}) {  // none of them where a group ends

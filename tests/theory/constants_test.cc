@@ -58,7 +58,7 @@ TEST(Hessian, IsTheSlopeOfTheGradientWhereverItIsApplied) {
     const auto gradient_at = [&](double h, Vector<double>& gradient) {
       Vector<double> moved = w;
       for (std::size_t j = 0; j < d; ++j) moved[j] += h * v[j];
-      Item<double> item{moved.data(), gradient.data(), problem.objective.lambda};
+      LinearItem<double> item{moved.data(), gradient.data(), problem.objective.lambda};
       loss_and_gradient(problem.objective.loss, problem.samples, shard, std::span(&item, 1), memory);
     };
     gradient_at(1e-7, up);

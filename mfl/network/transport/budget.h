@@ -47,7 +47,7 @@ class Budget {
   SteadyTime then_;
 };
 
-// How many connections an address may have under way that were not yet admitted, or that ended badly: refused, cut off, or given up
+// How many connections an address may have open that were not yet admitted, or that ended badly: refused, cut off, or given up
 // during the handshake. Beyond that its connections wait for their handshake, which is the costly part, until the budget of the
 // address refills: peers that are refused again and again slow down those who share their address, but do not keep them out. An IPv6
 // address counts by its network of 64 bits. Not thread-safe.

@@ -1,0 +1,68 @@
+// Data that is ready to train on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "mfl/base/kernels/kernels.h"
+#include "mfl/data/dataset.h"
+
+namespace mfl {
+
+// Consecutive samples: the data of one node.
+struct Shard {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+constexpr std::size_t row_blocks(std::size_t rows) { return (rows + kRowBlock - 1) / kRowBlock; }
+
+// A data set with the targets of its task, ready to train on in precision T. Owns both. Immutable except for refill and
+// gather, so safe to share among threads.
+template <class T>
+class Samples {
+ public:
+  // Features of bytes or of precision T (see with_precision), one target per row; else throws std::invalid_argument.
+  Samples(Dataset data, std::span<const double> targets, const KernelSet& kernels = default_kernel_set());
+
+  // A buffer for up to `most` rows of bytes that one worker refills. Initially empty.
+  static Samples room(std::size_t most, std::size_t columns, double scale,
+                      const KernelSet& kernels = default_kernel_set());
+  struct Unfilled {
+    std::span<std::uint8_t> bytes;  // rows x columns
+    std::span<T> targets;           // one per row
+  };
+  // Only for room(): makes it hold `rows` <= `most` rows, which the caller then writes. Does not allocate.
+  Unfilled refill(std::size_t rows);
+
+  // A buffer for up to `most` rows of `like`, which gather() fills. Initially empty.
+  static Samples buffer_for(const Samples& like, std::size_t most);
+  // Only for buffer_for(): makes it hold these rows of the shard, in this order. `from` is like the one of buffer_for().
+  void gather(const Samples& from, Shard shard, std::span<const std::uint32_t> rows);
+
+  std::size_t size() const { return data_.rows; }
+  std::size_t columns() const { return data_.columns; }
+  const Dataset& data() const { return data_; }
+  const Kernels<T>& kernels() const { return *kernels_; }
+  RowBlock<T> rows(Shard shard) const;
+  const T* targets(std::size_t first) const { return targets_.data() + first; }
+  // Whether HingeSums can compute the gradient of this loss over `count` samples.
+  bool has_hinge_sums(Loss loss, std::size_t count) const;
+
+ private:
+  Samples empty_copy() const;
+
+  Dataset data_;
+  std::vector<T> targets_;
+  std::vector<std::uint64_t> chunks_;  // as RowBlock::chunks; empty if few chunks are zero
+  std::vector<float> lengths_;         // as RowBlock::lengths; empty if not needed
+  const Kernels<T>* kernels_;
+};
+
+// Runs work(i) once for every i < n, in any order or concurrently, and returns when all are done.
+using ForEach = std::function<void(std::size_t n, const std::function<void(std::size_t)>& work)>;
+
+}  // namespace mfl
