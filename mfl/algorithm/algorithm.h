@@ -43,6 +43,20 @@ struct Aggregate {
   std::vector<Vector<T>> vectors;
 };
 
+// What the training loss of a round is over. Without batches it is over all samples of the round's nodes. With them it is the mean
+// over the batches that the nodes computed in the next round, except where F(w) itself is asked for, and of the last round.
+struct LossRule {
+  bool batches = false;
+  std::uint64_t evaluate_every = 0;  // rounds between losses over all samples; 0: none but the last
+
+  // Whether the loss of the state after `round` rounds is wanted over all samples.
+  bool evaluates(std::uint64_t round) const { return evaluate_every != 0 && round % evaluate_every == 0; }
+  // Whether that state may be w^f, which compares losses of one kind: over all samples if such are asked for.
+  bool decides_best(std::uint64_t round, bool is_last) const {
+    return !batches || (is_last || evaluates(round)) == (evaluate_every != 0);
+  }
+};
+
 // Records F(w) of the state's w: w^f becomes w if no earlier round was better (rounds >= 1 only).
 template <class T>
 void note_loss(State<T>& state, double train_loss);

@@ -1,6 +1,8 @@
 // The outcome of a run as JSON.
 #pragma once
 
+#include <string>
+
 #include "mfl/cli/reply.h"
 #include "mfl/experiment/runner.h"
 
@@ -8,6 +10,9 @@ namespace mfl::cli {
 
 // {"data":{...},"federation":{...},...}: every key with its value.
 Json config_json(const Config& config);
+
+// What the best training loss is over: "samples", or "batches" (docs/formats.md).
+std::string best_loss_kind(const Config& config);
 
 Json outcome_json(const RunOutcome& run);
 

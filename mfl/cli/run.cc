@@ -44,7 +44,8 @@ std::string outcome_text(const RunOutcome& run) {
       {"test accuracy", percent_text(run.final.test_accuracy)},
       {"best", run.best_step == 0
                    ? ""
-                   : fmt::format("train loss {} at step {}", loss_text(run.best_train_loss), run.best_step)},
+                   : fmt::format("train loss {} at step {}{}", loss_text(run.best_train_loss), run.best_step,
+                                 best_loss_kind(run.config) == "batches" ? ", over its batches" : "")},
       {"traffic", fmt::format("{} up, {} down", bytes_text(run.bytes_up), bytes_text(run.bytes_down))},
       {"time", fmt::format("{:.2f} s loading, {:.2f} s training", run.load_seconds, run.wall_seconds)},
       {"virtual time", run.virtual_seconds ? seconds_text(run.virtual_seconds) : ""},

@@ -94,6 +94,10 @@ Batching make_batching(const Config& config) {
           .seed = config.run.seed};
 }
 
+LossRule make_loss_rule(const Config& config) {
+  return {config.algorithm.batch_size != 0, config.run.evaluate_every};
+}
+
 template <class T>
 std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                        const Config& config, Ranks& ranks) {

@@ -36,7 +36,7 @@ Crowd crowd_of(const Config& config, const Problem<T>& problem) {
                     [&](std::size_t node) { return problem.federation.samples_of(node); });
 }
 
-// kBadConfig unless all nodes hold stored data and take part in every round, which `what` ("mfl theory") requires.
+// kBadConfig unless all nodes hold stored data and take part in every round with steps on all their samples, which `what` ("mfl theory") requires.
 Result<void> require_all_nodes(const Config& config, std::string_view what);
 
 // For a centralised algorithm one node holds all data, whatever [federation] says.

@@ -132,7 +132,8 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   const auto ledger = store ? ledger_of(*store) : no_ledger();
   const auto engine = make_engine<T>(problem.federation, {setting_of(config, algorithm)}, config, ranks);
   Training<T> training(0, algorithm, run_length(config), *engine, crowd_of(config, problem),
-                       problem.has_accuracy, make_cadence(config), *ledger, *std::move(start));
+                       problem.has_accuracy, make_cadence(config), make_loss_rule(config), *ledger,
+                       *std::move(start));
   std::optional<Monitor> monitor;
   if (options.monitor) {
     MFL_TRY(const auto beta, monitored_beta(problem.federation, effective_lambda(config.model), ranks));

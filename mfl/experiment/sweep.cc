@@ -124,7 +124,8 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Starting<T>> s
   for (auto& [member, start] : starting)
     trainings.emplace_back(trainings.size(), member->algorithm, run_length(member->config), *engine,
                            crowd_of(member->config, problem), problem.has_accuracy,
-                           make_cadence(member->config), ledger, std::move(start));
+                           make_cadence(member->config), make_loss_rule(member->config), ledger,
+                           std::move(start));
   return train_together(*engine, std::span(trainings), hooks);
 }
 

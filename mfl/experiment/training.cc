@@ -14,8 +14,7 @@ Cadence make_cadence(const Config& config) {
   constexpr std::uint64_t kRecords = 100;
   const std::uint64_t every =
       config.run.record_every != 0 ? config.run.record_every : run_length(config) / kRecords;
-  return {std::max<std::uint64_t>(1, every), config.run.checkpoint_every, config.run.evaluate_every,
-          config.algorithm.batch_size != 0};
+  return {std::max<std::uint64_t>(1, every), config.run.checkpoint_every};
 }
 
 template <class T>
@@ -29,7 +28,8 @@ Result<Start<T>> resumed_start(const Unfinished& run, State<T> initial) {
 
 template <class T>
 Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-                      Crowd crowd, bool has_accuracy, Cadence cadence, Ledger& ledger, Start<T> start)
+                      Crowd crowd, bool has_accuracy, Cadence cadence, LossRule losses, Ledger& ledger,
+                      Start<T> start)
     : setting_(setting),
       algorithm_(algorithm),
       steps_(steps),
@@ -37,6 +37,7 @@ Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint
       crowd_(std::move(crowd)),
       has_accuracy_(has_accuracy),
       cadence_(cadence),
+      losses_(losses),
       journal_(ledger, std::move(start.id)),
       state_(std::move(start.state)),
       closed_(start.recorded),
@@ -80,7 +81,7 @@ Result<double> Training<T>::train_loss() {
 // So that the row of the state does not depend on where the run was stopped.
 template <class T>
 Result<double> Training<T>::loss_of_next_round() {
-  if (!cadence_.batches) return train_loss();
+  if (!losses_.batches) return train_loss();
   MFL_CHECK(prepare());
   Stretch<T> whole = stretch(round_steps_);
   Aggregate<T> discarded;
@@ -98,7 +99,7 @@ Stretch<T> Training<T>::stretch(std::uint64_t steps) {
           .out = &aggregate_,
           .failure = std::nullopt,
           .measure_moves = monitor_ != nullptr,
-          .evaluate = evaluates(),
+          .evaluate = losses_.evaluates(state_.round),
           .participants = plan_->counted};
 }
 
@@ -111,7 +112,7 @@ Result<void> Training<T>::took(std::uint64_t steps, const Stretch<T>& stretch) {
                     stretch.failure->what, state_.round + 1, state_.step + 1, state_.step + round_steps_),
         aggregate_.loss_before);
   if (stretch.starts) {
-    MFL_CHECK(close_round(aggregate_.loss_before, evaluates()));
+    MFL_CHECK(close_round(aggregate_.loss_before));
     MFL_CHECK(checkpoint_if_due());
   }
   taken_ += steps;
@@ -135,28 +136,17 @@ Result<void> Training<T>::took(std::uint64_t steps, const Stretch<T>& stretch) {
   return end(RunStatus::kDone, "", train_loss);
 }
 
-template <class T>
-bool Training<T>::evaluates() const {
-  return cadence_.evaluate_every != 0 && state_.round % cadence_.evaluate_every == 0;
-}
-
-template <class T>
-bool Training<T>::is_candidate(bool train_loss_is_whole) const {
-  if (!cadence_.batches) return true;
-  return train_loss_is_whole == (cadence_.evaluate_every != 0);
-}
-
 // The loss of the state's own w is known: its row can be written.
 template <class T>
-Result<void> Training<T>::close_round(double train_loss, bool train_loss_is_whole, bool force_record) {
+Result<void> Training<T>::close_round(double train_loss, Row row) {
   last_loss_ = train_loss;
   if (closed_) return {};
   closed_ = true;
-  if (is_candidate(train_loss_is_whole)) note_loss(state_, train_loss);
+  if (losses_.decides_best(state_.round, row == Row::kLast)) note_loss(state_, train_loss);
   const std::string digest = journal_.ledger().keeps() ? state_digest(state_) : "";
   journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes_up_, bytes_down_, digest, last_time_});
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
-  if (passed || force_record || state_.step == 0) {
+  if (passed || row != Row::kOfRound || state_.step == 0) {
     const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt;
     RecordRow record{state_.step, state_.round, train_loss, {}, {}, bytes_up_, bytes_down_, 0, digest};
     if (test) record.test_loss = test->loss;
@@ -192,7 +182,7 @@ Result<void> Training<T>::stop() {
 template <class T>
 Result<void> Training<T>::end(RunStatus status, std::string message, double train_loss) {
   over_ = true;
-  MFL_CHECK(close_round(train_loss, status == RunStatus::kDone || evaluates(), true));
+  MFL_CHECK(close_round(train_loss, status == RunStatus::kDone ? Row::kLast : Row::kWhenStopped));
   RunSummary summary;
   summary.final = {state_.step, train_loss, {}, {}};
   if (const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt) {

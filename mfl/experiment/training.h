@@ -21,10 +21,6 @@ namespace mfl {
 struct Cadence {
   std::uint64_t record_every = 1;      // steps between records with test metrics
   std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
-  // With batches smaller than the samples of a node: rounds between losses over all samples. Unlike the others it decides which
-  // State is w^f: with batches, of those whose loss is over all samples; of all but the last if there are none.
-  std::uint64_t evaluate_every = 0;
-  bool batches = false;
 };
 
 // The cadence of a configuration; about a hundred records when record_every is 0.
@@ -50,7 +46,7 @@ class Training {
  public:
   // `setting` is its index in the engine.
   Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-           Crowd crowd, bool has_accuracy, Cadence cadence, Ledger& ledger, Start<T> start);
+           Crowd crowd, bool has_accuracy, Cadence cadence, LossRule losses, Ledger& ledger, Start<T> start);
 
   bool over() const { return over_; }
   const State<T>& state() const { return state_; }
@@ -80,9 +76,8 @@ class Training {
   void start_round();
   Result<double> train_loss();          // of the state's w, over the nodes of the round that starts from it
   Result<double> loss_of_next_round();  // what that round would report
-  bool evaluates() const;               // the loss of the state's w over all samples is wanted
-  bool is_candidate(bool train_loss_is_whole) const;  // for w^f
-  Result<void> close_round(double train_loss, bool train_loss_is_whole, bool force_record = false);
+  enum class Row { kOfRound, kLast, kWhenStopped };
+  Result<void> close_round(double train_loss, Row row = Row::kOfRound);
   Result<void> checkpoint_if_due();
   std::optional<Checkpoint> state_as_checkpoint() const;
   Result<void> end(RunStatus status, std::string message, double train_loss);
@@ -94,6 +89,7 @@ class Training {
   Crowd crowd_;
   bool has_accuracy_;
   Cadence cadence_;
+  LossRule losses_;
   Journal journal_;
   State<T> state_;
   bool closed_;                  // the row of the state is written

@@ -496,7 +496,7 @@ class RoundCoordinator final : public Coordinator {
   void close_round() {
     double train_loss = 0;
     loss_.mean(std::span(&train_loss, 1));
-    note_loss(state_, train_loss);
+    if (options_.losses.decides_best(state_.round, steps_ == 0)) note_loss(state_, train_loss);
     if (steps_ == 0) return end(RunStatus::kDone, "", train_loss);
     CommittedRound round;
     round.round = ticket_.round;

@@ -56,6 +56,7 @@ struct CoordinatorOptions {
   std::uint64_t max_samples = 0;                        // that a node may join with; 0: any number
   double max_update_norm =
       0;                  // of an update's distance from the broadcast State; 0: automatic (update_limits.h)
+  LossRule losses;        // that nodes follow too
   double least_loss = 0;  // that the model can have (Model::least_loss)
   std::vector<std::string> warnings;  // of how this process started, for FederationStatus::warnings
   unsigned threads = 1;  // that add up large updates, as of thread_workers(); nothing depends on it

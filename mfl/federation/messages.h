@@ -14,20 +14,16 @@ namespace mfl {
 using Time = std::chrono::milliseconds;  // since any fixed moment; never runs backwards
 
 // Raised when server and nodes of different versions would no longer understand each other.
-inline constexpr std::uint32_t kProtocolVersion = 2;  // 2: schemas are compared
+// 2: schemas are compared. 3: a plan carries the experiment as text.
+inline constexpr std::uint32_t kProtocolVersion = 3;
 
-// What a node must know to train: the keys of an experiment that are not about data. Names as in an experiment file.
+// What a node must know to train. A further key of an experiment needs no other message.
 struct Plan {
   std::string run_id;
   std::string config_digest;  // of the server's whole configuration, hex
-  std::string model;
-  double lambda = 0;
-  std::string algorithm;
-  double eta = 0, gamma = 0;
-  std::uint64_t tau = 1;
-  std::uint64_t steps = 0;  // T
-  std::uint32_t bits = 32;  // of a number: 32 or 64
-  Schema schema = {};       // of the run; parts that are not known yet are open
+  std::string experiment;     // the server's experiment as canonical TOML, without its data
+  std::uint32_t bits = 32;    // of a number: 32 or 64
+  Schema schema = {};         // of the run; parts that are not known yet are open
 
   bool operator==(const Plan&) const = default;
 };

@@ -104,7 +104,7 @@ class ShardTrainer final : public Trainer {
     if (task.steps == 0) return Trained{engine_->train_loss(0, state_.w()), {}};
     state_.round = task.ticket.round - 1;
     Stretch<T> stretch{.state = &state_, .out = &aggregate_};
-    stretch.evaluate = options_.evaluate_every != 0 && state_.round % options_.evaluate_every == 0;
+    stretch.evaluate = options_.losses.evaluates(state_.round);
     engine_->run(std::span(&stretch, 1), task.steps);
     // Numbers that are not finite are for the server to see and refuse; the engine does not keep them.
     if (stretch.failure)

@@ -30,7 +30,7 @@ class Trainer {
 
 struct TrainerOptions {
   Batching batching = {};
-  std::uint64_t evaluate_every = 0;  // rounds between losses over all samples, where batches are smaller
+  LossRule losses = {};
 };
 
 // `federation` has one node, with its name where batches are drawn, and outlives the trainer. `stop` is polled before every step and, where there are several workers, before every

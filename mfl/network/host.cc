@@ -70,17 +70,10 @@ RunSpec spec_of(const Config& config, const Algorithm& algorithm, std::size_t no
 }
 
 Plan plan_of(const Config& config, const std::string& run_id) {
-  return {run_id,
-          lasting_digest(config),
-          config.model.name,
-          effective_lambda(config.model),
-          config.algorithm.name,
-          config.algorithm.eta,
-          config.algorithm.gamma,
-          round_length(config.algorithm),
-          run_length(config),
-          config.run.precision == Precision::kF32 ? 32U : 64U,
-          {}};
+  return {.run_id = run_id,
+          .config_digest = lasting_digest(config),
+          .experiment = to_toml(config),
+          .bits = config.run.precision == Precision::kF32 ? 32U : 64U};
 }
 
 void log_text(const HostOptions& options, LogLine::Level level, std::string event, std::string text) {
@@ -179,6 +172,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.max_samples = federation.max_samples;
   out.max_update_norm = federation.max_update_norm;
   out.least_loss = make_model<double>(config.model, 1, {})->least_loss(effective_lambda(config.model));
+  out.losses = make_loss_rule(config);
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(config.run.threads, kMaxThreads));
   if (has_ended(run)) {
     out.ended_status = run_status_name(run.status);

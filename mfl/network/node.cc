@@ -13,6 +13,7 @@
 #include "mfl/experiment/problem.h"
 #include "mfl/federation/participant.h"
 #include "mfl/federation/trainer.h"
+#include "mfl/network/certificate.h"
 #include "mfl/network/expiry.h"
 
 namespace mfl {
@@ -30,24 +31,16 @@ Result<Config> config_of(const Plan& plan, const NodeOptions& options) {
     return fail(ErrorCode::kBadConfig,
                 fmt::format("--data {}: a fleet is many nodes, this is one", options.data.source),
                 "give the node's own data; mfl run simulates fleets");
-  Config config;
+  MFL_TRY(Config config, parse_config(plan.experiment, "the server's experiment"));
+  MFL_CHECK(validate(config));
   config.data = options.data;
   config.data.test = 0;
   config.data.test_source.clear();
+  config.schema = {};
   config.federation = {1, "contiguous"};
-  config.run.seed = options.seed;
+  config.devices = {};
+  config.network = {};
   config.run.threads = options.threads;
-  const auto set = [&](std::string_view key, std::string_view value) {
-    return set_key(config, key, value, fmt::format("the server's {} = {}", key, value));
-  };
-  MFL_CHECK(set("model.name", plan.model));
-  MFL_CHECK(set("model.lambda", fmt::format("{}", plan.lambda)));
-  MFL_CHECK(set("algorithm.name", plan.algorithm));
-  MFL_CHECK(set("algorithm.eta", fmt::format("{}", plan.eta)));
-  MFL_CHECK(set("algorithm.gamma", fmt::format("{}", plan.gamma)));
-  MFL_CHECK(set("algorithm.tau", fmt::to_string(plan.tau)));
-  MFL_CHECK(set("run.steps", fmt::to_string(plan.steps)));
-  MFL_CHECK(set("run.precision", fmt::format("f{}", plan.bits)));
   return config;
 }
 
@@ -98,12 +91,14 @@ class Workplace {
 template <class T>
 class LoadedWorkplace final : public Workplace {
  public:
-  LoadedWorkplace(Problem<T> problem, const Config& config, const std::atomic<bool>* stop)
+  LoadedWorkplace(Problem<T> problem, const Config& config, const std::string& name,
+                  const std::atomic<bool>* stop)
       : problem_(std::move(problem)) {
+    problem_.federation.names = {name};
     const Algorithm algorithm = make_algorithm(config.algorithm);
     trainer_ =
         make_trainer<T>(problem_.federation, algorithm, setting_of(config, algorithm),
-                        make_workers(config.run), stop, {make_batching(config), config.run.evaluate_every});
+                        make_workers(config.run), stop, {make_batching(config), make_loss_rule(config)});
   }
   Trainer& trainer() override { return *trainer_; }
 
@@ -113,20 +108,27 @@ class LoadedWorkplace final : public Workplace {
 };
 
 template <class T>
-Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, TrainTest data,
+Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, TrainTest data, const std::string& name,
                                                 const std::atomic<bool>* stop) {
   MFL_TRY(Problem<T> problem, make_problem<T>(config, std::move(data)));
-  return std::make_unique<LoadedWorkplace<T>>(std::move(problem), config, stop);
+  return std::make_unique<LoadedWorkplace<T>>(std::move(problem), config, name, stop);
+}
+
+// As the server knows this node: draws depend on it.
+Result<std::string> own_name(const ClientOptions& options) {
+  if (!options.tls) return options.name;
+  MFL_TRY(const CertificateFacts facts, read_certificate(options.tls->certificate));
+  return facts.name;
 }
 
 // What labels mean is the run's to say.
 Result<std::unique_ptr<Workplace>> make_workplace(Config config, const Schema& run, TrainTest data,
-                                                  const std::atomic<bool>* stop) {
+                                                  const std::string& name, const std::atomic<bool>* stop) {
   config.schema = run;
   config.data.task.reset();
   config.data.positive.clear();
-  return config.run.precision == Precision::kF32 ? workplace_as<float>(config, std::move(data), stop)
-                                                 : workplace_as<double>(config, std::move(data), stop);
+  return config.run.precision == Precision::kF32 ? workplace_as<float>(config, std::move(data), name, stop)
+                                                 : workplace_as<double>(config, std::move(data), name, stop);
 }
 
 // Exponential, with jitter.
@@ -255,7 +257,9 @@ class NodeRun {
   Result<void> prepare(const Plan& plan) {
     if (prepared_) return {};
     MFL_TRY(config_, config_of(plan, options_));
-    MFL_TRY(data_, load(data_options(config_)));
+    DataOptions data = data_options(config_);
+    data.seed = options_.seed;
+    MFL_TRY(data_, load(data));
     // Columns that a sparse file never names are zero.
     if (is_sparse(data_.train))
       data_.train.columns = std::max<std::size_t>(data_.train.columns, plan.schema.columns);
@@ -283,7 +287,8 @@ class NodeRun {
           ErrorCode::kNetwork,
           fmt::format("the run's schema has changed from {} to {}", schema_text(schema_), schema_text(run)),
           "start the node again");
-    MFL_TRY(workplace_, make_workplace(config_, run, std::move(data_), options_.stop));
+    MFL_TRY(const std::string name, own_name(options_.client));
+    MFL_TRY(workplace_, make_workplace(config_, run, std::move(data_), name, options_.stop));
     schema_ = run;
     log(LogLine::Level::kInfo, "schema", {{"text", schema_text(run)}});
     return true;

@@ -94,13 +94,7 @@ v1::Plan to_message(const Plan& plan) {
   out.set_protocol(kProtocolVersion);
   out.set_run_id(plan.run_id);
   out.set_config_digest(plan.config_digest);
-  out.set_model(plan.model);
-  out.set_lambda(plan.lambda);
-  out.set_algorithm(plan.algorithm);
-  out.set_eta(plan.eta);
-  out.set_gamma(plan.gamma);
-  out.set_tau(plan.tau);
-  out.set_steps(plan.steps);
+  out.set_experiment(plan.experiment);
   out.set_bits(plan.bits);
   *out.mutable_schema() = to_wire(plan.schema);
   return out;
@@ -172,9 +166,8 @@ Hello from_message(const v1::Hello& message) { return Hello{message.protocol(), 
 Result<Plan> from_message(const v1::Plan& message) {
   MFL_CHECK(check_protocol(message.protocol()));
   MFL_TRY(Schema schema, from_wire(message.schema()));
-  return Plan{message.run_id(),    message.config_digest(), message.model(),  message.lambda(),
-              message.algorithm(), message.eta(),           message.gamma(),  message.tau(),
-              message.steps(),     message.bits(),          std::move(schema)};
+  return Plan{message.run_id(), message.config_digest(), message.experiment(), message.bits(),
+              std::move(schema)};
 }
 
 Result<Joining> from_message(const v1::Joining& message) {

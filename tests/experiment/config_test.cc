@@ -154,7 +154,8 @@ TEST(Config, BadFilesNameLineKeyAndTheNearestOne) {
       {"[algorithm]\ngamma = 1\n", {":2: gamma = 1 in [algorithm]: must be in [0, 1)"}},
       {"[algorithm]\ngamma = -0.1\n", {":2: ", "in [0, 1)"}},
       {"[algorithm]\ntau = 0\n", {":2: tau = 0", ">= 1"}},
-      {"[algorithm]\ntau = 4.0\n", {":2: tau = 4.0", "must be an integer, not a floating-point number"}},
+      {"[algorithm]\ntau = 4.0\n",
+       {":2: tau = 4.0", "must be an integer or \"auto\", not a floating-point number"}},
       {"[algorithm]\nname = \"mlf\"\n", {":2: ", "gd, mgd, fl, mfl or fedavg", "did you mean \"mfl\"?"}},
       {"[federation]\nnodes = 0\n", {":2: nodes = 0", ">= 1"}},
       {"[federation]\nnodes = -4\n", {":2: nodes = -4", ">= 1"}},
@@ -173,7 +174,8 @@ TEST(Config, BadFilesNameLineKeyAndTheNearestOne) {
       {"[run]\nprecision = \"f16\"\n", {":2: ", "must be f32 or f64", "did you mean \"f32\"?"}},
       {"[run]\nengine = \"thread\"\n", {":2: ", "did you mean \"threads\"?"}},
       {"[run]\nname = 7\n", {":2: name = 7 in [run]: must be a string, not an integer"}},
-      {"[run]\nsteps = \"all\"\n", {":2: ", "must be an integer, not a string"}},
+      {"[run]\nsteps = \"all\"\n", {":2: ", "must be an integer or \"auto\""}},
+      {"[run]\nseed = \"all\"\n", {":2: ", "must be an integer, not a string"}},
       {"[data]\ntrain = 0\n", {":2: train = 0", ">= 1, or \"all\""}},
       {"[data]\ntrain = \"most\"\n", {":2: train = \"most\"", "must be an integer or \"all\""}},
       {"[data]\nscale = 0.0\n", {":2: scale = 0.0", "> 0, or \"auto\""}},
@@ -345,17 +347,18 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
   for (const Key& key : config_keys()) {
     Config other = base;
     const std::string_view text =
-        key.kind == KeyKind::kText ? (key.key == "engine"                             ? "serial"
-                                      : key.key == "precision"                        ? "f64"
-                                      : key.key == "take"                             ? "random"
-                                      : key.key == "task" && key.table == "data"      ? "raw"
-                                      : key.key == "task"                             ? "binary"
-                                      : key.key == "header"                           ? "no"
-                                      : key.key == "partition"                        ? "contiguous"
-                                      : key.key == "name" && key.table == "model"     ? "linear"
-                                      : key.key == "name" && key.table == "algorithm" ? "gd"
-                                                                                      : "other")
-        : key.key == "classes"     ? "a, b"
+        key.kind == KeyKind::kText      ? (key.key == "engine"                             ? "serial"
+                                           : key.key == "precision"                        ? "f64"
+                                           : key.key == "take"                             ? "random"
+                                           : key.key == "task" && key.table == "data"      ? "raw"
+                                           : key.key == "task"                             ? "binary"
+                                           : key.key == "header"                           ? "no"
+                                           : key.key == "partition"                        ? "contiguous"
+                                           : key.key == "name" && key.table == "model"     ? "linear"
+                                           : key.key == "name" && key.table == "algorithm" ? "gd"
+                                                                                           : "other")
+        : key.kind == KeyKind::kBoolean ? "true"
+        : key.key == "classes"          ? "a, b"
         : key.key == "gamma" || key.key == "fraction_train" || key.key == "dropout" ? "0.25"
                                                                                     : "77";
     ASSERT_TRUE(key.set(other, text)) << key.table << '.' << key.key;

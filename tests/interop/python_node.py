@@ -4,6 +4,7 @@ It trains linear regression with FL or MFL on a few rows. Each number is a Pytho
 """
 import struct
 import threading
+import tomllib
 
 import grpc
 
@@ -24,12 +25,13 @@ def train(plan, rows, targets, vectors, steps):
     """(loss at the start, vectors after `steps` steps)."""
     w = list(vectors[0])
     d = list(vectors[1]) if len(vectors) > 1 else [0.0] * len(w)
-    gamma = plan.gamma if plan.algorithm == "mfl" else 0.0
+    algorithm = tomllib.loads(plan.experiment)["algorithm"]
+    gamma = algorithm["gamma"] if algorithm["name"] == "mfl" else 0.0
     first = loss_and_gradient(rows, targets, w)[0]
     for _ in range(steps):
         gradient = loss_and_gradient(rows, targets, w)[1]
         d = [gamma * momentum + slope for momentum, slope in zip(d, gradient)]
-        w = [weight - plan.eta * momentum for weight, momentum in zip(w, d)]
+        w = [weight - algorithm["eta"] * momentum for weight, momentum in zip(w, d)]
     return first, [w, d][:len(vectors)]
 
 

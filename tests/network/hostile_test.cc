@@ -132,7 +132,7 @@ Federated federate(const std::optional<Spoil>& spoil, std::uint64_t hostile_weig
   options.quorum = kQuorum;
   options.retry_pause = Time(10);
   options.max_samples = 10'000;
-  const Plan plan{"run", "config", "svm", 0.3, "mfl", 0.01, 0.5, kTau, kSteps, 32};
+  const Plan plan{"run", "config", "", 32};
   Federated out;
   std::mutex mutex;
   ServerOptions server_options;

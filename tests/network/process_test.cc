@@ -51,15 +51,7 @@ TEST_P(Equality, FourNodesOverTheNetworkGiveTheDigestOfTheSimulation) {
     EXPECT_EQ(node->data()["rounds"], 34);
   }
   // The run is in the store like any other, with the rounds of the simulation.
-  const auto rounds = [&](const std::string& store) {
-    const Outcome exported =
-        federation.box.run({"runs", "export", "latest", "--rounds", "--format", "csv", "--store", store});
-    std::string out;
-    std::istringstream lines(exported.out);
-    for (std::string line; std::getline(lines, line);) out += line.substr(line.find(',')) + '\n';
-    return out;
-  };
-  EXPECT_EQ(rounds("state/runs.db"), rounds("store.db"));
+  EXPECT_EQ(federation.rounds("state/runs.db"), federation.rounds("store.db"));
 }
 
 TEST(Server, TestsItsOwnTestSetAsTheSimulationDoes) {
@@ -128,6 +120,34 @@ INSTANTIATE_TEST_SUITE_P(All, Equality,
                          [](const auto& test) {
                            return fmt::format("{}_{}", test.param.algorithm, test.param.precision);
                          });
+
+// Nodes that leave and join again draw the batches that they would have drawn.
+TEST(Equality, BatchesAreThoseOfTheSimulation) {
+  const std::vector<std::vector<std::string>> lengths = {
+      {"--local-epochs", "2", "--rounds", "400"},
+      {"--tau", "5", "--steps", "2003", "--evaluate-every", "3", "--drop-last", "true"}};
+  for (const auto& length : lengths) {
+    std::vector<std::string> setting{"--algorithm", "mfl", "--batch-size", "7"};
+    setting.insert(setting.end(), length.begin(), length.end());
+    Processes federation(3, setting);
+    const auto server = federation.server();
+    auto nodes = federation.all_nodes();
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(eventually([&, before = server->committed()] { return server->committed() > before + 5; }))
+          << server->log();
+      nodes[i]->signal_and_wait(SIGKILL);
+      nodes[i] = federation.node(i);
+    }
+    EXPECT_EQ(server->wait(), 0) << server->log();
+    const auto served = server->data();
+    const auto simulated = federation.simulated();
+    EXPECT_EQ(served["digest"], simulated["digest"]);
+    EXPECT_EQ(served["final"]["train_loss"], simulated["final"]["train_loss"]);
+    EXPECT_EQ(served["best"], simulated["best"]);
+    EXPECT_EQ(served["rounds"], simulated["rounds"]);
+    EXPECT_EQ(federation.rounds("state/runs.db"), federation.rounds("store.db"));
+  }
+}
 
 TEST(Equality, TwoOfFiveNodesARoundAreThoseOfTheSimulation) {
   Processes federation(5, {"--fraction-train", "0.4", "--steps", "200", "--tau", "10"});

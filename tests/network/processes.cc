@@ -113,6 +113,15 @@ std::vector<std::string> Processes::setting() const {
   return out;
 }
 
+std::string Processes::rounds(const std::string& store) const {
+  const Outcome exported =
+      box.run({"runs", "export", "latest", "--rounds", "--format", "csv", "--store", store});
+  std::string out;
+  std::istringstream lines(exported.out);
+  for (std::string line; std::getline(lines, line);) out += line.substr(line.find(',')) + '\n';
+  return out;
+}
+
 nlohmann::json Processes::simulated() const {
   std::vector<std::string> arguments{"run", "--json", "--quiet"};
   const auto words = setting();

@@ -73,6 +73,8 @@ class Processes {
   std::vector<std::string> setting() const;
   // The result of mfl run.
   nlohmann::json simulated() const;
+  // The rows of all rounds of the latest run of a store, without the run's id.
+  std::string rounds(const std::string& store) const;
 
   // Waits until it listens; a later server gets the address of the first.
   std::unique_ptr<Background> server(const std::vector<std::string>& more = {}, std::uint64_t most_files = 0);

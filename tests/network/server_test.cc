@@ -41,7 +41,7 @@ class NoLog final : public RoundLog {
 };
 
 constexpr std::uint64_t kColumns = 3;
-const Plan kPlan{"run", "config", "svm", 0.3, "fl", 0.1, 0, 2, 1000, 64};
+const Plan kPlan{"run", "config", "", 64};
 
 // An authority with a server and nodes a, b, and a second authority with a node a.
 class Pki {

@@ -32,7 +32,7 @@ std::string unhex(std::string_view text) {
 }
 
 const Schema kSchema{2, {"age", "b\xc3\xaf"}, "", "side", LabelTask::kBinary, {"-1", "1"}, "1"};
-const Plan kPlan{"0badcafe", "d1", "svm", 0.3, "mfl", 0.002, 0.5, 4, 1000, 32, kSchema};
+const Plan kPlan{"0badcafe", "d1", "[model]\nname = \"svm\"\n", 32, kSchema};
 const Joining kJoining{"d1", 1250, 2, 32, kSchema};
 const Verdict kVerdict{Reason::kStale, "round 1 is over, this is round 2"};
 
@@ -80,7 +80,7 @@ std::map<std::string, std::string> messages() {
 
 std::map<std::string, std::string> golden() {
   std::map<std::string, std::string> out;
-  std::ifstream file(MFL_GOLDEN "/wire_v2.txt");
+  std::ifstream file(MFL_GOLDEN "/wire_v3.txt");
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line.front() == '#') continue;
     std::istringstream words(line);
@@ -245,7 +245,7 @@ TEST(Wire, WhatDoesNotFitTogetherIsRefused) {
   ASSERT_TRUE(too_much.take(parts[1]));
   EXPECT_FALSE(too_much.take(parts[1]));
   std::string other_version = wire::encode(kPlan);
-  ASSERT_EQ(other_version[1], 2);
+  ASSERT_EQ(other_version[1], 3);
   other_version[1] = 1;
   EXPECT_THAT(wire::decode_plan(other_version).error().text(), HasSubstr("protocol version 1"));
   EXPECT_THAT(wire::decode_joining(wire::encode(Joining{"d1", 1, 2, 32})).error().text(),
