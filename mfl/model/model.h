@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "mfl/base/for_each.h"
 #include "mfl/base/kernels/kernels.h"
 #include "mfl/base/rng.h"
 #include "mfl/base/vectors.h"

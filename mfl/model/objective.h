@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "mfl/base/for_each.h"
 #include "mfl/base/kernels/kernels.h"
 #include "mfl/base/vectors.h"
 #include "mfl/model/model.h"

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
+#include "mfl/base/for_each.h"
 #include "mfl/base/kernels/kernels.h"
 #include "mfl/data/dataset.h"
 
@@ -61,8 +61,5 @@ class Samples {
   std::vector<float> lengths_;         // as RowBlock::lengths; empty if not needed
   const Kernels<T>* kernels_;
 };
-
-// Runs work(i) once for every i < n, in any order or concurrently, and returns when all are done.
-using ForEach = std::function<void(std::size_t n, const std::function<void(std::size_t)>& work)>;
 
 }  // namespace mfl
