@@ -1,5 +1,7 @@
 #include "mfl/base/nearest.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -44,6 +46,11 @@ std::string nearest(std::string_view word, std::span<const std::string_view> can
     }
   }
   return std::string(best);
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
+  const std::string near = nearest(word, candidates);
+  return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
 }
 
 }  // namespace mfl

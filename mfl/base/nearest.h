@@ -17,4 +17,7 @@ std::string nearest(std::string_view word, std::span<const std::string_view> can
 std::string nearest(std::string_view word, std::span<const std::string_view> candidates,
                     std::size_t most_edits);
 
+// "; did you mean "gamma"?" with the nearest candidate, for the end of a message; empty if there is none.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
+
 }  // namespace mfl

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "mfl/base/nearest.h"
 #include "mfl/engine/workers.h"
 #include "mfl/experiment/config_values.h"
 #include "mfl/experiment/foreign_words.h"
@@ -311,11 +312,6 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) { return set_class(c.schema.positive, t); },
      [](const Config& c) { return toml_text(c.schema.positive); }},
 };
-
-std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
-  const std::string near = nearest(word, candidates);
-  return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
-}
 
 // For a word of another framework; empty for any other.
 std::string translated(std::string_view table, std::string_view key) {

@@ -117,9 +117,7 @@ tl::unexpected<Error> not_one_of(std::string_view text, std::span<const std::str
   std::string list;
   for (std::size_t i = 0; i < names.size(); ++i)
     list += fmt::format("{}{}", i == 0 ? "" : i + 1 == names.size() ? " or " : ", ", names[i]);
-  const std::string near = nearest(text, names);
-  return reason(
-      fmt::format("must be {}{}", list, near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+  return reason(fmt::format("must be {}{}", list, did_you_mean(text, names)));
 }
 
 std::string toml_text(std::string_view text) {

@@ -12,17 +12,13 @@
 #include <vector>
 
 #include "mfl/base/nearest.h"
+#include "mfl/base/number_range.h"
 #include "mfl/base/result.h"
 
 namespace mfl {
 
 // TOML integers are signed.
 inline constexpr std::uint64_t kLargestInteger = std::numeric_limits<std::int64_t>::max();
-
-struct NumberRange {
-  bool (*holds)(double);  // false for NaN
-  std::string_view text;  // "in [0, 1)"
-};
 
 Result<std::uint64_t> integer_value(std::string_view text, std::uint64_t least, std::string_view word = {},
                                     std::uint64_t most = kLargestInteger);

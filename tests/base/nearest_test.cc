@@ -17,5 +17,11 @@ TEST(Nearest, FindsTheWordThatWasMeant) {
   EXPECT_EQ(nearest("x", {}), "");
 }
 
+TEST(Nearest, EndsAMessageWithTheWord) {
+  constexpr std::array<std::string_view, 2> kWords = {"gamma", "tau"};
+  EXPECT_EQ(did_you_mean("gama", kWords), "; did you mean \"gamma\"?");
+  EXPECT_EQ(did_you_mean("partition", kWords), "");
+}
+
 }  // namespace
 }  // namespace mfl
