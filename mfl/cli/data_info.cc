@@ -79,10 +79,8 @@ std::string meaning_text(const Config& config, const TrainTest& data, Json& json
   const auto seen = observed_schema(config, data.train);
   auto schema = seen ? settle(stated_schema(config), *seen) : seen;
   json["schema"] = schema ? Json::parse(schema_json(*schema)).value_or(nullptr) : Json(nullptr);
-  const std::string task = schema && schema->classes.size() == 2
-                               ? fmt::format("classes {}, {}; positive {}", schema->classes[0],
-                                             schema->classes[1], schema->positive)
-                               : "";
+  if (schema) schema->label.clear();  // printed before
+  const std::string task = schema && schema->classes.size() >= 2 ? labels_text(*schema) : "";
   return facts_text({{"label", label}, {"header", header}, {"classifier", task}});
 }
 

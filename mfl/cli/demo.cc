@@ -14,6 +14,7 @@
 #include "mfl/cli/text.h"
 #include "mfl/data/source.h"
 #include "mfl/experiment/config_partition.h"
+#include "mfl/experiment/factory.h"
 #include "mfl/experiment/runner.h"
 #include "mfl/network/certs.h"
 #include "mfl/partition/split.h"
@@ -58,11 +59,26 @@ Result<void> make_certificates(const fs::path& pki, std::size_t nodes) {
   return {};
 }
 
-// Each node's samples in a folder of its own, as mfl data split writes them.
-Result<void> deal_data(const Config& config, const fs::path& parts) {
+// Each node's samples in a folder of its own, as mfl data split writes them. Returns the server's configuration, which names the
+// classes of multiclass data as the folders have them: text labels are numbers there.
+Result<Config> deal_data(const Config& config, const fs::path& parts) {
   MFL_TRY(const TrainTest data, load(data_options(config)));
   MFL_TRY(const Partition partition, make_partition(config.federation, data.train, config.run.seed));
-  return split_to_folders(data.train, partition, parts);
+  MFL_CHECK(split_to_folders(data.train, partition, parts));
+  Config served = config;
+  if (effective_label_task(config) != LabelTask::kMulticlass) return served;
+  const auto& origin = data.train.origin;
+  const bool text = origin && !origin->classes.empty();
+  const Dataset labels{.rows = data.train.rows,
+                       .columns = data.train.columns,
+                       .features = {},
+                       .labels = data.train.labels,
+                       .origin = text ? nullptr : origin};
+  if (text || served.schema.classes.empty()) {
+    MFL_TRY(const Schema seen, observe(labels, LabelTask::kMulticlass));
+    served.schema.classes = seen.classes;
+  }
+  return served;
 }
 
 tl::unexpected<Error> child_failure(const std::string& who, int code, const fs::path& out) {
@@ -108,9 +124,9 @@ Result<Json> run_federation(const Config& config, const fs::path& folder, const 
   const std::size_t count = config.federation.nodes;
   MFL_CHECK(make_certificates(folder / "pki", count));
   say(fmt::format("made an authority and {} certificates", count + 1));
-  MFL_CHECK(deal_data(config, folder / "parts"));
+  MFL_TRY(const Config served, deal_data(config, folder / "parts"));
   say(fmt::format("wrote the samples of {} nodes from {}", count, config.data.source));
-  MFL_CHECK(write_file(folder / "experiment.toml", to_toml(config)));
+  MFL_CHECK(write_file(folder / "experiment.toml", to_toml(served)));
   MFL_TRY(Child server,
           Child::start({"server", folder / "experiment.toml", "--listen", "127.0.0.1:0", "--state",
                         folder / "state", "--tls", folder / "pki" / "server", "--json"},
@@ -139,8 +155,7 @@ Result<Reply> federation_command(const Arguments& args) {
   Config config = demo_config();
   MFL_CHECK(args.flags.apply(config));
   MFL_CHECK(validate(config));
-  config.data.task =
-      effective_task(config.data);  // the nodes hold parts that do not tell where they are from
+  config.data.task = effective_task(config);  // the nodes hold parts that do not tell where they are from
   MFL_TRY(const TempFolder folder, TempFolder::make());
   const std::atomic<bool>& stop = watch_interrupts();
   MFL_TRY(Json served, run_federation(config, folder.path(), stop));

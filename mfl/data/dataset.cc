@@ -121,11 +121,15 @@ void add(Sha256& hash, const SparseRows<X>& sparse) {
 
 }  // namespace
 
-std::shared_ptr<const Origin> origin_at(const std::filesystem::path& path) {
+std::shared_ptr<const Origin> origin_at(const std::filesystem::path& path,
+                                        std::vector<std::string> known_classes) {
   Origin origin;
   origin.path = path;
+  origin.known_classes = std::move(known_classes);
   return std::make_shared<const Origin>(std::move(origin));
 }
+
+std::vector<std::string> digit_classes() { return {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}; }
 
 std::string number_label(double number) { return fmt::format("{}", number == 0 ? 0.0 : number); }
 
@@ -135,7 +139,7 @@ std::string label_text(const Dataset& data, double label) {
 }
 
 std::string label_place(const Dataset& data, double label) {
-  if (!data.origin) return "the data";
+  if (!data.origin || data.origin->path.empty()) return "the data";
   const Origin& origin = *data.origin;
   std::string place = origin.path.string();
   const auto found = std::ranges::find(origin.labels, label);

@@ -41,7 +41,10 @@ struct Origin {
   std::vector<std::string>
       classes;  // labels that are text: label k means classes[k]; empty: labels are numbers
 
-  std::filesystem::path path;    // of the labels
+  // All classes that the labels can have, whether they occur or not, in the order of class_before(); empty: not known.
+  std::vector<std::string> known_classes;
+
+  std::filesystem::path path;    // of the labels; empty: they are not from a file
   std::size_t label_column = 0;  // counted from 1; 0: the labels are not a column of a table
   bool header_guessed = false;   // header = auto took the first line for column names
   std::vector<double> labels;    // of the whole file, in its order, and their lines; empty: lines are unknown
@@ -60,7 +63,11 @@ struct Dataset {
 };
 
 // Of labels without names and lines.
-std::shared_ptr<const Origin> origin_at(const std::filesystem::path& path);
+std::shared_ptr<const Origin> origin_at(const std::filesystem::path& path,
+                                        std::vector<std::string> known_classes = {});
+
+// "0" to "9".
+std::vector<std::string> digit_classes();
 
 // The text of a label as an error or a table shows it: its class, or the number in its shortest form.
 std::string label_text(const Dataset& data, double label);

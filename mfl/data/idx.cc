@@ -184,7 +184,7 @@ Result<Array> read_array(const File& file, bool images) {
   return Array{header, std::move(body)};
 }
 
-Result<Dataset> read(const File& images, const File& labels) {
+Result<Dataset> read(const File& images, const File& labels, std::vector<std::string> known_classes) {
   MFL_TRY(Array x, read_array(images, true));
   MFL_TRY(const Array y, read_array(labels, false));
   if (x.header.rows != y.header.rows)
@@ -193,19 +193,23 @@ Result<Dataset> read(const File& images, const File& labels) {
       .rows = x.header.rows, .columns = x.header.columns, .scale = 1.0 / 255, .features = {}, .labels = {}};
   data.features = DenseRows<std::uint8_t>{std::move(x.body)};
   data.labels.assign(y.body.begin(), y.body.end());
-  data.origin = origin_at(labels.path);
+  data.origin = origin_at(labels.path, std::move(known_classes));
   return data;
 }
 
 }  // namespace
 
-Result<Dataset> read_idx(const fs::path& images, const fs::path& labels) { return read({images}, {labels}); }
-
-Result<Dataset> parse_idx(const FileBytes& images, const FileBytes& labels) {
-  return read({images.path, images.bytes}, {labels.path, labels.bytes});
+Result<Dataset> read_idx(const fs::path& images, const fs::path& labels,
+                         std::vector<std::string> known_classes) {
+  return read({images}, {labels}, std::move(known_classes));
 }
 
-Result<std::unique_ptr<RowSource>> open_idx_rows(const fs::path& images, const fs::path& labels) {
+Result<Dataset> parse_idx(const FileBytes& images, const FileBytes& labels) {
+  return read({images.path, images.bytes}, {labels.path, labels.bytes}, {});
+}
+
+Result<std::unique_ptr<RowSource>> open_idx_rows(const fs::path& images, const fs::path& labels,
+                                                 std::vector<std::string> known_classes) {
   MFL_TRY(const Beginning beginning, read_beginning({images}));
   if (!beginning.packed.empty()) return nullptr;
   MFL_TRY(const Header header, parse_header(beginning.bytes, true, images));
@@ -214,7 +218,7 @@ Result<std::unique_ptr<RowSource>> open_idx_rows(const fs::path& images, const f
   if (header.rows != y.header.rows) return not_as_many(images, header.rows, labels, y.header.rows);
   MFL_TRY(FileReader file, FileReader::open(images));
   return std::make_unique<IdxRows>(std::move(file), header, std::vector<double>(y.body.begin(), y.body.end()),
-                                   origin_at(labels));
+                                   origin_at(labels, std::move(known_classes)));
 }
 
 }  // namespace mfl

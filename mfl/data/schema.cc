@@ -5,105 +5,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <unordered_set>
 #include <utility>
 
 #include "mfl/base/digest.h"
 #include "mfl/base/json.h"
+#include "mfl/data/schema_words.h"
 #include "mfl/data/text.h"
 
 namespace mfl {
 namespace {
 
-constexpr std::array<std::string_view, 4> kTaskNames = {"", "binary", "even-odd", "regression"};
-constexpr const char* kOdd = "odd";
-constexpr const char* kEven = "even";
+constexpr std::array<std::string_view, 5> kTaskNames = {"", "binary", "even-odd", "regression", "multiclass"};
 
-// For a message: on one line and not endless.
-std::string shown(std::string_view text) {
-  constexpr std::size_t kLongest = 40;
-  const bool cut = text.size() > kLongest;
-  if (cut) {
-    std::size_t end = kLongest;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-    text = text.substr(0, end);
-  }
-  std::string out;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    out += code < 0x20U || code == 0x7FU ? '?' : c;
-  }
-  return cut ? out + "..." : out;
-}
-
-std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", shown(text)); }
-
-std::string listed(const std::vector<std::string>& names) {
-  std::vector<std::string> out;
-  for (const std::string& name : names) out.push_back(in_quotes(name));
-  return fmt::format("{}", fmt::join(out, ", "));
-}
-
-bool is_whole(double label) { return label >= 0 && std::trunc(label) == label; }
-
-std::string_view parity(double label) { return std::fmod(label, 2) == 0 ? kEven : kOdd; }
-
-bool has_text_labels(const Dataset& data) { return data.origin && !data.origin->classes.empty(); }
-
-tl::unexpected<Error> bad_label(const Dataset& data, double label, std::string_view what, std::string hint) {
-  return fail(
-      ErrorCode::kBadData,
-      fmt::format("{}: label {} {}", label_place(data, label), in_quotes(label_text(data, label)), what),
-      std::move(hint));
-}
-
-// The label must be a number.
-Result<double> number_of(const Dataset& data, double label, std::string_view needed_by) {
-  if (!has_text_labels(data)) return label;
-  if (const auto number = parse_number(label_text(data, label))) return *number;
-  return bad_label(data, label, fmt::format("is not a number, which {} needs", needed_by),
-                   "fix the label, name another label column with --label, or train a classifier");
-}
-
-tl::unexpected<Error> third_class(const Dataset& data, double label,
-                                  const std::vector<std::string>& classes) {
-  return bad_label(
-      data, label, fmt::format("is a third class beside {}", listed(classes)),
-      "a classifier has two classes: keep the samples of two of them, or merge classes until there are two; "
-      "--model linear fits labels that are quantities");
-}
-
-Result<std::vector<std::string>> observed_classes(const Dataset& data) {
-  std::vector<double> seen;
-  std::vector<std::string> classes;
-  for (const double label : data.labels) {
-    if (std::ranges::find(seen, label) != seen.end()) continue;
-    if (seen.size() == 2) return third_class(data, label, classes);
-    seen.push_back(label);
-    classes.push_back(class_name(label_text(data, label)));
-  }
-  std::ranges::sort(classes, class_before);
-  return classes;
-}
-
-Result<std::string_view> parity_class(const Dataset& data, double label) {
-  MFL_TRY(const double number, number_of(data, label, "the task even-odd"));
-  if (is_whole(number)) return parity(number);
-  return bad_label(data, label, "is outside the task even-odd, which needs whole numbers from 0",
-                   "leave the task out where the labels are two classes, or use --model linear where they "
-                   "are quantities");
-}
-
-Result<std::vector<std::string>> observed_parities(const Dataset& data) {
-  bool odd = false, even = false;
-  for (const double label : data.labels) {
-    MFL_TRY(const std::string_view found, parity_class(data, label));
-    (found == kEven ? even : odd) = true;
-  }
-  std::vector<std::string> classes;
-  if (odd) classes.emplace_back(kOdd);
-  if (even) classes.emplace_back(kEven);
-  return classes;
-}
+bool has_two_classes(LabelTask task) { return task == LabelTask::kBinary || task == LabelTask::kEvenOdd; }
 
 std::string names_digest(const Schema& schema) {
   if (!schema.features_digest.empty()) return schema.features_digest;
@@ -132,35 +47,49 @@ std::optional<std::string> features_difference(const Schema& run, const Schema& 
   return std::nullopt;
 }
 
+// The first class of the data that the run does not have.
+const std::string* unknown_class(const Schema& run, const Schema& data) {
+  const std::unordered_set<std::string_view> known(run.classes.begin(), run.classes.end());
+  const auto found =
+      std::ranges::find_if(data.classes, [&](const std::string& name) { return !known.contains(name); });
+  return found == data.classes.end() ? nullptr : &*found;
+}
+
 std::optional<std::string> classes_difference(const Schema& run, const Schema& data) {
-  const auto known = [&](const std::string& name) { return std::ranges::count(run.classes, name) > 0; };
-  if (run.classes.size() == 2 && !std::ranges::all_of(data.classes, known))
-    return fmt::format("classes are {} here and {} in the run", listed(data.classes), listed(run.classes));
+  if (run.classes.size() > 2 && has_two_classes(data.task))
+    return fmt::format("the task is {} here and the run has {} classes", label_task_name(data.task),
+                       run.classes.size());
+  const bool multiclass = run.task == LabelTask::kMulticlass || data.task == LabelTask::kMulticlass;
+  if (const std::string* other = run.classes.size() >= 2 ? unknown_class(run, data) : nullptr)
+    return multiclass || run.classes.size() > 2
+               ? fmt::format("class {} is here and is none of {} in the run", in_quotes(*other),
+                             listed_in_quotes(run.classes))
+               : fmt::format("classes are {} here and {} in the run", listed_in_quotes(data.classes),
+                             listed_in_quotes(run.classes));
   if (run.task == LabelTask::kRegression && !data.positive.empty())
     return fmt::format("the positive class is {} here and the run is a regression", in_quotes(data.positive));
+  if (multiclass && !data.positive.empty())
+    return fmt::format("the positive class is {} here and a multiclass run has none",
+                       in_quotes(data.positive));
   if (!run.positive.empty() && !data.positive.empty() && run.positive != data.positive)
     return fmt::format("the positive class is {} here and {} in the run", in_quotes(data.positive),
                        in_quotes(run.positive));
   return std::nullopt;
 }
 
-// The target of every label that the data may have, by its class.
-class ClassTargets {
- public:
-  ClassTargets(const Schema& schema, TargetKind kind)
-      : positive_(schema.positive), classes_(schema.classes), negative_(kind == TargetKind::kUnit ? 0 : -1) {}
-
-  std::optional<double> of(std::string_view name) const {
-    if (name == positive_) return 1;
-    if (std::ranges::find(classes_, name) == classes_.end()) return std::nullopt;
-    return negative_;
+// `run` has the task multiclass and fits.
+Result<Schema> settle_multiclass(Schema run, const Schema& data) {
+  if (!run.positive.empty())
+    return fail(
+        ErrorCode::kBadData,
+        fmt::format("positive is {}, and the task multiclass has no positive class", in_quotes(run.positive)),
+        "leave positive out");
+  if (run.classes.size() < 2) {
+    run.classes = data.classes;
+    std::ranges::sort(run.classes, class_before);
   }
-
- private:
-  std::string positive_;
-  std::vector<std::string> classes_;
-  double negative_;
-};
+  return run;
+}
 
 Result<void> read_text(const Json& object, std::string_view key, std::string& to) {
   const Json* found = object.find(key);
@@ -179,6 +108,19 @@ Result<void> read_texts(const Json& object, std::string_view key, std::vector<st
   return {};
 }
 
+// As a schema of more than two classes has them.
+Result<void> check_classes(const Schema& schema) {
+  const bool multiclass = schema.task == LabelTask::kMulticlass;
+  if (!multiclass && schema.classes.size() <= 2) return {};
+  if (!multiclass && schema.task != LabelTask::kUnknown)
+    return fail(ErrorCode::kBadData, fmt::format("{} classes for the task {}", schema.classes.size(),
+                                                 label_task_name(schema.task)));
+  if (const auto fault = classes_fault(schema.classes)) return fail(ErrorCode::kBadData, *fault);
+  if (multiclass && !schema.positive.empty())
+    return fail(ErrorCode::kBadData, "a positive class for the task multiclass");
+  return {};
+}
+
 }  // namespace
 
 std::string_view label_task_name(LabelTask task) { return kTaskNames[static_cast<std::size_t>(task)]; }
@@ -192,13 +134,18 @@ std::optional<LabelTask> parse_label_task(std::string_view name) {
 bool is_complete(const Schema& schema) {
   if (schema.columns == 0 || schema.task == LabelTask::kUnknown) return false;
   if (schema.task == LabelTask::kRegression) return true;
+  if (schema.task == LabelTask::kMulticlass) return schema.classes.size() >= 2;
   return schema.classes.size() == 2 && !schema.positive.empty();
 }
 
 bool class_before(std::string_view a, std::string_view b) {
-  const auto x = parse_number(a), y = parse_number(b);
-  if (x && y) return *x < *y;
-  return x || y ? x.has_value() : a < b;
+  const auto number = [](std::string_view text) {
+    const auto parsed = parse_number(text);
+    return parsed && !std::isnan(*parsed) ? parsed : std::nullopt;
+  };
+  const auto x = number(a), y = number(b);
+  if (x && y && *x != *y) return *x < *y;
+  return x.has_value() == y.has_value() ? a < b : x.has_value();
 }
 
 std::string class_name(std::string_view text) {
@@ -206,21 +153,48 @@ std::string class_name(std::string_view text) {
   return number && std::isfinite(*number) ? number_label(*number) : std::string(text);
 }
 
-Result<Schema> observe(const Dataset& data, LabelTask task) {
-  Schema schema;
-  schema.columns = data.columns;
-  if (data.origin) {
-    schema.features = data.origin->features;
-    schema.label = data.origin->label;
-  }
-  schema.task = task == LabelTask::kUnknown ? LabelTask::kBinary : task;
-  if (task == LabelTask::kRegression) {
-    if (has_text_labels(data))
-      for (const double label : data.labels) MFL_CHECK(number_of(data, label, "a regression"));
-    return schema;
-  }
-  MFL_TRY(schema.classes, task == LabelTask::kEvenOdd ? observed_parities(data) : observed_classes(data));
-  return schema;
+std::optional<std::string> classes_fault(std::span<const std::string> classes) {
+  if (classes.size() > kMostClasses)
+    return fmt::format("{} classes are more than {}", classes.size(), kMostClasses);
+  std::size_t bytes = 0;
+  for (const std::string& name : classes) bytes += name.size();
+  if (bytes > kMostClassBytes)
+    return fmt::format("the names of the classes have {} bytes, more than {}", bytes, kMostClassBytes);
+  const auto found = std::ranges::adjacent_find(
+      classes, [](const std::string& a, const std::string& b) { return !class_before(a, b); });
+  if (found == classes.end()) return std::nullopt;
+  return *found == *std::next(found)
+             ? fmt::format("class {} occurs twice", in_quotes(*found))
+             : fmt::format("class {} is before {}", in_quotes(*found), in_quotes(*std::next(found)));
+}
+
+Result<void> check_targets(const Schema& schema, TargetKind kind, std::string_view who) {
+  const auto refuse = [&](std::string_view what, std::string_view advice) {
+    return fail(ErrorCode::kBadConfig, fmt::format("{} {}", who, what), std::string(advice));
+  };
+  if (kind == TargetKind::kIndex && schema.task == LabelTask::kRegression)
+    return refuse("is a classifier, and the task is regression", "use model linear, or the task multiclass");
+  if (has_two_classes(schema.task) && schema.classes.size() > 2)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("the task {} has two classes, and classes names {}", label_task_name(schema.task),
+                            schema.classes.size()),
+                "name two classes, or use model softmax and the task multiclass");
+  const std::string_view takes =
+      kind == TargetKind::kReal ? "fits numbers or two classes" : "takes two classes";
+  if (kind != TargetKind::kIndex && schema.task == LabelTask::kMulticlass)
+    return refuse(fmt::format("{}, and the task is multiclass", takes),
+                  "use model softmax, or leave the task out");
+  if (kind != TargetKind::kIndex && schema.classes.size() > 2)
+    return refuse(fmt::format("{}, and classes names {}", takes, schema.classes.size()),
+                  "use model softmax, or name two classes");
+  const bool multiclass = schema.task == LabelTask::kMulticlass ||
+                          (schema.task == LabelTask::kUnknown && kind == TargetKind::kIndex);
+  if (multiclass && !schema.positive.empty())
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("positive is {}, and the task multiclass has no positive class",
+                            in_quotes(schema.positive)),
+                "leave positive out");
+  return {};
 }
 
 std::optional<std::string> difference(const Schema& run, const Schema& data) {
@@ -245,6 +219,7 @@ Result<Schema> settle(const Schema& run, const Schema& data) {
   if (out.label.empty()) out.label = data.label;
   if (out.task == LabelTask::kUnknown) out.task = data.task;
   if (out.task == LabelTask::kRegression) return out;
+  if (out.task == LabelTask::kMulticlass) return settle_multiclass(std::move(out), data);
   if (out.task == LabelTask::kEvenOdd) out.classes = {kOdd, kEven};
   if (out.positive.empty()) out.positive = data.positive;
   if (out.classes.size() < 2) {
@@ -259,12 +234,13 @@ Result<Schema> settle(const Schema& run, const Schema& data) {
   if (std::ranges::count(out.classes, out.positive) == 0)
     return fail(ErrorCode::kBadData,
                 fmt::format("the positive class {} is none of the classes {}", in_quotes(out.positive),
-                            listed(out.classes)),
+                            listed_in_quotes(out.classes)),
                 "name one of them as positive");
   return out;
 }
 
 Result<Schema> settle_alone(Schema schema) {
+  if (schema.task == LabelTask::kMulticlass && schema.classes.size() < 2) return one_class(schema.classes);
   if (schema.task == LabelTask::kRegression || schema.classes.size() != 1) return schema;
   std::string& only = schema.classes.front();
   if (only == "0" || only == "-1") {
@@ -280,48 +256,14 @@ Result<Schema> settle_alone(Schema schema) {
   return schema;
 }
 
-Result<std::vector<double>> make_targets(const Dataset& data, const Schema& schema, TargetKind kind) {
-  std::vector<double> targets;
-  targets.reserve(data.labels.size());
-  if (schema.task == LabelTask::kRegression) {
-    if (!has_text_labels(data)) return data.labels;
-    for (const double label : data.labels) {
-      MFL_TRY(const double number, number_of(data, label, "a regression"));
-      targets.push_back(number);
-    }
-    return targets;
-  }
-  const ClassTargets classes(schema, kind);
-  if (schema.task == LabelTask::kEvenOdd) {
-    for (const double label : data.labels) {
-      MFL_TRY(const std::string_view name, parity_class(data, label));
-      targets.push_back(*classes.of(name));
-    }
-    return targets;
-  }
-  std::vector<std::pair<double, double>> known;  // a label and its target: of a class each
-  for (const double label : data.labels) {
-    auto found = std::ranges::find(known, label, &std::pair<double, double>::first);
-    if (found == known.end()) {
-      const auto target = classes.of(class_name(label_text(data, label)));
-      if (!target)
-        return bad_label(data, label, fmt::format("is none of the classes {}", listed(schema.classes)),
-                         "training, test and every node's data must have the same classes");
-      found = known.insert(known.end(), {label, *target});
-    }
-    targets.push_back(found->second);
-  }
-  return targets;
-}
-
 std::string labels_text(const Schema& schema) {
   std::string out = schema.label.empty() ? "" : fmt::format("column {}: ", in_quotes(schema.label));
   if (schema.task == LabelTask::kUnknown) return out + "not known yet";
   if (schema.task == LabelTask::kRegression) return out + "a number";
-  if (schema.classes.empty()) return out + "two classes, not known yet";
-  std::vector<std::string> names;
-  for (const std::string& name : schema.classes) names.push_back(shown(name));
-  out += fmt::format("classes {}", fmt::join(names, ", "));
+  if (schema.classes.empty())
+    return out +
+           (schema.task == LabelTask::kMulticlass ? "classes not known yet" : "two classes, not known yet");
+  out += fmt::format("classes {}", listed(schema.classes));
   return schema.positive.empty() ? out : out + fmt::format("; positive {}", shown(schema.positive));
 }
 
@@ -366,6 +308,7 @@ Result<Schema> parse_schema(std::string_view json) {
   if (!schema.features.empty() && schema.features.size() != schema.columns)
     return fail(ErrorCode::kBadData,
                 fmt::format("{} feature names for {} columns", schema.features.size(), schema.columns));
+  MFL_CHECK(check_classes(schema));
   return schema;
 }
 

@@ -82,6 +82,8 @@ struct IdxFiles {
   std::optional<IdxPair> test;
 };
 
+using Names = std::vector<std::string>;
+
 Result<IdxFiles> find_idx(const fs::path& folder) {
   MFL_TRY(const auto train, find_pair(folder, "train"));
   if (!train)
@@ -91,23 +93,23 @@ Result<IdxFiles> find_idx(const fs::path& folder) {
   return IdxFiles{*train, test};
 }
 
-Result<Parts> open_idx(const fs::path& folder) {
+Result<Parts> open_idx(const fs::path& folder, const Names& classes) {
   MFL_TRY(const IdxFiles files, find_idx(folder));
-  MFL_TRY(Dataset train, read_idx(files.train.images, files.train.labels));
+  MFL_TRY(Dataset train, read_idx(files.train.images, files.train.labels, classes));
   if (!files.test) return Parts{std::move(train), std::nullopt};
-  MFL_TRY(Dataset test, read_idx(files.test->images, files.test->labels));
+  MFL_TRY(Dataset test, read_idx(files.test->images, files.test->labels, classes));
   return Parts{std::move(train), std::move(test)};
 }
 
 // `open` is how the folder of its files is opened.
 template <class Open>
-auto open_mnist(const Open& open) -> decltype(open(fs::path())) {
+auto open_mnist(const Open& open) -> decltype(open(fs::path(), Names())) {
   const fs::path folder = cache_folder() / "mnist";
   std::error_code ignored;
   if (!fs::exists(folder, ignored))
     return fail(ErrorCode::kBadData, fmt::format("MNIST not found: {} does not exist", folder.string()),
                 "run: mfl data fetch mnist");
-  auto parts = open(folder);
+  auto parts = open(folder, digit_classes());
   if (!parts) parts.error().hint = "run: mfl data fetch mnist";
   return parts;
 }
@@ -180,7 +182,7 @@ Result<Parts> open_kind(const std::string& spec, const DataOptions& options) {
   MFL_TRY(const auto parsed, parse_spec(spec));
   const auto& [kind, argument] = parsed;
   if (kind == "mnist") return open_mnist(open_idx);
-  if (kind == "idx") return open_idx(argument);
+  if (kind == "idx") return open_idx(argument, {});
   if (kind == "npy") return open_npy(argument);
   if (kind == "synthetic") return open_synthetic(spec, argument, options.seed);
   auto pool = kind == "csv" ? read_csv(argument, {options.label, options.header}) : read_libsvm(argument);
@@ -327,18 +329,18 @@ struct RowParts {
 };
 
 // Read now where the file is packed.
-Result<std::shared_ptr<const RowSource>> open_pair_rows(const IdxPair& pair) {
-  MFL_TRY(std::shared_ptr<const RowSource> rows, open_idx_rows(pair.images, pair.labels));
+Result<std::shared_ptr<const RowSource>> open_pair_rows(const IdxPair& pair, const Names& classes) {
+  MFL_TRY(std::shared_ptr<const RowSource> rows, open_idx_rows(pair.images, pair.labels, classes));
   if (rows) return rows;
-  MFL_TRY(Dataset data, read_idx(pair.images, pair.labels));
+  MFL_TRY(Dataset data, read_idx(pair.images, pair.labels, classes));
   return rows_in_memory(std::move(data));
 }
 
-Result<RowParts> open_idx_folder(const fs::path& folder) {
+Result<RowParts> open_idx_folder(const fs::path& folder, const Names& classes) {
   MFL_TRY(const IdxFiles files, find_idx(folder));
-  MFL_TRY(auto train, open_pair_rows(files.train));
+  MFL_TRY(auto train, open_pair_rows(files.train, classes));
   if (!files.test) return RowParts{std::move(train), nullptr};
-  MFL_TRY(auto test, open_pair_rows(*files.test));
+  MFL_TRY(auto test, open_pair_rows(*files.test, classes));
   return RowParts{std::move(train), std::move(test)};
 }
 
@@ -353,7 +355,7 @@ Result<RowParts> open_row_kind(const std::string& spec, const DataOptions& optio
   MFL_TRY(const auto parsed, parse_spec(spec));
   const auto& [kind, argument] = parsed;
   if (kind == "mnist") return open_mnist(open_idx_folder);
-  if (kind == "idx") return open_idx_folder(argument);
+  if (kind == "idx") return open_idx_folder(argument, {});
   if (kind == "npy") return open_npy_folder(argument);
   if (kind == "synthetic") {
     MFL_TRY(const auto size, parse_synthetic(spec, argument));

@@ -98,7 +98,8 @@ namespace {
 class MadeRows final : public RowSource {
  public:
   MadeRows(std::size_t rows, SyntheticRows source, std::vector<double> labels)
-      : RowSource({rows, source.columns(), 1.0 / 255, false}, std::move(labels), nullptr),
+      : RowSource({rows, source.columns(), 1.0 / 255, false}, std::move(labels),
+                  origin_at({}, digit_classes())),
         source_(std::move(source)) {}
   Result<Features> read(std::span<const std::uint32_t> rows) const override {
     DenseRows<std::uint8_t> pixels;
@@ -140,6 +141,7 @@ Result<Dataset> make_synthetic(std::size_t rows, std::size_t columns, std::uint6
   for (std::size_t row = 0; row < rows; ++row)
     data.labels[row] = source.fill(row, std::span(pixels.values).subspan(row * columns, columns));
   data.features = std::move(pixels);
+  data.origin = origin_at({}, digit_classes());
   return data;
 }
 

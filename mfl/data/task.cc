@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -11,36 +12,41 @@
 namespace mfl {
 namespace {
 
-constexpr std::array<std::string_view, 2> kNames = {"even-odd", "raw"};
+constexpr std::array<std::string_view, 3> kNames = {"even-odd", "raw", "multiclass"};
+constexpr const char* kTasks = "tasks are: even-odd, raw, multiclass";
 
 }  // namespace
 
 LabelTask label_task(Task task, TargetKind kind) {
   if (task == Task::kEvenOdd) return LabelTask::kEvenOdd;
+  if (task == Task::kMulticlass || kind == TargetKind::kIndex) return LabelTask::kMulticlass;
   return kind == TargetKind::kReal ? LabelTask::kRegression : LabelTask::kBinary;
 }
 
 Result<std::vector<double>> make_targets(const Dataset& data, Task task, TargetKind kind) {
-  MFL_TRY(const Schema seen, observe(data, label_task(task, kind)));
-  MFL_TRY(Schema schema, settle({}, seen));
+  Schema wanted;
+  wanted.task = label_task(task, kind);
+  MFL_CHECK(check_targets(wanted, kind, "the model"));
+  MFL_TRY(const Schema seen, observe(data, wanted.task));
+  MFL_TRY(Schema schema, settle(wanted, seen));
   MFL_TRY(schema, settle_alone(std::move(schema)));
   return make_targets(data, schema, kind);
 }
 
 Result<Task> parse_task(std::string_view name) {
-  if (name == kNames[0]) return Task::kEvenOdd;
-  if (name == kNames[1]) return Task::kRaw;
+  const auto* const found = std::ranges::find(kNames, name);
+  if (found != kNames.end()) return static_cast<Task>(found - kNames.begin());
   const std::string near = nearest(name, kNames);
   return fail(ErrorCode::kBadConfig, fmt::format("unknown task {}", excerpt(name)),
-              near.empty() ? "tasks are: even-odd, raw"
-                           : fmt::format("did you mean {}? tasks are: even-odd, raw", near));
+              near.empty() ? kTasks : fmt::format("did you mean {}? {}", near, kTasks));
 }
 
-std::string_view task_name(Task task) { return task == Task::kEvenOdd ? kNames[0] : kNames[1]; }
+std::string_view task_name(Task task) { return kNames[static_cast<std::size_t>(task)]; }
 
-Task default_task(std::string_view spec) {
-  const std::string_view kind = spec.substr(0, spec.find(':'));
-  const bool digits = kind == "mnist" || kind == "idx" || kind == "synthetic" || kind == "fleet";
+Task default_task(std::string_view spec, TargetKind kind) {
+  if (kind == TargetKind::kIndex) return Task::kMulticlass;
+  const std::string_view source = spec.substr(0, spec.find(':'));
+  const bool digits = source == "mnist" || source == "idx" || source == "synthetic" || source == "fleet";
   return digits ? Task::kEvenOdd : Task::kRaw;
 }
 

@@ -86,6 +86,7 @@ Result<void> validate_schema(const Config& config) {
     return refuse(fmt::format("task is {} in [data] and {} in [schema]", task_name(*config.data.task),
                               label_task_name(config.schema.task)),
                   "leave one of them out");
+  MFL_CHECK(check_targets(stated, target_kind(config.model), fmt::format("model {}", config.model.name)));
   if (stated.task == LabelTask::kRegression && target_kind(config.model) != TargetKind::kReal)
     return refuse(fmt::format("model {} is a classifier, and the task is regression", config.model.name),
                   "use model linear, or the task binary");
@@ -152,7 +153,11 @@ double effective_lambda(const ModelConfig& model) {
   return model.name == "svm" || model.name == "squared-svm" ? 0.3 : 0.0;
 }
 
-Task effective_task(const DataConfig& data) { return data.task.value_or(default_task(data.source)); }
+Task effective_task(const Config& config) {
+  const TargetKind kind = target_kind(config.model);
+  const Task task = config.data.task.value_or(default_task(config.data.source, kind));
+  return task == Task::kRaw && kind == TargetKind::kIndex ? Task::kMulticlass : task;
+}
 
 DataOptions data_options(const Config& config) {
   const DataConfig& data = config.data;
@@ -223,7 +228,7 @@ std::string to_toml(const Config& config) { return canonical_text(config, false)
 
 std::string config_digest(const Config& config) {
   Config canonical = config;
-  canonical.data.task = effective_task(config.data);
+  canonical.data.task = effective_task(config);
   canonical.model.lambda = effective_lambda(config.model);
   if (!counts_epochs(config.algorithm)) canonical.algorithm.tau = round_length(config.algorithm);
   if (config.run.rounds == 0) canonical.run.steps = run_length(config);

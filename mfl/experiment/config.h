@@ -29,7 +29,7 @@ struct DataConfig {
   std::optional<std::uint64_t> train;   // samples; empty: all there are
   std::optional<std::uint64_t> test;    // samples; empty: all there are; 0: no test set
   Take take = Take::kFirst;             // which samples when not all are taken
-  std::optional<Task> task;             // empty: the source's own (default_task)
+  std::optional<Task> task;             // empty: what source and model mean by themselves (default_task)
   std::optional<double> scale;          // > 0; empty: the source's own (1/255 for bytes)
   std::string label = "last";           // CSV label column: its name, its zero-based number, or last
   CsvHeader header = CsvHeader::kAuto;  // whether a CSV file starts with column names
@@ -130,8 +130,8 @@ inline bool counts_epochs(const AlgorithmConfig& algorithm) { return algorithm.l
 // lambda as given; else 0.3 for svm and squared-svm, 0 for the others.
 double effective_lambda(const ModelConfig& model);
 
-// The task as given, else the source's own.
-Task effective_task(const DataConfig& data);
+// The task as given, else the default of source and model. Raw is multiclass for a model of many classes.
+Task effective_task(const Config& config);
 
 // What load() takes.
 DataOptions data_options(const Config& config);

@@ -22,8 +22,10 @@ constexpr std::string_view kPartitions[] = {"iid", "contiguous", "label-sorted",
 
 using AnyTask = std::optional<Task>;
 constexpr Choice<Take> kTakes[] = {{"first", Take::kFirst}, {"random", Take::kRandom}};
-constexpr Choice<AnyTask> kTasks[] = {
-    {"auto", std::nullopt}, {"even-odd", Task::kEvenOdd}, {"raw", Task::kRaw}};
+constexpr Choice<AnyTask> kTasks[] = {{"auto", std::nullopt},
+                                      {"even-odd", Task::kEvenOdd},
+                                      {"raw", Task::kRaw},
+                                      {"multiclass", Task::kMulticlass}};
 constexpr Choice<CsvHeader> kHeaders[] = {
     {"auto", CsvHeader::kAuto}, {"yes", CsvHeader::kYes}, {"no", CsvHeader::kNo}};
 constexpr Choice<bool> kBooleans[] = {{"false", false}, {"true", true}};
@@ -82,7 +84,8 @@ std::string toml_spread(const Spread& spread) {
 constexpr Choice<LabelTask> kLabelTasks[] = {{"auto", LabelTask::kUnknown},
                                              {"binary", LabelTask::kBinary},
                                              {"even-odd", LabelTask::kEvenOdd},
-                                             {"regression", LabelTask::kRegression}};
+                                             {"regression", LabelTask::kRegression},
+                                             {"multiclass", LabelTask::kMulticlass}};
 
 Result<void> set_features(Schema& to, std::string_view text) {
   if (const auto count = integer_value(text, 0)) {
@@ -99,8 +102,9 @@ Result<void> set_classes(Schema& to, std::string_view text) {
   MFL_TRY(auto classes, texts_value(text));
   for (std::string& name : classes) name = class_name(name);
   std::ranges::sort(classes, class_before);
-  if (!classes.empty() && (classes.size() != 2 || classes[0] == classes[1]))
-    return fail(ErrorCode::kBadConfig, "must be two different classes");
+  if (classes.size() == 1) return fail(ErrorCode::kBadConfig, "must be two or more different classes");
+  if (const auto fault = classes_fault(classes))
+    return fail(ErrorCode::kBadConfig, fmt::format("must be two or more different classes: {}", *fault));
   to.classes = std::move(classes);
   return {};
 }
@@ -134,8 +138,10 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) { return set_choice<Take>(c.data.take, t, kTakes); },
      [](const Config& c) { return toml_choice<Take>(c.data.take, kTakes); }, kNamesOf<kTakes>},
     {"data", "task", "--task", "TASK",
-     "labels to train on: even-odd, raw, or auto (even-odd for mnist, idx, synthetic, fleet)", KeyKind::kText,
-     "", kResult, [](Config& c, Text t) { return set_choice<AnyTask>(c.data.task, t, kTasks); },
+     "labels to train on: even-odd, multiclass, raw, or auto (even-odd for mnist, idx, synthetic, "
+     "fleet; multiclass for softmax)",
+     KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_choice<AnyTask>(c.data.task, t, kTasks); },
      [](const Config& c) { return toml_choice<AnyTask>(c.data.task, kTasks); }, kNamesOf<kTasks>},
     {"data", "scale", "--scale", "X", "factor on every feature, or auto (1/255 for bytes)", KeyKind::kNumber,
      "auto", kResult, [](Config& c, Text t) { return set_number(c.data.scale, t, kPositive, "auto"); },
@@ -301,10 +307,11 @@ constexpr Key kKeys[] = {
      kLaterResult, [](Config& c, Text t) { return set_text(c.schema.label, t, true); },
      [](const Config& c) { return toml_text(c.schema.label); }},
     {"schema", "task", "--schema-task", "TASK",
-     "what labels are: binary (two classes), even-odd, regression (numbers), or auto", KeyKind::kText, "",
-     kLaterResult, [](Config& c, Text t) { return set_choice<LabelTask>(c.schema.task, t, kLabelTasks); },
+     "what labels are: binary (two classes), even-odd, multiclass, regression (numbers), or auto",
+     KeyKind::kText, "", kLaterResult,
+     [](Config& c, Text t) { return set_choice<LabelTask>(c.schema.task, t, kLabelTasks); },
      [](const Config& c) { return toml_choice<LabelTask>(c.schema.task, kLabelTasks); }},
-    {"schema", "classes", "--schema-classes", "NAMES", "the two classes, separated by a comma",
+    {"schema", "classes", "--schema-classes", "NAMES", "the classes, all of them, separated by commas",
      KeyKind::kTexts, "", kLaterResult, [](Config& c, Text t) { return set_classes(c.schema, t); },
      [](const Config& c) { return toml_texts(c.schema.classes); }},
     {"schema", "positive", "--schema-positive", "CLASS", "the positive one of the classes",

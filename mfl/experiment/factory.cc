@@ -58,7 +58,7 @@ LabelTask stated_task(const Config& config) {
 LabelTask effective_label_task(const Config& config) {
   const LabelTask stated = stated_task(config);
   if (stated != LabelTask::kUnknown) return stated;
-  return label_task(effective_task(config.data), target_kind(config.model));
+  return label_task(effective_task(config), target_kind(config.model));
 }
 
 Schema stated_schema(const Config& config) {

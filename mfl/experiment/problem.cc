@@ -148,7 +148,7 @@ std::string function_digest(const Config& config, const std::string& train_diges
       .update(train_digest)
       .update(config.model.name)
       .update(effective_lambda(config.model))
-      .update(task_name(effective_task(config.data)))
+      .update(task_name(effective_task(config)))
       .finish_hex();
 }
 

@@ -147,11 +147,13 @@ std::string rounds_time_text(std::span<const RoundRow> rounds) {
 }  // namespace
 
 std::string schema_line(const std::string& data_schema) {
-  constexpr std::size_t kMostNames = 8;
+  constexpr std::size_t kMostNames = 8, kMostClassNames = 20;
   auto schema = Json::parse(data_schema);
   if (!schema || !schema->is_object()) return {};
   const Json* features = schema->find("features");
   if (features != nullptr && features->elements().size() > kMostNames) schema->erase("features");
+  const Json* classes = schema->find("classes");
+  if (classes != nullptr && classes->elements().size() > kMostClassNames) schema->erase("classes");
   return schema->dump();
 }
 

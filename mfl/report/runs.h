@@ -11,7 +11,7 @@
 
 namespace mfl {
 
-// RunSpec::data_schema for people: the JSON without the names of many features; empty where there is none.
+// RunSpec::data_schema for people: the JSON without the names of many features or classes; empty where there is none.
 std::string schema_line(const std::string& data_schema);
 
 // As run_status_name, but "killed" for a run marked as running whose process on this host no longer exists.

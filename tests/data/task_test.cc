@@ -50,16 +50,33 @@ TEST(Task, LabelOutsideTheTaskIsNamed) {
 }
 
 TEST(Task, Names) {
-  for (const Task task : {Task::kEvenOdd, Task::kRaw}) EXPECT_EQ(*parse_task(task_name(task)), task);
+  for (const Task task : {Task::kEvenOdd, Task::kRaw, Task::kMulticlass})
+    EXPECT_EQ(*parse_task(task_name(task)), task);
   expect_error(parse_task("evenodd"), ErrorCode::kBadConfig, {"'evenodd'"});
   EXPECT_THAT(parse_task("evenodd").error().hint, HasSubstr("did you mean even-odd"));
 }
 
 TEST(Task, DefaultFollowsTheSource) {
-  for (const char* spec : {"mnist", "idx:/a:b", "synthetic", "synthetic:10x10"})
-    EXPECT_EQ(default_task(spec), Task::kEvenOdd) << spec;
-  for (const char* spec : {"csv:mnist", "libsvm:a", "npy:b"})
-    EXPECT_EQ(default_task(spec), Task::kRaw) << spec;
+  for (const TargetKind kind : {TargetKind::kSigned, TargetKind::kUnit, TargetKind::kReal}) {
+    for (const char* spec : {"mnist", "idx:/a:b", "synthetic", "synthetic:10x10", "fleet"})
+      EXPECT_EQ(default_task(spec, kind), Task::kEvenOdd) << spec;
+    for (const char* spec : {"csv:mnist", "libsvm:a", "npy:b"})
+      EXPECT_EQ(default_task(spec, kind), Task::kRaw) << spec;
+  }
+}
+
+TEST(Task, IsMulticlassForTargetsThatAreIndices) {
+  for (const char* spec : {"mnist", "idx:/a:b", "synthetic", "fleet:10x10", "csv:mnist", "npy:b"})
+    EXPECT_EQ(default_task(spec, TargetKind::kIndex), Task::kMulticlass) << spec;
+  EXPECT_EQ(label_task(Task::kRaw, TargetKind::kIndex), LabelTask::kMulticlass);
+  EXPECT_EQ(label_task(Task::kEvenOdd, TargetKind::kIndex), LabelTask::kEvenOdd);
+  for (const TargetKind kind :
+       {TargetKind::kSigned, TargetKind::kUnit, TargetKind::kReal, TargetKind::kIndex})
+    EXPECT_EQ(label_task(Task::kMulticlass, kind), LabelTask::kMulticlass);
+  for (const Task task : {Task::kRaw, Task::kMulticlass})
+    EXPECT_THAT(*make_targets(labelled({7, 3, 5, 3}), task, TargetKind::kIndex), ElementsAre(2, 0, 1, 0));
+  expect_error(make_targets(labelled({3, 3}), Task::kRaw, TargetKind::kIndex), ErrorCode::kBadData,
+               {"one class", "\"3\""});
 }
 
 }  // namespace

@@ -113,7 +113,10 @@ TEST(Config, FeaturesMayBeANumberAndListsMayBeFlags) {
   EXPECT_EQ(config.schema.features, (std::vector<std::string>{"a,b", "c\"d"}));
   EXPECT_EQ(parse_config(to_toml(config), "again")->schema, config.schema);
   EXPECT_FALSE(set_key(config, "schema.features", "[1, [2]]"));
-  EXPECT_FALSE(set_key(config, "schema.classes", "a,b,c"));
+  ASSERT_TRUE(set_key(config, "schema.classes", "10, a, 9.0, b"));
+  EXPECT_EQ(config.schema.classes, (std::vector<std::string>{"9", "10", "a", "b"}));
+  EXPECT_FALSE(set_key(config, "schema.classes", "a"));
+  EXPECT_FALSE(set_key(config, "schema.classes", "a,b,c,a"));
   EXPECT_FALSE(set_key(config, "schema.classes", "1,1.0"));
   EXPECT_FALSE(parse_config("[schema]\nclasses = \"a,b\"", "text"));
   EXPECT_FALSE(parse_config("[schema]\nclasses = [{}]", "tables"));
@@ -123,7 +126,11 @@ TEST(Config, ASchemaDoesNotContradictTheRest) {
   for (const char* text :
        {"[data]\ntask = \"even-odd\"\n[schema]\ntask = \"binary\"", "[schema]\ntask = \"regression\"",
         "[model]\nname = \"linear\"\n[schema]\ntask = \"regression\"\npositive = 1",
-        "[schema]\nclasses = [0, 1]\npositive = 2", "[data]\npositive = 0\n[schema]\npositive = 1"})
+        "[schema]\nclasses = [0, 1]\npositive = 2", "[schema]\nclasses = [0, 1, 2]",
+        "[schema]\ntask = \"multiclass\"", "[data]\ntask = \"multiclass\"",
+        "[model]\nname = \"linear\"\n[schema]\ntask = \"multiclass\"",
+        "[model]\nname = \"linear\"\n[schema]\nclasses = [0, 1, 2]",
+        "[data]\npositive = 0\n[schema]\npositive = 1"})
     EXPECT_FALSE(parse_config(text, "bad.toml")) << text;
   EXPECT_TRUE(parse_config("[data]\ntask = \"raw\"\n[schema]\ntask = \"binary\"", "good.toml"));
 }

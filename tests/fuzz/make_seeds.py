@@ -88,6 +88,7 @@ task = "binary"
 classes = [0, "1"]
 positive = 1
 """
+    yield "schema_of_many_classes", b"[model]\nname = \"softmax\"\n[schema]\ntask = \"multiclass\"\nclasses = [10, \"b\", 9.0, \"a\", \"nan\"]\n"
     yield "schema_of_numbers", b"[schema]\nfeatures = 3\nclasses = [true, [1]]\n"
     yield "sweep", b'[algorithm]\ngamma = [0.0, 0.5, 9e-1]\neta = [1e-3, 2]\n[model]\nname = ["svm", "logistic"]\n'
     yield "inline", b'data = {source = "csv:a\\u0041\\n.csv", label = 3}\nrun.name = \'\'\'\na "b" \\\'\'\'\n'
@@ -249,6 +250,9 @@ def wire():
     yield "joining", b"\2" + message((1, 2), (2, b"d1"), (3, 1250), (4, 2), (5, 32), (6, schema))
     yield "joining_without_schema", b"\2" + message((1, 2), (2, b"d1"), (3, 1250), (4, 2), (5, 32))
     yield "joining_not_utf8", b"\2" + message((1, 2), (6, message((1, 1), (2, b"\xff"), (5, b"binary"))))
+    many = message((1, 2), (5, b"multiclass"), (6, b"9"), (6, b"10"), (6, b"a"))
+    yield "joining_multiclass", b"\2" + message((1, 2), (2, b"d1"), (3, 7), (4, 2), (5, 32), (6, many))
+    yield "joining_multiclass_unordered", b"\2" + message((1, 2), (6, message((5, b"multiclass"), (6, b"10"), (6, b"9"))))
     yield "joining_of_three_classes", b"\2" + message((1, 2), (6, message((5, b"binary"), (6, b"a"), (6, b"b"), (6, b"c"))))
     yield "verdict", b"\3" + message((1, 7), (2, b"round 1 is over"))
     yield "verdict_unknown", b"\3" + message((1, 99))
