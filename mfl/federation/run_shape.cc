@@ -81,6 +81,13 @@ Verdict RunShape::check_schema(const std::string& node, const Joining& joining, 
             fmt::format("the data of {} does not fit the run{}: {}", node,
                         schema_from_.empty() ? "" : fmt::format(", whose schema is from {}", schema_from_),
                         found.error().message)};
+  if (seen.task == LabelTask::kMulticlass && schema_.classes.size() < 2)
+    return {Reason::kSchema,
+            fmt::format(
+                "the task of {} is multiclass ({}), and one node cannot tell the run all its classes: name "
+                "them in the server's experiment file, [schema] classes = [\"...\", \"...\"], or give the "
+                "server test data that has them all",
+                node, labels_text(seen))};
   if (!is_complete(*found))
     return {
         Reason::kSchema,

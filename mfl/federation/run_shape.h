@@ -17,8 +17,8 @@ struct RunShapeOptions {
   std::function<std::uint64_t(const Schema&)> parameters;
   std::uint64_t max_parameters = 0;
   std::uint64_t max_samples = 0;  // 0: as many as the exact mean can weigh
-  Schema schema;                  // open parts are taken from the first node that joins
-  std::string schema_from;        // where it comes from, for people
+  Schema schema;            // open parts, but not the classes of multiclass, are the first node's that joins
+  std::string schema_from;  // where it comes from, for people
 };
 
 // Knows the number of columns, but holds nothing of that size. Not thread-safe.

@@ -229,8 +229,11 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
                 fmt::format("--features says {} and [schema] {}", options.columns, out.schema.columns),
                 "leave one of them out");
   if (options.columns != 0) out.schema.columns = options.columns;
+  if (out.schema.task == LabelTask::kUnknown && target_kind(config.model) == TargetKind::kIndex)
+    out.schema.task = LabelTask::kMulticlass;
   if (out.schema.task == LabelTask::kEvenOdd) out.schema.classes = {"odd", "even"};
-  if (out.schema.classes.size() == 2 && out.schema.positive.empty())
+  if (out.schema.task != LabelTask::kMulticlass && out.schema.classes.size() == 2 &&
+      out.schema.positive.empty())
     out.schema.positive = out.schema.classes.back();
   if (out.schema != Schema{}) out.schema_from = "the experiment file";
   if (run.data_schema.empty()) return {};

@@ -56,6 +56,7 @@ Result<Schema> schema_to_send(Config config, const Schema& run, const Dataset& d
     outline.label = data.origin->label;
   }
   outline.positive = class_name(config.data.positive);
+  MFL_CHECK(check_targets(outline, target_kind(config.model), fmt::format("model {}", config.model.name)));
   if (difference(run, outline)) return outline;
   MFL_TRY(Schema seen, observe(data, outline.task));
   seen.positive = outline.positive;

@@ -33,6 +33,17 @@ v1::Schema to_wire(const Schema& whole) {
   return out;
 }
 
+Result<void> check_classes(const Schema& schema) {
+  if (schema.task != LabelTask::kMulticlass) {
+    if (schema.classes.size() > 2 || (schema.classes.size() == 2 && schema.classes[0] == schema.classes[1]))
+      return malformed("classes that are not two");
+    return {};
+  }
+  if (const auto fault = classes_fault(schema.classes)) return malformed(*fault);
+  if (!schema.positive.empty()) return malformed("a positive class of the task multiclass");
+  return {};
+}
+
 Result<Schema> from_wire(const v1::Schema& message) {
   Schema out;
   out.columns = message.columns();
@@ -45,8 +56,7 @@ Result<Schema> from_wire(const v1::Schema& message) {
   out.classes.assign(message.classes().begin(), message.classes().end());
   out.positive = message.positive();
   if (!out.features.empty() && out.features.size() != out.columns) return malformed("names of other columns");
-  if (out.classes.size() > 2 || (out.classes.size() == 2 && out.classes[0] == out.classes[1]))
-    return malformed("classes that are not two");
+  MFL_CHECK(check_classes(out));
   return out;
 }
 

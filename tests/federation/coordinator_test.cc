@@ -114,6 +114,44 @@ TEST(CoordinatorSchema, ANodeOfOneClassCannotTellBoth) {
   EXPECT_EQ(told.coordinator->schema().positive, "no");
 }
 
+Schema digits_of(std::vector<std::string> classes) {
+  return {kColumns, {}, "", "", LabelTask::kMulticlass, std::move(classes), ""};
+}
+
+TEST(CoordinatorSchema, TheFirstNodeDoesNotTellTheClassesOfMulticlass) {
+  for (const LabelTask stated : {LabelTask::kUnknown, LabelTask::kMulticlass}) {
+    CoordinatorOptions open = options(2);
+    open.schema.task = stated;
+    Bench bench(open);
+    for (const auto& classes : {std::vector<std::string>{"0", "1", "2"}, {"7"}}) {
+      const Joined refused = bench.coordinator->join(bench.now, "a", joining_with(digits_of(classes)));
+      EXPECT_EQ(refused.session, 0U);
+      EXPECT_EQ(refused.verdict.reason, Reason::kSchema);
+      EXPECT_THAT(refused.verdict.text, HasSubstr("[schema] classes"));
+      EXPECT_THAT(refused.verdict.text, HasSubstr("test data"));
+    }
+    EXPECT_EQ(bench.coordinator->schema(), open.schema) << "a refused node decides nothing";
+    EXPECT_EQ(bench.coordinator->status().refused[static_cast<std::size_t>(Reason::kSchema)], 2U);
+  }
+}
+
+TEST(CoordinatorSchema, NodesHoldSomeOfTheClassesOfMulticlass) {
+  CoordinatorOptions known = options(3);
+  known.schema.task = LabelTask::kMulticlass;
+  known.schema.classes = {"0", "1", "2", "10"};
+  known.schema_from = "the experiment file";
+  Bench bench(known);
+  EXPECT_NE(bench.coordinator->join(bench.now, "a", joining_with(digits_of({"10"}))).session, 0U);
+  EXPECT_NE(bench.coordinator->join(bench.now, "b", joining_with(digits_of({"0", "2"}))).session, 0U);
+  const Joined refused = bench.coordinator->join(bench.now, "c", joining_with(digits_of({"1", "3"})));
+  EXPECT_EQ(refused.verdict.reason, Reason::kSchema);
+  EXPECT_THAT(refused.verdict.text, HasSubstr("class \"3\" is here and is none of"));
+  const Joined two = bench.coordinator->join(bench.now, "c", joining_with(site()));
+  EXPECT_THAT(two.verdict.text, HasSubstr("the task is binary here and multiclass in the run"));
+  EXPECT_EQ(bench.coordinator->schema().classes, known.schema.classes);
+  EXPECT_TRUE(is_complete(bench.coordinator->schema()));
+}
+
 TEST(CoordinatorSchema, IsOpenAgainWhenAllHaveLeftAndKeptWithTheFirstRound) {
   Bench bench(options(1));
   const auto a = bench.coordinator->join(bench.now, "a", joining_with(site())).session;

@@ -265,6 +265,49 @@ TEST(Wire, NamesThatAreTooLongForAMessageTravelAsTheirDigest) {
   EXPECT_THAT(difference(wide.schema, sent).value_or(""), HasSubstr("other names"));
 }
 
+TEST(Wire, ManyClassesArriveAsTheyAre) {
+  Joining joining = kJoining;
+  joining.schema.task = LabelTask::kMulticlass;
+  joining.schema.positive.clear();
+  for (const std::vector<std::string>& classes :
+       {std::vector<std::string>{}, {"7"}, {"-1", "1"}, {"9", "10", "a", "\xff"}}) {
+    joining.schema.classes = classes;
+    EXPECT_EQ(wire::decode_joining(wire::encode(joining))->schema, joining.schema);
+    Plan plan = kPlan;
+    plan.schema = joining.schema;
+    EXPECT_EQ(wire::decode_plan(wire::encode(plan))->schema, plan.schema);
+  }
+  for (const std::vector<std::string>& classes :
+       {std::vector<std::string>{"a", "a"}, {"10", "9"}, {"a", "b", "1"}}) {
+    joining.schema.classes = classes;
+    EXPECT_EQ(wire::decode_joining(wire::encode(joining)).error().code, ErrorCode::kNetwork);
+  }
+  joining.schema.classes = {"a", "b", "c"};
+  joining.schema.positive = "a";
+  EXPECT_THAT(wire::decode_joining(wire::encode(joining)).error().text(), HasSubstr("positive"));
+  joining.schema.positive.clear();
+  joining.schema.task = LabelTask::kBinary;
+  EXPECT_THAT(wire::decode_joining(wire::encode(joining)).error().text(), HasSubstr("not two"));
+}
+
+TEST(Wire, TheLargestSchemaFitsAMessage) {
+  Joining wide{"d1", 1, 12'000, 32, kSchema};
+  wide.schema.columns = wide.columns;
+  wide.schema.features.assign(wide.columns, "8 bytes.");
+  wide.schema.task = LabelTask::kMulticlass;
+  wide.schema.positive.clear();
+  wide.schema.classes.clear();
+  for (std::size_t i = 0; i < kMostClasses; ++i) wide.schema.classes.push_back(fmt::format("{:013}x", i));
+  EXPECT_TRUE(classes_fault(wide.schema.classes));
+  for (std::string& name : wide.schema.classes) name.erase(0, 1);
+  ASSERT_EQ(classes_fault(wide.schema.classes), std::nullopt);
+  const std::string bytes = wire::encode(wide);
+  EXPECT_LT(bytes.size(), 2 * wire::kChunk);
+  EXPECT_EQ(wire::decode_joining(bytes)->schema, wide.schema) << "neither names nor classes are shortened";
+  wide.schema.classes.push_back("y");
+  EXPECT_FALSE(wire::decode_joining(wire::encode(wide)));
+}
+
 // Bytes that are nearly valid, or not at all: a message or an error, nothing else.
 TEST(Wire, AnyBytesAreSafe) {
   Stream dice(3, Purpose::kSynthetic);
