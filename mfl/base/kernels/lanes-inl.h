@@ -131,23 +131,28 @@ struct Lanes {
 };
 
 // The tree inside one vector: upper half onto lower half until one lane is left.
-template <class D>
-HWY_INLINE hn::TFromD<D> tree_of_vector(hn::Vec<D> v) {
+template <class D, class F>
+HWY_INLINE hn::TFromD<D> tree_of_vector(hn::Vec<D> v, [[maybe_unused]] F join) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (hn::MaxLanes(D()) > 1) {
     const hn::Half<D> half;
-    return tree_of_vector<hn::Half<D>>(hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+    return tree_of_vector<hn::Half<D>>(join(hn::LowerHalf(half, v), hn::UpperHalf(half, v)), join);
   }
 #endif
   return hn::GetLane(v);
 }
 
-template <class T>
-HWY_INLINE T tree(Lanes<T> lanes) {
+template <class T, class F>
+HWY_INLINE T tree(Lanes<T> lanes, F join) {
   MFL_UNROLL
   for (std::size_t n = Lanes<T>::kParts / 2; n > 0; n /= 2) MFL_UNROLL
-  for (std::size_t p = 0; p < n; ++p) lanes.part[p] = hn::Add(lanes.part[p], lanes.part[p + n]);
-  return tree_of_vector<Tag<T>>(lanes.part[0]);
+  for (std::size_t p = 0; p < n; ++p) lanes.part[p] = join(lanes.part[p], lanes.part[p + n]);
+  return tree_of_vector<Tag<T>>(lanes.part[0], join);
+}
+
+template <class T>
+HWY_INLINE T tree(Lanes<T> lanes) {
+  return tree(lanes, [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
 }
 
 }  // namespace mfl::HWY_NAMESPACE

@@ -19,10 +19,14 @@ using Doubles = hn::Vec<DoubleTag>;
 
 HWY_INLINE Doubles constant(double x) { return hn::Set(DoubleTag(), x); }
 
-HWY_INLINE Doubles power_of_two(hn::Vec<hn::RebindToSigned<DoubleTag>> exponent) {
-  const hn::RebindToSigned<DoubleTag> integers;
-  const auto biased = hn::Add(exponent, hn::Set(integers, 1023));
-  return hn::BitCast(DoubleTag(), hn::ShiftLeft<52>(biased));
+using DoubleBits = hn::RebindToUnsigned<DoubleTag>;
+
+// Numbers of this size have 1 as their last bit: in a sum with them, the lowest bits are those of an integer.
+inline constexpr double kLastBitOne = 0x1.8p52;
+
+// 2^-n for 0 <= n <= 1022.
+HWY_INLINE Doubles power_of_half(hn::Vec<DoubleBits> n) {
+  return hn::BitCast(DoubleTag(), hn::ShiftLeft<52>(hn::Sub(hn::Set(DoubleBits(), 1023), n)));
 }
 
 // exp(x) for x <= 0; NaN stays NaN.
@@ -32,22 +36,27 @@ HWY_INLINE Doubles exp_nonpositive(Doubles x) {
   const Doubles k = hn::Round(hn::Mul(inside, constant(kLog2E)));
   const Doubles r = fused(k, constant(-kLn2Low), fused(k, constant(-kLn2High), inside));
   Doubles sum = constant(kExpTerms[kExpCount - 1]);
+  MFL_UNROLL
   for (int i = kExpCount - 2; i >= 0; --i) sum = fused(sum, r, constant(kExpTerms[i]));
-  const auto whole = hn::ConvertTo(hn::RebindToSigned<DoubleTag>(), k);
-  const auto half = hn::Neg(hn::ShiftRight<1>(hn::Neg(whole)));  // towards zero
-  const Doubles y = hn::Mul(hn::Mul(sum, power_of_two(half)), power_of_two(hn::Sub(whole, half)));
+  const auto minus_k = hn::Sub(hn::BitCast(DoubleBits(), constant(kLastBitOne)),
+                               hn::BitCast(DoubleBits(), hn::Add(k, constant(kLastBitOne))));
+  const auto half = hn::ShiftRight<1>(minus_k);
+  const Doubles y = hn::Mul(hn::Mul(sum, power_of_half(half)), power_of_half(hn::Sub(minus_k, half)));
   return hn::IfThenElse(underflow, hn::Zero(DoubleTag()), y);
 }
 
-// log(1 + u) for 0 <= u <= 1.
-HWY_INLINE Doubles log1p_unit(Doubles u) {
-  const Doubles s = hn::Div(u, hn::Add(constant(2), u));
+// 2 atanh(s) for |s| <= 1/3.
+HWY_INLINE Doubles twice_atanh(Doubles s) {
   const Doubles s2 = hn::Mul(s, s);
   Doubles sum = constant(kAtanhTerms[kAtanhCount - 1]);
+  MFL_UNROLL
   for (int i = kAtanhCount - 2; i >= 0; --i) sum = fused(sum, s2, constant(kAtanhTerms[i]));
   const Doubles twice = hn::Mul(constant(2), s);
   return fused(hn::Mul(twice, s2), sum, twice);
 }
+
+// log(1 + u) for 0 <= u <= 1.
+HWY_INLINE Doubles log1p_unit(Doubles u) { return twice_atanh(hn::Div(u, hn::Add(constant(2), u))); }
 
 struct LossValues {
   Doubles loss;
