@@ -12,11 +12,13 @@
 #define HWY_TARGET_INCLUDE "mfl/base/kernels/kernels.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "mfl/base/kernels/class_products-inl.h"
 #include "mfl/base/kernels/dense-inl.h"
 #include "mfl/base/kernels/digits-inl.h"
 #include "mfl/base/kernels/hinge_bytes-inl.h"
 #include "mfl/base/kernels/losses-inl.h"
 #include "mfl/base/kernels/rows_of_noise-inl.h"
+#include "mfl/base/kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mfl::HWY_NAMESPACE {
@@ -328,6 +330,9 @@ Kernels<T> kernels() {
           follow_hinge_sums<T>,
           halve<T>,
           add_rows<T>,
+          softmax_logits<T>,
+          softmax_losses<T>,
+          softmax_add_rows<T>,
           add<T>,
           finish_gradient<T>,
           descent_step<T>,

@@ -6,10 +6,18 @@
 //               half until one is left.
 //   gradient    g_j = fma(c_r, x_rj, g_j) for ascending r inside a block of rows.
 //   losses      summed in f64, eight rows at a time, for ascending r inside a block of rows.
+// Softmax regression has one output per class, and every output is one chain, whatever the number of classes:
+//   logit       z_rk = fma(scale, chain, b_k), or scale * chain without intercepts; chain = fma(x_rj, w_jk, chain) for
+//               ascending j, starting from 0. Logits are numbers of type T.
+//   loss        log1p(others) + (m - z_ry) in f64: m = max_k z_rk, e_k = exp(z_rk - m), others = (ties - 1) + tree(acc) with
+//               ties = the number of k with z_rk = m, acc[k mod 8] += e_k for ascending k with z_rk < m.
+//   coefficient c_rk = e_k / (1 + others) - [k = y_r] in f64, rounded to T.
+//   gradient    g_jk = fma(c_rk, x_rj, g_jk) for ascending r; of an intercept, g_k = g_k + c_rk for ascending r.
 // A zero feature or a zero coefficient adds exactly nothing, so it may be skipped: sparse and dense rows of the
 // same numbers give the same bits. Blocks of kRowBlock rows are added in their order by the caller.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -82,6 +90,17 @@ template <class T>
 inline constexpr std::size_t kMostHingeRows = sizeof(T) == sizeof(float) ? (1U << 24) / 255
                                                                          : (1U << 31) / 256;
 
+// The parameters of softmax regression, and its gradient: `classes` weights for each column, column after column, and then
+// `classes` intercepts if it has them.
+constexpr std::size_t softmax_size(std::size_t columns, std::size_t classes, bool intercept) {
+  return (columns + (intercept ? 1 : 0)) * classes;
+}
+// The lowest index of the largest of a row's logits, none of them NaN.
+template <class T>
+std::size_t predicted_class(std::size_t classes, const T* z) {
+  return static_cast<std::size_t>(std::max_element(z, z + classes) - z);
+}
+
 // The range of absolute values.
 template <class T>
 struct Extent {
@@ -113,6 +132,18 @@ struct Kernels {
   void (*halve)(std::size_t n, std::size_t parts, const std::int32_t* sums, T* g);
   // g += sum_r c_r * (stored row r), rows ascending. The caller applies the scale.
   void (*add_rows)(const RowBlock<T>& block, const T* c, T* g);
+  // Softmax regression, for 2 or more classes. Matrices of logits and coefficients have a row of `classes` numbers for each
+  // row of the block, `w` and `g` are as softmax_size says. Any number of rows; no scratch memory is needed, and nothing is
+  // read or written outside the arrays.
+  // Writes the logits of all rows.
+  void (*softmax_logits)(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* w, T* z);
+  // Sum of the losses of n samples, whose targets are class indices 0, 1, ..., each below `classes`. Writes their
+  // coefficients unless null; they may replace the logits (coefficients == z). Finite logits give losses that are correct to
+  // a few ulp, or infinity where the loss exceeds the range of f64; a NaN among the logits makes the loss NaN.
+  double (*softmax_losses)(std::size_t n, std::size_t classes, const T* z, const T* y, T* coefficients);
+  // g_j += sum_r c_r * (stored x_rj), and the sum of c_r to the intercepts, rows ascending. The caller applies the scale to
+  // the gradient of the weights; that of the intercepts has none.
+  void (*softmax_add_rows)(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* c, T* g);
   // total += part
   void (*add)(std::size_t n, const T* part, T* total);
   // g = fma(lambda, w, factor * g)
