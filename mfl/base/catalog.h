@@ -64,6 +64,7 @@ class CatalogIndex {
   explicit CatalogIndex(std::string kind) : kind_(std::move(kind)) {}
 
   const std::string& kind() const { return kind_; }
+  std::span<const CatalogEntry* const> entries() const { return entries_; }
   // The entry outlives the index. Throws as Catalog::add does.
   void add(const CatalogEntry& entry);
   void check(const CatalogEntry& entry) const;

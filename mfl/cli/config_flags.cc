@@ -7,10 +7,10 @@ namespace mfl::cli {
 void ConfigFlags::add(Command& command, bool (*wanted)(const Key&), const Config& defaults) {
   for (const Key& key : config_keys()) {
     if (!wanted(key)) continue;
-    Option* option = command.add_option(std::string(key.flag), std::string(key.help));
+    Option* option = command.add_option(std::string(key.flag), help_text(key));
     option->type_name(std::string(key.placeholder))->group(fmt::format("[{}]", key.table));
     option->default_str(default_text(key, defaults));
-    option->choices({key.choices.begin(), key.choices.end()});
+    option->choices(choice_texts(key));
     flags_.push_back({&key, option});
   }
 }

@@ -11,6 +11,7 @@
 #include "mfl/experiment/config_keys.h"
 #include "mfl/experiment/config_values.h"
 #include "mfl/experiment/factory.h"
+#include "mfl/model/models.h"
 
 namespace mfl {
 namespace {
@@ -150,7 +151,7 @@ std::uint64_t run_length(const Config& config) {
 
 double effective_lambda(const ModelConfig& model) {
   if (model.lambda) return *model.lambda;
-  return model.name == "svm" || model.name == "squared-svm" ? 0.3 : 0.0;
+  return models().find(model.name)->lambda;
 }
 
 Task effective_task(const Config& config) {
@@ -220,6 +221,9 @@ Result<void> validate(const Config& config) {
   MFL_CHECK(at_most_nodes("quorum", config.federation.quorum));
   MFL_CHECK(validate_schema(config));
   MFL_CHECK(validate_length(config));
+  if (config.model.intercept && !models().find(config.model.name)->has_intercept)
+    return fail(ErrorCode::kBadConfig, fmt::format("model {} has no intercept", config.model.name),
+                "leave intercept out, or use softmax");
   if (is_fleet(config.data.source)) MFL_CHECK(validate_fleet(config));
   return at_most_nodes("min_available_nodes", config.federation.min_available_nodes);
 }

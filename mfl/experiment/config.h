@@ -69,8 +69,9 @@ struct NetworkConfig {
 };
 
 struct ModelConfig {
-  std::string name = "svm";      // svm, squared-svm, linear, logistic
+  std::string name = "svm";      // of models()
   std::optional<double> lambda;  // >= 0; empty: see effective_lambda
+  bool intercept = false;        // for models that have one; the regulariser does not count it
 
   bool operator==(const ModelConfig&) const = default;
 };
@@ -127,7 +128,7 @@ std::uint64_t run_length(const Config& config);
 // Whether local steps are counted in epochs.
 inline bool counts_epochs(const AlgorithmConfig& algorithm) { return algorithm.local_epochs != 0; }
 
-// lambda as given; else 0.3 for svm and squared-svm, 0 for the others.
+// lambda as given; else that of the model: 0.3 for svm and squared-svm, 0 for the others.
 double effective_lambda(const ModelConfig& model);
 
 // The task as given, else the default of source and model. Raw is multiclass for a model of many classes.

@@ -1,6 +1,6 @@
 #include "mfl/experiment/config_keys.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -11,11 +11,11 @@
 #include "mfl/engine/workers.h"
 #include "mfl/experiment/config_values.h"
 #include "mfl/experiment/foreign_words.h"
+#include "mfl/model/models.h"
 
 namespace mfl {
 namespace {
 
-constexpr std::string_view kModels[] = {"svm", "squared-svm", "linear", "logistic"};
 constexpr std::string_view kAlgorithms[] = {"gd", "mgd", "fl", "mfl", "fedavg"};
 constexpr std::string_view kEngines[] = {"threads", "serial", "mpi"};
 constexpr std::string_view kPartitions[] = {"iid", "contiguous", "label-sorted", "file:PATH"};
@@ -112,6 +112,14 @@ Result<void> set_classes(Schema& to, std::string_view text) {
 Result<void> set_class(std::string& to, std::string_view text) {
   MFL_CHECK(set_text(to, text, true));
   to = class_name(to);
+  return {};
+}
+
+// The name of an entry, or the nearest one in the error.
+template <class Entry>
+Result<void> set_entry(std::string& to, std::string_view text, const Catalog<Entry>& catalog) {
+  MFL_TRY(const Entry* entry, catalog.get(text));
+  to = entry->name;
   return {};
 }
 
@@ -212,13 +220,26 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) { return set_spread(c.network.latency, t, kNotNegative); },
      [](const Config& c) { return toml_spread(c.network.latency); }},
 
-    {"model", "name", "--model", "NAME", "svm, squared-svm, linear or logistic", KeyKind::kText, "", kResult,
-     [](Config& c, Text t) { return set_name(c.model.name, t, kModels); },
-     [](const Config& c) { return toml_text(c.model.name); }, kModels},
+    {"model",
+     "name",
+     "--model",
+     "NAME",
+     "what is trained",
+     KeyKind::kText,
+     "",
+     kResult,
+     [](Config& c, Text t) { return set_entry(c.model.name, t, models()); },
+     [](const Config& c) { return toml_text(c.model.name); },
+     {},
+     [] { return &models().index(); }},
     {"model", "lambda", "--lambda", "X", "weight of the regulariser, or auto (0.3 for the svms, else 0)",
      KeyKind::kNumber, "auto", kResult,
      [](Config& c, Text t) { return set_number(c.model.lambda, t, kNotNegative, "auto"); },
      [](const Config& c) { return toml_number(c.model.lambda, "auto"); }},
+    {"model", "intercept", "--intercept", "BOOL", "whether softmax has an intercept: true or false",
+     KeyKind::kBoolean, "", kLaterResult,
+     [](Config& c, Text t) { return set_choice<bool>(c.model.intercept, t, kBooleans); },
+     [](const Config& c) { return std::string(c.model.intercept ? "true" : "false"); }, kNamesOf<kBooleans>},
 
     {"algorithm", "name", "--algorithm", "NAME", "gd, mgd, fl (or fedavg) or mfl", KeyKind::kText, "",
      kResult, [](Config& c, Text t) { return set_algorithm(c.algorithm.name, t); },
@@ -339,6 +360,18 @@ std::string_view table_of(std::string_view key) {
 }  // namespace
 
 std::span<const Key> config_keys() { return kKeys; }
+
+std::vector<std::string> choice_texts(const Key& key) {
+  if (key.catalog == nullptr) return {key.choices.begin(), key.choices.end()};
+  std::vector<std::string> out;
+  for (const CatalogEntry* entry : key.catalog()->entries()) out.push_back(entry->name);
+  return out;
+}
+
+std::string help_text(const Key& key) {
+  if (key.catalog == nullptr) return std::string(key.help);
+  return fmt::format("{}: {}", key.help, fmt::join(choice_texts(key), ", "));
+}
 
 std::string default_text(const Key& key, const Config& config) {
   const std::string toml = key.get(config);

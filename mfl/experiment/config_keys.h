@@ -4,7 +4,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "mfl/base/catalog.h"
 #include "mfl/base/result.h"
 #include "mfl/experiment/config.h"
 
@@ -45,7 +47,13 @@ struct Key {
   std::string (*get)(const Config&);
   // The words that a text key may be, if there are only some; one that ends in ":" is followed by a path.
   std::span<const std::string_view> choices = {};
+  // The table that the words are from, for a key that names an entry of one; null otherwise.
+  const CatalogIndex* (*catalog)() = nullptr;
 };
+
+// `help` with the names of the table, and the words that a flag may be completed to.
+std::string help_text(const Key& key);
+std::vector<std::string> choice_texts(const Key& key);
 
 // Whether a TOML array is one value of the key, and not several.
 constexpr bool is_list(const Key& key) {

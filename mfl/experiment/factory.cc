@@ -3,37 +3,24 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <string_view>
 #include <utility>
 
+#include "mfl/model/models.h"
+
 namespace mfl {
 namespace {
 
-struct ModelType {
-  std::string_view name;
-  Loss loss;
-  TargetKind targets;
-};
-
-constexpr std::array<ModelType, 4> kModels = {{
-    {"svm", Loss::kHinge, TargetKind::kSigned},
-    {"squared-svm", Loss::kSquaredHinge, TargetKind::kSigned},
-    {"linear", Loss::kSquared, TargetKind::kReal},
-    {"logistic", Loss::kLogistic, TargetKind::kUnit},
-}};
-
-const ModelType& model_type(std::string_view name) {
-  const auto* found =
-      std::find_if(kModels.begin(), kModels.end(), [&](const ModelType& m) { return m.name == name; });
-  assert(found != kModels.end());
-  return *found;
+const ModelEntry& entry_of(const ModelConfig& model) {
+  const ModelEntry* const entry = models().find(model.name);
+  assert(entry != nullptr);
+  return *entry;
 }
 
 }  // namespace
 
-std::optional<Loss> linear_loss(const ModelConfig& model) { return model_type(model.name).loss; }
+std::optional<Loss> linear_loss(const ModelConfig& model) { return entry_of(model).loss; }
 
 Result<Loss> require_linear(const ModelConfig& model, std::string_view what) {
   if (const auto loss = linear_loss(model)) return *loss;
@@ -44,11 +31,11 @@ Result<Loss> require_linear(const ModelConfig& model, std::string_view what) {
 
 template <class T>
 std::shared_ptr<const Model<T>> make_model(const ModelConfig& model, std::size_t columns,
-                                           const Schema& /*schema*/) {
-  return linear_model<T>(*linear_loss(model), columns);
+                                           const Schema& schema) {
+  return entry_of(model).make<T>({columns, schema.classes.size(), model.intercept});
 }
 
-TargetKind target_kind(const ModelConfig& model) { return model_type(model.name).targets; }
+TargetKind target_kind(const ModelConfig& model) { return entry_of(model).targets; }
 
 LabelTask stated_task(const Config& config) {
   if (config.schema.task != LabelTask::kUnknown) return config.schema.task;

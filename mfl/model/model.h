@@ -119,4 +119,9 @@ Shard block_of(Shard shard, std::size_t block);
 template <class T>
 std::shared_ptr<const Model<T>> linear_model(Loss loss, std::size_t columns);
 
+// Multinomial logistic regression: weights [columns, classes] and, if wanted, an intercept [classes], which the regulariser does
+// not count. Targets are numbers of classes. classes >= 2.
+template <class T>
+std::shared_ptr<const Model<T>> softmax_model(std::size_t columns, std::size_t classes, bool intercept);
+
 }  // namespace mfl

@@ -405,11 +405,5 @@ TEST(SoftmaxKernels, TheGradientIsTheDerivativeOfTheLoss) {
     }
 }
 
-TEST(SoftmaxKernels, TheLowestOfEqualClassesIsPredicted) {
-  EXPECT_EQ(predicted_class(4, std::array{1.0, 3.0, 3.0, 2.0}.data()), 1U);
-  EXPECT_EQ(predicted_class(3, std::array{-kInfinity, -kInfinity, -1.0}.data()), 2U);
-  EXPECT_EQ(predicted_class(2, std::array{0.0F, 0.0F}.data()), 0U);
-}
-
 }  // namespace
 }  // namespace mfl

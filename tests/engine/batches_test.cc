@@ -110,7 +110,7 @@ class BatchesOf : public ::testing::Test {
   static State<T> trained(const testing::ModelCase& model, const Federation<T>& federation,
                           const Batching& batching, std::unique_ptr<Workers> workers = serial_workers()) {
     const Algorithm algorithm = make_mfl(0.01, 0.8, 4);
-    const auto engine = local_engine<T>(federation, {Setting{algorithm.rule, model.objective.lambda}},
+    const auto engine = local_engine<T>(federation, {Setting{algorithm.rule, model.lambda}},
                                         std::move(workers), {.batching = batching});
     return train_on(*engine, algorithm, federation.model->parameters(), 24);
   }

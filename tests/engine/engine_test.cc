@@ -94,8 +94,8 @@ TEST(Engine, TrainLossIsTheWeightedMeanOverNodesOfUnequalSize) {
   const auto engine = make_engine(model, federation, make_fl(0.1, 2), serial_workers());
   double sum = 0;
   for (const Shard shard : federation.nodes)
-    sum +=
-        static_cast<double>(shard.count) * evaluate(model.objective, federation.train, shard, state.w()).loss;
+    sum += static_cast<double>(shard.count) *
+           federation.model->evaluate(federation.train, shard, model.lambda, state.w().data()).loss;
   EXPECT_DOUBLE_EQ(engine->train_loss(0, state.w()), sum / 10);
 }
 
@@ -123,7 +123,7 @@ TEST(Engine, TestMetricsCoverAllBlocks) {
   federation.test.emplace(data, make_targets(data, Task::kEvenOdd, TargetKind::kSigned).value());
   const auto engine = make_engine(model, federation, make_fl(0.05, 2), thread_workers(3));
   const auto metrics = engine->test(0, state.w());
-  const auto whole = evaluate(model.objective, *federation.test, {0, 1000}, state.w());
+  const auto whole = federation.model->evaluate(*federation.test, {0, 1000}, model.lambda, state.w().data());
   ASSERT_TRUE(metrics);
   EXPECT_EQ(metrics->loss, whole.loss);
   EXPECT_EQ(metrics->accuracy, static_cast<double>(whole.correct) / 1000);

@@ -10,34 +10,45 @@
 #include "mfl/data/synthetic.h"
 #include "mfl/data/task.h"
 #include "mfl/engine/engine.h"
-#include "mfl/model/objective.h"
+#include "mfl/model/models.h"
 #include "mfl/partition/partition.h"
 
 namespace mfl::testing {
 
+// A model of the table, as the tests use it: with an intercept where it has one, and ten classes where it takes many.
 struct ModelCase {
   const char* name;
-  Objective objective;
+  const ModelEntry* entry;
   TargetKind targets;
+  double lambda;
+
+  template <class T>
+  std::shared_ptr<const Model<T>> make(std::size_t columns) const {
+    return entry->make<T>({columns, SyntheticRows::kClasses, entry->has_intercept});
+  }
 };
 
-inline const ModelCase kModels[] = {
-    {"svm", {Loss::kHinge, 0.3}, TargetKind::kSigned},
-    {"squared-svm", {Loss::kSquaredHinge, 0.3}, TargetKind::kSigned},
-    {"linear", {Loss::kSquared, 0}, TargetKind::kReal},
-    {"logistic", {Loss::kLogistic, 0}, TargetKind::kUnit},
-};
+inline std::vector<ModelCase> all_models() {
+  std::vector<ModelCase> out;
+  for (const ModelEntry& entry : models())
+    out.push_back({entry.name.c_str(), &entry, entry.targets, entry.lambda});
+  return out;
+}
+inline const std::vector<ModelCase> kModels = all_models();
+
+inline Task task_of(const ModelCase& model) {
+  return model.targets == TargetKind::kIndex ? Task::kMulticlass : Task::kEvenOdd;
+}
 
 template <class T>
 Federation<T> make_federation(const ModelCase& model, const Dataset& data, const Partition& partition,
                               const KernelSet& kernels = default_kernel_set()) {
   const Dataset ordered = take_rows(data, partition.order);
-  const auto targets = make_targets(ordered, Task::kEvenOdd, model.targets).value();
+  const auto targets = make_targets(ordered, task_of(model), model.targets).value();
   std::vector<Shard> nodes;
   for (std::size_t i = 0; i < partition.nodes(); ++i)
     nodes.push_back({partition.starts[i], partition.starts[i + 1] - partition.starts[i]});
-  return {linear_model<T>(model.objective.loss, data.columns), Samples<T>(ordered, targets, kernels), nodes,
-          std::nullopt};
+  return {model.make<T>(data.columns), Samples<T>(ordered, targets, kernels), nodes, std::nullopt};
 }
 
 // One round of `steps` steps with the engine's only setting.
@@ -53,13 +64,14 @@ template <class T>
 std::unique_ptr<Engine<T>> make_engine(const ModelCase& model, const Federation<T>& federation,
                                        const Algorithm& algorithm,
                                        std::unique_ptr<Workers> workers = serial_workers()) {
-  return local_engine<T>(federation, {Setting{algorithm.rule, model.objective.lambda}}, std::move(workers));
+  return local_engine<T>(federation, {Setting{algorithm.rule, model.lambda}}, std::move(workers));
 }
 
 // The state after `steps` steps on an engine; a value that is not finite fails the test.
 template <class T>
-State<T> train_on(Engine<T>& engine, const Algorithm& algorithm, std::size_t columns, std::uint64_t steps) {
-  State<T> state = initial_state<T>(algorithm, columns);
+State<T> train_on(Engine<T>& engine, const Algorithm& algorithm, std::size_t parameters,
+                  std::uint64_t steps) {
+  State<T> state = initial_state<T>(algorithm, parameters);
   Aggregate<T> aggregate;
   while (state.step < steps) {
     const std::uint64_t round = next_round_steps(algorithm, state.step, steps);
@@ -75,7 +87,7 @@ template <class T>
 State<T> train(const ModelCase& model, const Federation<T>& federation, const Algorithm& algorithm,
                std::uint64_t steps, std::unique_ptr<Workers> workers = serial_workers()) {
   const auto engine = make_engine(model, federation, algorithm, std::move(workers));
-  return train_on(*engine, algorithm, federation.train.columns(), steps);
+  return train_on(*engine, algorithm, federation.model->parameters(), steps);
 }
 
 }  // namespace mfl::testing

@@ -16,13 +16,16 @@ template <class T>
 ClassTargets<T> even_odd(TargetKind kind) {
   ClassTargets<T> out;
   for (std::size_t c = 0; c < out.size(); ++c)
-    out[c] = c % 2 == 0 ? T{1} : kind == TargetKind::kUnit ? T{0} : T{-1};
+    out[c] = kind == TargetKind::kIndex  ? static_cast<T>(c)
+             : c % 2 == 0                ? T{1}
+             : kind == TargetKind::kUnit ? T{0}
+                                         : T{-1};
   return out;
 }
 
 template <class T>
 Federation<T> made_when_run(const ModelCase& model, const FleetRows& rows) {
-  Federation<T> out{linear_model<T>(model.objective.loss, rows.shape().columns),
+  Federation<T> out{model.make<T>(rows.shape().columns),
                     Samples<T>::room(0, rows.shape().columns, FleetRows::kScale),
                     {},
                     {}};
@@ -48,8 +51,8 @@ Federation<T> stored(const ModelCase& model, const FleetRows& rows) {
                       even_odd<double>(model.targets));
   }
   data.features = std::move(pixels);
-  auto linear = linear_model<T>(model.objective.loss, data.columns);
-  return {std::move(linear), Samples<T>(std::move(data), targets), nodes, std::nullopt};
+  auto made = model.make<T>(data.columns);
+  return {std::move(made), Samples<T>(std::move(data), targets), nodes, std::nullopt};
 }
 
 template <class T>
@@ -57,7 +60,7 @@ State<T> two_rounds(const ModelCase& model, const Federation<T>& federation, std
                     std::span<const std::uint32_t> participants, double* loss) {
   const Algorithm algorithm = make_mfl(0.05, 0.5, 3);
   const auto engine = make_engine(model, federation, algorithm, std::move(workers));
-  State<T> state = initial_state<T>(algorithm, federation.train.columns());
+  State<T> state = initial_state<T>(algorithm, federation.model->parameters());
   for (int round = 0; round < 2; ++round) {
     Aggregate<T> out;
     Stretch<T> stretch{.state = &state, .out = &out, .participants = participants};

@@ -96,6 +96,27 @@ TEST_F(Golden, Digests) {
   }
 }
 
+// Ten classes, from zero, eta 0.1, T 200; independent values in f64.
+TEST_F(Golden, SoftmaxInF64AndF32) {
+  struct Row {
+    double gamma;
+    bool intercept;
+    double train_loss, accuracy;
+  };
+  for (const Row& row : {Row{0, false, 0.448598618961, 0.8490}, Row{0.5, true, 0.361197854734, 0.8630}})
+    for (const Precision precision : {Precision::kF64, Precision::kF32}) {
+      Config config = paper("softmax", row.gamma, precision);
+      config.model.intercept = row.intercept;
+      config.algorithm.eta = 0.1;
+      config.run.steps = 200;
+      const RunOutcome got = run(config);
+      const bool exact = precision == Precision::kF64;
+      EXPECT_NEAR(got.final.train_loss / row.train_loss, 1, exact ? 1e-9 : 1e-5) << row.gamma;
+      EXPECT_NEAR(got.final.test_accuracy.value_or(0), row.accuracy, exact ? 0 : 0.0005) << row.gamma;
+      EXPECT_EQ(got.bytes_up, 50U * 4 * 2 * (784 + (row.intercept ? 1 : 0)) * 10 * (exact ? 8 : 4));
+    }
+}
+
 TEST_F(Golden, IdentitiesOnMnist) {
   for (const Precision precision : {Precision::kF32, Precision::kF64}) {
     Config mfl = paper("svm", 0, precision), fl = mfl;

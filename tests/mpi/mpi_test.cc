@@ -86,9 +86,9 @@ Federation<T> share(const ModelCase& model, const Dataset& data, const Partition
 template <class T>
 State<T> train_shared(const ModelCase& model, const Federation<T>& federation, const Algorithm& algorithm,
                       std::uint64_t steps, unsigned threads, Ranks& ranks) {
-  const auto engine = shared_engine<T>(federation, {Setting{algorithm.rule, model.objective.lambda}},
-                                       thread_workers(threads), ranks);
-  return testing::train_on(*engine, algorithm, federation.train.columns(), steps);
+  const auto engine =
+      shared_engine<T>(federation, {Setting{algorithm.rule, model.lambda}}, thread_workers(threads), ranks);
+  return testing::train_on(*engine, algorithm, federation.model->parameters(), steps);
 }
 
 TEST(Ranks, GatherMoreThanOneMessageHolds) {
@@ -213,7 +213,7 @@ TYPED_TEST(RanksOf, NodesThatTakePartAndFleetsAreShared) {
   for (std::size_t c = 0; c < targets.size(); ++c) targets[c] = c % 2 == 0 ? T(1) : T(-1);
   fleet.fleet = std::make_shared<const Fleet<T>>(FleetRows({3, 9, 30}, 7), 20, targets);
   const auto round = [&](Engine<T>& engine) {
-    const State<T> state = initial_state<T>(algorithm, 30);
+    const State<T> state = initial_state<T>(algorithm, fleet.model->parameters());
     Aggregate<T> out;
     Stretch<T> stretch{.state = &state, .out = &out, .measure_moves = true, .participants = few};
     engine.run(std::span(&stretch, 1), 3);
@@ -227,7 +227,7 @@ TYPED_TEST(RanksOf, NodesThatTakePartAndFleetsAreShared) {
   for (const unsigned count : kRankCounts) {
     const Group group(count);
     if (group.ranks() == nullptr) continue;
-    const std::vector<Setting> settings = {{algorithm.rule, model.objective.lambda}};
+    const std::vector<Setting> settings = {{algorithm.rule, model.lambda}};
     const auto own = share<T>(model, data, partition, *group.ranks());
     EXPECT_EQ(round(*shared_engine<T>(own, settings, serial_workers(), *group.ranks())), expected) << count;
     EXPECT_EQ(round(*shared_engine<T>(fleet, settings, serial_workers(), *group.ranks())), expected_fleet)

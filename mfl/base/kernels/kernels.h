@@ -95,11 +95,6 @@ inline constexpr std::size_t kMostHingeRows = sizeof(T) == sizeof(float) ? (1U <
 constexpr std::size_t softmax_size(std::size_t columns, std::size_t classes, bool intercept) {
   return (columns + (intercept ? 1 : 0)) * classes;
 }
-// The lowest index of the largest of a row's logits, none of them NaN.
-template <class T>
-std::size_t predicted_class(std::size_t classes, const T* z) {
-  return static_cast<std::size_t>(std::max_element(z, z + classes) - z);
-}
 
 // The range of absolute values.
 template <class T>

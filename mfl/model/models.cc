@@ -1,0 +1,54 @@
+#include "mfl/model/models.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace mfl {
+namespace {
+
+ModelEntry linear(std::string name, std::string description, Loss loss, TargetKind targets, double lambda) {
+  ModelEntry entry;
+  entry.name = std::move(name);
+  entry.description = std::move(description);
+  entry.targets = targets;
+  entry.lambda = lambda;
+  entry.loss = loss;
+  entry.make_f32 = [loss](const ModelShape& shape) { return linear_model<float>(loss, shape.columns); };
+  entry.make_f64 = [loss](const ModelShape& shape) { return linear_model<double>(loss, shape.columns); };
+  return entry;
+}
+
+template <class T>
+std::shared_ptr<const Model<T>> softmax(const ModelShape& shape) {
+  return softmax_model<T>(shape.columns, std::max<std::size_t>(2, shape.classes), shape.intercept);
+}
+
+ModelEntry softmax_entry() {
+  ModelEntry entry;
+  entry.name = "softmax";
+  entry.description = "multinomial logistic regression, for two or more classes";
+  entry.targets = TargetKind::kIndex;
+  entry.has_intercept = true;
+  entry.make_f32 = softmax<float>;
+  entry.make_f64 = softmax<double>;
+  return entry;
+}
+
+}  // namespace
+
+Catalog<ModelEntry>& models() {
+  constexpr double kPaperLambda = 0.3;
+  static Catalog<ModelEntry> all(
+      "model",
+      {linear("svm", "linear support vector machine with the hinge loss", Loss::kHinge, TargetKind::kSigned,
+              kPaperLambda),
+       linear("squared-svm", "the same with the squared hinge", Loss::kSquaredHinge, TargetKind::kSigned,
+              kPaperLambda),
+       linear("linear", "linear regression with the squared loss", Loss::kSquared, TargetKind::kReal, 0),
+       linear("logistic", "logistic regression, for two classes", Loss::kLogistic, TargetKind::kUnit, 0),
+       softmax_entry()});
+  return all;
+}
+
+}  // namespace mfl

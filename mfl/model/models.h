@@ -1,0 +1,44 @@
+// The table of models. A program adds its own before it reads a configuration:
+//
+//   models().add({{.name = "ridge", .description = "..."}, TargetKind::kReal, ...});
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "mfl/base/catalog.h"
+#include "mfl/data/schema.h"
+#include "mfl/model/model.h"
+
+namespace mfl {
+
+// What a model is made for.
+struct ModelShape {
+  std::size_t columns = 0;
+  std::size_t classes = 0;  // of the schema; 0 for a regression
+  bool intercept = false;   // only for models that have one
+};
+
+struct ModelEntry : CatalogEntry {
+  TargetKind targets = TargetKind::kReal;
+  double lambda = 0;              // of the regulariser, unless the experiment says otherwise
+  bool has_intercept = false;     // on request
+  std::optional<Loss> loss = {};  // of a linear model: what the theory measures
+  std::function<std::shared_ptr<const Model<float>>(const ModelShape&)> make_f32 = {};
+  std::function<std::shared_ptr<const Model<double>>(const ModelShape&)> make_f64 = {};
+
+  template <class T>
+  std::shared_ptr<const Model<T>> make(const ModelShape& shape) const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return make_f32(shape);
+    } else {
+      return make_f64(shape);
+    }
+  }
+};
+
+Catalog<ModelEntry>& models();
+
+}  // namespace mfl

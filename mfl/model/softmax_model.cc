@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "mfl/model/metrics.h"
+#include "mfl/model/model.h"
+
+namespace mfl {
+namespace {
+
+// Of the row blocks that are computed concurrently.
+template <class T>
+struct SoftmaxWorkspace final : Workspace {
+  struct Slot {
+    Vector<T> logits;
+    std::vector<Vector<T>> gradients;  // one per item
+    std::vector<double> losses;
+  };
+  SoftmaxWorkspace(std::size_t parameters, std::size_t classes, std::size_t settings, std::size_t wave)
+      : slots(wave, Slot{Vector<T>(kRowBlock * classes), {}, std::vector<double>(settings)}) {
+    for (Slot& slot : slots) slot.gradients.assign(settings, Vector<T>(parameters));
+  }
+  std::vector<Slot> slots;
+};
+
+// Multinomial logistic regression: the scores of a row are z = x W + b, its loss is log sum_k exp(z_k) - z_y.
+template <class T>
+class SoftmaxModel final : public Model<T> {
+ public:
+  SoftmaxModel(std::size_t columns, std::size_t classes, bool intercept)
+      : columns_(columns), classes_(classes), intercept_(intercept) {
+    tensors_.push_back({"weights", {columns, classes}});
+    if (intercept) tensors_.push_back({"intercept", {classes}});
+  }
+
+  std::span<const Tensor> tensors() const override { return tensors_; }
+  std::size_t outputs() const override { return classes_; }
+  double least_loss(double /*lambda*/) const override { return 0; }
+
+  // diag(p) - p p' has no eigenvalue above 1/2, and a column of ones adds at most 1 to those of the Gram matrix.
+  std::optional<double> smoothness(double gram_eigenvalue, double lambda) const override {
+    return lambda + (gram_eigenvalue + (intercept_ ? 1 : 0)) / 2;
+  }
+
+  std::unique_ptr<Workspace> make_workspace(std::size_t settings, std::size_t wave) const override {
+    return std::make_unique<SoftmaxWorkspace<T>>(this->parameters(), classes_, settings, wave);
+  }
+
+  void loss_and_gradient(const Samples<T>& samples, Shard rows, std::span<Item<T>> items,
+                         Workspace& workspace, const ForEach* run) const override {
+    assert(samples.columns() == columns_ && rows.count > 0);
+    auto& slots = static_cast<SoftmaxWorkspace<T>&>(workspace).slots;
+    const Kernels<T>& kernels = samples.kernels();
+    const std::size_t parameters = this->parameters();
+    for (Item<T>& item : items) {
+      std::fill_n(item.gradient, parameters, T{0});
+      item.loss = 0;
+    }
+    const std::size_t blocks = row_blocks(rows.count);
+    for (std::size_t first = 0; first < blocks; first += slots.size()) {
+      const std::size_t count = std::min(slots.size(), blocks - first);
+      const auto pass = [&](std::size_t slot) {
+        pass_over_block(samples, block_of(rows, first + slot), items, slots[slot], first + slot == 0);
+      };
+      if (run != nullptr)
+        (*run)(count, pass);
+      else
+        for (std::size_t slot = 0; slot < count; ++slot) pass(slot);
+      for (std::size_t slot = 0; slot < count; ++slot)
+        for (std::size_t i = 0; i < items.size(); ++i) {
+          items[i].loss += slots[slot].losses[i];
+          if (first + slot != 0) kernels.add(parameters, slots[slot].gradients[i].data(), items[i].gradient);
+        }
+    }
+    for (Item<T>& item : items) finish(samples, rows.count, item);
+  }
+
+  Evaluation evaluate_block(const Samples<T>& samples, Shard block, const T* w) const override {
+    const Vector<T> z = logits(samples, block, w);
+    const T* y = samples.targets(block.first);
+    Evaluation out;
+    out.loss = samples.kernels().softmax_losses(block.count, classes_, z.data(), y, nullptr);
+    for (std::size_t r = 0; r < block.count; ++r)
+      out.correct +=
+          static_cast<T>(predicted_class(std::span<const T>(z).subspan(r * classes_, classes_))) == y[r] ? 1
+                                                                                                         : 0;
+    return out;
+  }
+
+  void scores(const Samples<T>& samples, Shard block, const T* w, double* out) const override {
+    std::ranges::copy(logits(samples, block, w), out);
+  }
+
+  double squared_norm(const Kernels<T>& kernels, const T* w) const override {
+    return kernels.squared_norm(weights(), w);
+  }
+
+ private:
+  std::size_t weights() const { return columns_ * classes_; }
+
+  Vector<T> logits(const Samples<T>& samples, Shard block, const T* w) const {
+    Vector<T> z(block.count * classes_);
+    samples.kernels().softmax_logits(samples.rows(block), classes_, intercept_, w, z.data());
+    return z;
+  }
+
+  void pass_over_block(const Samples<T>& samples, Shard block, std::span<Item<T>> items,
+                       typename SoftmaxWorkspace<T>::Slot& slot, bool is_first) const {
+    const Kernels<T>& kernels = samples.kernels();
+    const RowBlock<T> rows = samples.rows(block);
+    T* const z = slot.logits.data();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      T* const gradient = is_first ? items[i].gradient : slot.gradients[i].data();
+      if (!is_first) std::ranges::fill(slot.gradients[i], T{0});
+      kernels.softmax_logits(rows, classes_, intercept_, items[i].w, z);
+      slot.losses[i] = kernels.softmax_losses(block.count, classes_, z, samples.targets(block.first), z);
+      kernels.softmax_add_rows(rows, classes_, intercept_, z, gradient);
+    }
+  }
+
+  void finish(const Samples<T>& samples, std::size_t n, Item<T>& item) const {
+    const Kernels<T>& kernels = samples.kernels();
+    kernels.finish_gradient(weights(), static_cast<T>(samples.data().scale / static_cast<double>(n)),
+                            static_cast<T>(item.lambda), item.w, item.gradient);
+    if (intercept_)
+      kernels.finish_gradient(classes_, static_cast<T>(1 / static_cast<double>(n)), T{0}, item.w + weights(),
+                              item.gradient + weights());
+    if (item.wants_loss) item.loss = this->regularised(kernels, item.lambda, item.loss, n, item.w);
+  }
+
+  std::size_t columns_, classes_;
+  bool intercept_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace
+
+template <class T>
+std::shared_ptr<const Model<T>> softmax_model(std::size_t columns, std::size_t classes, bool intercept) {
+  return std::make_shared<SoftmaxModel<T>>(columns, classes, intercept);
+}
+
+template std::shared_ptr<const Model<float>> softmax_model(std::size_t, std::size_t, bool);
+template std::shared_ptr<const Model<double>> softmax_model(std::size_t, std::size_t, bool);
+
+}  // namespace mfl
