@@ -90,8 +90,8 @@ template <class T>
 inline constexpr std::size_t kMostHingeRows = sizeof(T) == sizeof(float) ? (1U << 24) / 255
                                                                          : (1U << 31) / 256;
 
-// The parameters of softmax regression, and its gradient: `classes` weights for each column, column after column, and then
-// `classes` intercepts if it has them.
+// The number of parameters of softmax regression, and of its gradient: `classes` weights per column, column after column,
+// followed by `classes` intercepts if it has them.
 constexpr std::size_t softmax_size(std::size_t columns, std::size_t classes, bool intercept) {
   return (columns + (intercept ? 1 : 0)) * classes;
 }
@@ -127,17 +127,17 @@ struct Kernels {
   void (*halve)(std::size_t n, std::size_t parts, const std::int32_t* sums, T* g);
   // g += sum_r c_r * (stored row r), rows ascending. The caller applies the scale.
   void (*add_rows)(const RowBlock<T>& block, const T* c, T* g);
-  // Softmax regression, for 2 or more classes. Matrices of logits and coefficients have a row of `classes` numbers for each
-  // row of the block, `w` and `g` are as softmax_size says. Any number of rows; no scratch memory is needed, and nothing is
-  // read or written outside the arrays.
+  // Softmax regression, for 2 or more classes and any number of rows. Logits and coefficients are matrices with a row of
+  // `classes` numbers per row of the block; softmax_size describes `w` and `g`. No scratch memory is needed, and nothing
+  // outside the arrays is read or written. One step: logits into z, losses with coefficients == z, rows times z into g.
   // Writes the logits of all rows.
   void (*softmax_logits)(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* w, T* z);
-  // Sum of the losses of n samples, whose targets are class indices 0, 1, ..., each below `classes`. Writes their
-  // coefficients unless null; they may replace the logits (coefficients == z). Finite logits give losses that are correct to
-  // a few ulp, or infinity where the loss exceeds the range of f64; a NaN among the logits makes the loss NaN.
+  // Sum of the losses of n samples, whose targets are class indices 0, 1, ..., each below `classes`. Writes the coefficients
+  // unless null; they may replace the logits. The loss of finite logits is correct to a few ulp, or infinity where it exceeds
+  // the range of f64; a NaN among the logits makes the loss and the coefficients of the row NaN.
   double (*softmax_losses)(std::size_t n, std::size_t classes, const T* z, const T* y, T* coefficients);
-  // g_j += sum_r c_r * (stored x_rj), and the sum of c_r to the intercepts, rows ascending. The caller applies the scale to
-  // the gradient of the weights; that of the intercepts has none.
+  // Adds sum_r c_rk * (stored x_rj) to the gradient of each weight and sum_r c_rk to that of each intercept, rows ascending.
+  // The caller applies the scale, to the gradient of the weights only.
   void (*softmax_add_rows)(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* c, T* g);
   // total += part
   void (*add)(std::size_t n, const T* part, T* total);

@@ -44,7 +44,7 @@ HWY_INLINE Lanes<double> logits_from(const T* z, std::size_t readable, std::size
   const std::size_t n = classes - k;
   HWY_ALIGN T padded[kLanes<double>] = {};
   const T* from = z + k;
-  if (k + kLanes < double >> readable) {
+  if (readable < k + kLanes<double>) {
     copy_rows<kLanes<double>>(1, n, Strided<const T>{from, 0}, Strided<T>{padded, 0});
     from = padded;
   }
