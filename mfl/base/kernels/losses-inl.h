@@ -32,7 +32,7 @@ HWY_INLINE Doubles power_of_half(hn::Vec<DoubleBits> n) {
 // exp(x) for x <= 0; NaN stays NaN.
 HWY_INLINE Doubles exp_nonpositive(Doubles x) {
   const auto underflow = hn::Lt(x, constant(kExpLowest));
-  const Doubles inside = hn::IfThenElse(underflow, constant(kExpLowest), x);
+  const Doubles inside = hn::IfThenZeroElse(underflow, x);  // subnormal numbers would be slow
   const Doubles k = hn::Round(hn::Mul(inside, constant(kLog2E)));
   const Doubles r = fused(k, constant(-kLn2Low), fused(k, constant(-kLn2High), inside));
   Doubles sum = constant(kExpTerms[kExpCount - 1]);

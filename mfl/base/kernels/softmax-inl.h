@@ -76,7 +76,7 @@ HWY_INLINE void store_from(const Lanes<double>& numbers, std::size_t classes, st
   if (!whole) copy_rows<kLanes<double>>(1, classes - k, Strided<const T>{padded, 0}, Strided<T>{row + k, 0});
 }
 
-// Exponentials that are kept of all rows that are worked on at a time; those of further classes are computed twice.
+// Numbers that are kept of all rows that are worked on at a time; those of further classes are computed again.
 inline constexpr std::size_t kKeptClasses = 1024;
 
 // The logits of one row, and what is computed of them.
@@ -84,7 +84,7 @@ template <class T>
 struct SoftmaxRow {
   const T* z;
   std::size_t readable;  // numbers from z on
-  double* e;             // exp(z_k - largest) of the first kKeptClasses classes
+  double* kept;          // logits, and then exp(z_k - largest), of the first kKeptClasses classes
   double largest;
   double others;  // the sum of exp(z_k - largest), one k with the largest logit left out
 };
@@ -99,23 +99,27 @@ HWY_INLINE void find_largest(std::size_t classes, SoftmaxRow<T>& row) {
     MFL_UNROLL
     for (std::size_t p = 0; p < Lanes<double>::kParts; ++p)
       largest.part[p] = larger(largest.part[p], logits.part[p]);
+    if (k < kKeptClasses) logits.store(row.kept + k);
   }
   row.largest = tree(largest, larger);
 }
 
 template <class T>
 HWY_INLINE void add_exponentials(std::size_t classes, SoftmaxRow<T>& row) {
+  const Doubles largest = constant(row.largest);
   auto rest = Lanes<double>::all(0), ties = Lanes<double>::all(0);
   for (std::size_t k = 0; k < classes; k += kLanes<double>) {
-    Lanes<double> numbers = logits_from(row.z, row.readable, classes, k);
+    const bool kept = k < kKeptClasses;
+    Lanes<double> numbers =
+        kept ? Lanes<double>::load(row.kept + k) : logits_from(row.z, row.readable, classes, k);
     MFL_UNROLL
     for (std::size_t p = 0; p < Lanes<double>::kParts; ++p) {
-      const auto top = hn::Eq(numbers.part[p], constant(row.largest));
-      numbers.part[p] = exp_nonpositive(hn::Sub(numbers.part[p], constant(row.largest)));
+      const auto top = hn::Eq(numbers.part[p], largest);
+      numbers.part[p] = exp_nonpositive(hn::Sub(numbers.part[p], largest));
       rest.part[p] = hn::Add(rest.part[p], hn::IfThenZeroElse(top, numbers.part[p]));
       ties.part[p] = hn::Add(ties.part[p], hn::IfThenElseZero(top, constant(1)));
     }
-    if (k < kKeptClasses) numbers.store(row.e + k);
+    if (kept) numbers.store(row.kept + k);
   }
   row.others = (tree(ties) - 1) + tree(rest);
 }
@@ -123,14 +127,14 @@ HWY_INLINE void add_exponentials(std::size_t classes, SoftmaxRow<T>& row) {
 template <class T>
 HWY_INLINE void write_coefficients(std::size_t classes, const SoftmaxRow<T>& row, double target,
                                    T* coefficients) {
-  const Doubles total = constant(1 + row.others);
+  const Doubles total = constant(1 + row.others), largest = constant(row.largest);
   for (std::size_t k = 0; k < classes; k += kLanes<double>) {
     const bool kept = k < kKeptClasses;
     Lanes<double> numbers =
-        kept ? Lanes<double>::load(row.e + k) : logits_from(row.z, row.readable, classes, k);
+        kept ? Lanes<double>::load(row.kept + k) : logits_from(row.z, row.readable, classes, k);
     MFL_UNROLL
     for (std::size_t p = 0; p < Lanes<double>::kParts; ++p) {
-      if (!kept) numbers.part[p] = exp_nonpositive(hn::Sub(numbers.part[p], constant(row.largest)));
+      if (!kept) numbers.part[p] = exp_nonpositive(hn::Sub(numbers.part[p], largest));
       const Doubles index = hn::Iota(DoubleTag(), static_cast<double>(k + p * Lanes<double>::kStep));
       const Doubles hit = hn::IfThenElseZero(hn::Eq(index, constant(target)), constant(1));
       numbers.part[p] = hn::Sub(hn::Div(numbers.part[p], total), hit);
@@ -142,7 +146,7 @@ HWY_INLINE void write_coefficients(std::size_t classes, const SoftmaxRow<T>& row
 // One step after the other for as many rows as fit: the steps of one row wait for each other, those of several do not.
 template <class T>
 double softmax_losses(std::size_t n, std::size_t classes, const T* z, const T* y, T* coefficients) {
-  HWY_ALIGN double e[kKeptClasses];
+  HWY_ALIGN double kept[kKeptClasses];
   const std::size_t padded = (classes + kLanes<double> - 1) / kLanes<double> * kLanes<double>;
   const std::size_t together = padded * kLanes<double> <= kKeptClasses ? kLanes<double> : 1;
   double total = 0;
@@ -154,7 +158,7 @@ double softmax_losses(std::size_t n, std::size_t classes, const T* z, const T* y
       SoftmaxRow<T> rows[kLanes<double>];
       for (std::size_t i = begin; i < end; ++i) {
         const std::size_t r = first + i;
-        rows[i] = {z + r * classes, (n - r) * classes, e + (i - begin) * padded, 0, 0};
+        rows[i] = {z + r * classes, (n - r) * classes, kept + (i - begin) * padded, 0, 0};
         find_largest(classes, rows[i]);
         lacks[i] = rows[i].largest - static_cast<double>(rows[i].z[static_cast<std::size_t>(y[r])]);
       }
