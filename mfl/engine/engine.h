@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "mfl/aggregate/aggregator.h"
 #include "mfl/algorithm/algorithm.h"
 #include "mfl/engine/fleet.h"
 #include "mfl/engine/ranks.h"
@@ -105,6 +106,9 @@ class Engine {
 
 struct EngineOptions {
   Batching batching = {};
+  // How the vectors of the nodes become one; null: the exact mean. Any other needs memory for the vectors of all nodes of a round.
+  // Losses are always means that are weighted by samples.
+  std::shared_ptr<const Aggregator> aggregator = nullptr;
   std::function<void()> before_step =
       {};  // called by workers before every local step; what it throws ends run()
 };

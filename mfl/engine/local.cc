@@ -38,11 +38,14 @@ class LocalEngine final : public Engine<T> {
         settings_(std::move(settings)),
         workers_(std::move(workers)),
         ranks_(ranks),
+        aggregator_(options.aggregator && !options.aggregator->is_exact_mean() ? options.aggregator
+                                                                               : nullptr),
         stepping_{.batching = options.batching, .before_step = std::move(options.before_step)},
         run_blocks_([this](std::size_t n, const std::function<void(std::size_t)>& work) {
           workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
         }),
-        kept_(settings_.size()) {
+        kept_(settings_.size()),
+        held_(settings_.size()) {
     constexpr std::size_t kBlocksAWorker = 4;  // enough to even out, few enough to stay O(workers x model)
     const std::size_t count = workers_->count();
     over_blocks_ = count > 1 && uneven(nodes_here(), count);
@@ -63,10 +66,13 @@ class LocalEngine final : public Engine<T> {
       if (stretch.starts)
         for (Worker<T>& worker : states_) worker.sums[stretch.setting].clear();
       if (!stretch.ends) make_place(stretch.setting, stretch.state->vectors.size());
+      if (stretch.ends && aggregator_) held_[stretch.setting].resize(own_part(stretch.participants).second);
     }
     stepping_.round = stretches.front().state->round + 1;
     for_each_node(stretches.front().participants,
-                  [&](Worker<T>& worker, std::size_t node) { run_node(worker, stretches, node, steps); });
+                  [&](Worker<T>& worker, std::size_t node, std::size_t place) {
+                    run_node(worker, stretches, node, place, steps);
+                  });
     for (const Stretch<T>& stretch : stretches) merge_small(stretch);
     if (ranks_ != nullptr) hear_ranks(stretches);
     for (Stretch<T>& stretch : stretches) conclude(stretch);
@@ -79,7 +85,7 @@ class LocalEngine final : public Engine<T> {
   double train_loss(std::size_t setting, const Vector<T>& w,
                     std::span<const std::uint32_t> participants) override {
     for (Worker<T>& worker : states_) worker.sums[setting].clear();
-    for_each_node(participants, [&](Worker<T>& worker, std::size_t node) {
+    for_each_node(participants, [&](Worker<T>& worker, std::size_t node, std::size_t) {
       const NodeData<T> data = data_of(worker, node);
       const double loss = model_.evaluate(data.samples, data.shard, settings_[setting].lambda, w.data()).loss;
       Sums& sums = worker.sums[setting];
@@ -117,20 +123,26 @@ class LocalEngine final : public Engine<T> {
   }
 
  private:
+  // A node's vectors at the end of a round.
+  struct Held {
+    std::vector<Vector<T>> vectors;
+    std::uint64_t samples = 0;
+  };
+
   // Too few nodes to give every worker as many as the others.
   static bool uneven(std::size_t nodes, std::size_t workers) {
     constexpr std::size_t kManyEach = 4;
     return nodes < kManyEach * workers && nodes % workers != 0;
   }
 
-  // Calls work(worker, node) for every node that takes part and that this process runs. `node` counts from the first one
-  // here. A worker runs one node at a time.
+  // Calls work(worker, node, place) for every node that takes part and that this process runs. `node` counts from the first one
+  // here, `place` among those that are run. A worker runs one node at a time.
   template <class Work>
   void for_each_node(std::span<const std::uint32_t> participants, const Work& work) {
     const auto [first, count] = own_part(participants);
     const auto run_one = [&, first = first](unsigned worker, std::size_t i) {
       work(states_[worker],
-           participants.empty() ? first + i : participants[first + i] - federation_.first_node);
+           participants.empty() ? first + i : participants[first + i] - federation_.first_node, i);
     };
     if (over_blocks_) {
       for (std::size_t i = 0; i < count; ++i) run_one(0, i);
@@ -182,7 +194,8 @@ class LocalEngine final : public Engine<T> {
     if (kept.empty()) kept.assign(nodes_here() * vector_count, Vector<T>(model_.parameters()));
   }
 
-  void run_node(Worker<T>& worker, std::span<Stretch<T>> stretches, std::size_t node, std::uint64_t steps) {
+  void run_node(Worker<T>& worker, std::span<Stretch<T>> stretches, std::size_t node, std::size_t place,
+                std::uint64_t steps) {
     const NodeData<T> data = data_of(worker, node);
     const std::size_t samples = data.shard.count;
     for (const Stretch<T>& stretch : stretches)
@@ -198,7 +211,10 @@ class LocalEngine final : public Engine<T> {
       }
       if (stretch.ends && stretch.measure_moves)
         add_move(worker.memory.vectors(stretch.setting)[0], stretch, samples, sums);
-      put_down(worker.memory.vectors(stretch.setting), stretch, node, samples, sums);
+      if (stretch.ends && aggregator_)
+        hold(worker.memory.vectors(stretch.setting), stretch, node, place, samples, sums);
+      else
+        put_down(worker.memory.vectors(stretch.setting), stretch, node, samples, sums);
     }
   }
 
@@ -233,6 +249,15 @@ class LocalEngine final : public Engine<T> {
         sums.fail(federation_.first_node + node, fmt::format("{}[{}]", stretch.state->vectors[v].name, *bad));
       }
     }
+  }
+
+  // For the aggregator, which needs the vectors of all nodes at once.
+  void hold(const std::vector<Vector<T>>& vectors, const Stretch<T>& stretch, std::size_t node,
+            std::size_t place, std::size_t samples, Sums& sums) {
+    for (std::size_t v = 0; v < vectors.size(); ++v)
+      if (const auto bad = first_not_finite(std::span<const T>(vectors[v])))
+        sums.fail(federation_.first_node + node, fmt::format("{}[{}]", stretch.state->vectors[v].name, *bad));
+    held_[stretch.setting][place] = {vectors, samples};
   }
 
   // Merges the losses that the workers have added up; the first one's sum is then the total.
@@ -275,7 +300,7 @@ class LocalEngine final : public Engine<T> {
     for (const Stretch<T>& stretch : stretches) {
       if (stretch.ends) total_of(stretch).weight = weight_of(stretch);
       put_small(mine, total_of(stretch), parts(stretch));
-      if (!stretch.ends || !vectors_are_small_) continue;
+      if (!stretch.ends || !vectors_are_small_ || aggregator_) continue;
       for (std::size_t v = 0; v < total_of(stretch).vectors.size(); ++v) merge_vectors(stretch, v);
       put_vectors(mine, total_of(stretch));
     }
@@ -286,7 +311,7 @@ class LocalEngine final : public Engine<T> {
       if (rank == ranks_->rank()) continue;
       for (const Stretch<T>& stretch : stretches) {
         merge_small_from(theirs, total_of(stretch), parts(stretch));
-        if (stretch.ends && vectors_are_small_) merge_vectors_from(theirs, total_of(stretch));
+        if (stretch.ends && vectors_are_small_ && !aggregator_) merge_vectors_from(theirs, total_of(stretch));
       }
     }
   }
@@ -314,8 +339,50 @@ class LocalEngine final : public Engine<T> {
     stretch.failure = total.failure;
     if (!stretch.ends || total.failure) return;
     if (stretch.measure_moves) total.square_moves.mean(std::span(&stretch.out->mean_square_move, 1));
+    if (aggregator_) return aggregate(stretch);
     stretch.out->vectors.resize(total.vectors.size());
     for (std::size_t v = 0; v < total.vectors.size(); ++v) ending_.push_back({&stretch, v});
+  }
+
+  void aggregate(Stretch<T>& stretch) {
+    std::vector<Held>& held = held_[stretch.setting];
+    if (ranks_ != nullptr) held = held_by_all(held);
+    const auto view = [](const auto& vectors, std::uint64_t samples) {
+      NodeVectors<T> out{{}, samples};
+      for (const auto& vector : vectors) out.vectors.emplace_back(vector);
+      return out;
+    };
+    std::vector<NodeVectors<T>> updates;
+    for (const Held& update : held) updates.push_back(view(update.vectors, update.samples));
+    NodeVectors<T> broadcast;
+    for (const NamedVector<T>& vector : stretch.state->vectors) broadcast.vectors.emplace_back(vector.values);
+    aggregator_->aggregate(updates, broadcast, stretch.out->vectors, run_blocks_);
+  }
+
+  // In the order of nodes: each rank runs consecutive ones.
+  std::vector<Held> held_by_all(const std::vector<Held>& mine) {
+    MessageWriter out;
+    out.put(mine.size());
+    for (const Held& update : mine) {
+      out.put(update.samples);
+      out.put(update.vectors.size());
+      for (const Vector<T>& vector : update.vectors) out.put_all(std::span<const T>(vector));
+    }
+    std::vector<Held> all;
+    for (const std::string& message : ranks_->gather(out.bytes())) {
+      MessageReader in(message);
+      const auto count = in.template take<std::size_t>();
+      for (std::size_t i = 0; i < count; ++i) {
+        Held& update = all.emplace_back();
+        update.samples = in.template take<std::uint64_t>();
+        const auto vectors = in.template take<std::size_t>();
+        for (std::size_t v = 0; v < vectors; ++v) {
+          const auto numbers = in.template take_all<T>();
+          update.vectors.emplace_back(numbers.begin(), numbers.end());
+        }
+      }
+    }
+    return all;
   }
 
   void merge_vectors(const Stretch<T>& stretch, std::size_t v) {
@@ -340,6 +407,7 @@ class LocalEngine final : public Engine<T> {
   std::vector<Setting> settings_;
   std::unique_ptr<Workers> workers_;
   Ranks* ranks_;
+  std::shared_ptr<const Aggregator> aggregator_;  // null: the exact mean
   Stepping stepping_;
   bool stop_asked_ = false, stop_agreed_ = false;
   bool vectors_are_small_ = false;  // of the stretches that are run: the ranks have told each other
@@ -347,7 +415,8 @@ class LocalEngine final : public Engine<T> {
   bool over_blocks_ = false;
   std::vector<Worker<T>> states_;
   std::vector<std::vector<Vector<T>>>
-      kept_;  // by setting: the vectors of nodes between stretches of one round
+      kept_;                             // by setting: the vectors of nodes between stretches of one round
+  std::vector<std::vector<Held>> held_;  // by setting, in the order of nodes; for aggregator_
   std::unique_ptr<PassCache> cache_;
   // Of the stretch that is run:
   struct Ending {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "mfl/aggregate/aggregator.h"
+#include "mfl/algorithm/participation.h"
 #include "mfl/base/digest.h"
 #include "mfl/base/nearest.h"
 #include "mfl/data/fleet.h"
@@ -221,6 +223,11 @@ Result<void> validate(const Config& config) {
   MFL_CHECK(at_most_nodes("quorum", config.federation.quorum));
   MFL_CHECK(validate_schema(config));
   MFL_CHECK(validate_length(config));
+  if (federated) {
+    MFL_TRY(const auto aggregator, make_aggregator(config.federation.aggregator));
+    const Participation participation{0, config.federation.fraction_train, config.federation.quorum};
+    MFL_CHECK(aggregator->check(participant_count(participation, config.federation.nodes)));
+  }
   if (config.model.intercept && !models().find(config.model.name)->has_intercept)
     return fail(ErrorCode::kBadConfig, fmt::format("model {} has no intercept", config.model.name),
                 "leave intercept out, or use softmax");

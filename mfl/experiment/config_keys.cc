@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "mfl/aggregate/aggregator.h"
 #include "mfl/base/nearest.h"
 #include "mfl/engine/workers.h"
 #include "mfl/experiment/config_values.h"
@@ -123,6 +124,14 @@ Result<void> set_entry(std::string& to, std::string_view text, const Catalog<Ent
   return {};
 }
 
+// A spec in its canonical form.
+template <class Entry>
+Result<void> set_spec(std::string& to, std::string_view text, const Catalog<Entry>& catalog) {
+  MFL_TRY(const auto spec, parse_spec(text, catalog));
+  to = spec.text;
+  return {};
+}
+
 using Text = std::string_view;
 constexpr Digested kResult = Digested::kAlways;
 constexpr Digested kNoResult = Digested::kNever;
@@ -174,6 +183,18 @@ constexpr Key kKeys[] = {
      "who holds what: iid, contiguous, label-sorted or file:PATH", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_partition(c.federation.partition, t); },
      [](const Config& c) { return toml_text(c.federation.partition); }, kPartitionSpecs},
+    {"federation",
+     "aggregator",
+     "--aggregator",
+     "SPEC",
+     "how a round's updates become one",
+     KeyKind::kText,
+     "",
+     kLaterResult,
+     [](Config& c, Text t) { return set_spec(c.federation.aggregator, t, aggregators()); },
+     [](const Config& c) { return toml_text(c.federation.aggregator); },
+     {},
+     [] { return &aggregators().index(); }},
     {"federation", "fraction_train", "--fraction-train", "X",
      "share of the nodes that a round chooses, in (0, 1]", KeyKind::kNumber, "", kLaterResult,
      [](Config& c, Text t) { return set_number(c.federation.fraction_train, t, kShare); },
@@ -368,9 +389,19 @@ std::vector<std::string> choice_texts(const Key& key) {
   return out;
 }
 
+namespace {
+
+std::string usages(const CatalogIndex& catalog) {
+  std::vector<std::string> out;
+  for (const CatalogEntry* entry : catalog.entries()) out.push_back(usage_text(*entry));
+  return fmt::format("{}", fmt::join(out, ", "));
+}
+
+}  // namespace
+
 std::string help_text(const Key& key) {
   if (key.catalog == nullptr) return std::string(key.help);
-  return fmt::format("{}: {}", key.help, fmt::join(choice_texts(key), ", "));
+  return fmt::format("{}: {}", key.help, usages(*key.catalog()));
 }
 
 std::string default_text(const Key& key, const Config& config) {

@@ -81,6 +81,15 @@ Batching make_batching(const Config& config) {
           .seed = config.run.seed};
 }
 
+std::shared_ptr<const Aggregator> make_aggregator_of(const Config& config) {
+  const bool centralised = make_algorithm(config.algorithm).centralised;
+  return make_aggregator(centralised ? "mean" : config.federation.aggregator).value();
+}
+
+EngineOptions engine_options(const Config& config) {
+  return {.batching = make_batching(config), .aggregator = make_aggregator_of(config)};
+}
+
 LossRule make_loss_rule(const Config& config) {
   return {config.algorithm.batch_size != 0, config.run.evaluate_every};
 }
@@ -89,7 +98,7 @@ template <class T>
 std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                        const Config& config, Ranks& ranks) {
   auto workers = make_workers(config.run, ranks);
-  EngineOptions options{.batching = make_batching(config)};
+  EngineOptions options = engine_options(config);
   if (ranks.size() == 1)
     return local_engine<T>(federation, std::move(settings), std::move(workers), std::move(options));
   return shared_engine<T>(federation, std::move(settings), std::move(workers), ranks, std::move(options));

@@ -117,8 +117,8 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Starting<T>> s
   for (const auto& [member, start] : starting)
     settings.push_back(setting_of(member->config, member->algorithm));
   const Config& shared = starting.front().member->config;
-  const auto engine = local_engine<T>(problem.federation, settings, make_workers(shared.run, ranks),
-                                      {.batching = make_batching(shared)});
+  const auto engine =
+      local_engine<T>(problem.federation, settings, make_workers(shared.run, ranks), engine_options(shared));
   std::vector<Training<T>> trainings;
   trainings.reserve(settings.size());
   for (auto& [member, start] : starting)

@@ -115,14 +115,21 @@ Crowd make_crowd(const Config& config, std::size_t nodes,
           {config.run.seed, federation.fraction_train, federation.quorum},
           make_virtual_time(config),
           std::move(samples_of),
-          make_batching(config)};
+          make_batching(config),
+          make_aggregator_of(config)};
 }
 
 Result<RoundPlan> plan_round(const Crowd& crowd, std::uint64_t round, const RoundWork& work) {
-  if (crowd.time) return plan_timed_round(crowd, round, work);
   RoundPlan plan;
-  plan.sent = plan.received = participant_count(crowd.participation, crowd.nodes);
-  if (plan.sent < crowd.nodes) plan.counted = choose_participants(crowd.participation, round, 1, crowd.nodes);
+  if (crowd.time) {
+    MFL_TRY(plan, plan_timed_round(crowd, round, work));
+  } else {
+    plan.sent = plan.received = participant_count(crowd.participation, crowd.nodes);
+    if (plan.sent < crowd.nodes)
+      plan.counted = choose_participants(crowd.participation, round, 1, crowd.nodes);
+  }
+  if (crowd.aggregator)
+    MFL_CHECK(crowd.aggregator->check(plan.counted.empty() ? crowd.nodes : plan.counted.size()));
   return plan;
 }
 

@@ -11,10 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "mfl/aggregate/aggregator.h"
 #include "mfl/algorithm/participation.h"
 #include "mfl/base/result.h"
 #include "mfl/experiment/config.h"
@@ -70,6 +72,7 @@ struct Crowd {
   std::optional<VirtualTime> time;
   std::function<std::size_t(std::size_t node)> samples_of;  // called only when there is a time model
   Batching batching = {};
+  std::shared_ptr<const Aggregator> aggregator = nullptr;  // null: the exact mean
 };
 
 // With a centralised algorithm all nodes take part in every round.
@@ -82,7 +85,8 @@ struct RoundPlan {
   std::optional<RoundTime> time;         // total_seconds is of this round alone
 };
 
-// Round `round` >= 1. A round abandoned a thousand times is kRunFailed.
+// Round `round` >= 1. kRunFailed for a round that is abandoned a thousand times, kBadConfig for one with fewer updates than the
+// aggregator needs.
 Result<RoundPlan> plan_round(const Crowd& crowd, std::uint64_t round, const RoundWork& work);
 
 }  // namespace mfl

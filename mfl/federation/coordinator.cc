@@ -216,7 +216,7 @@ class RoundCoordinator final : public Coordinator {
     // Waking a thread takes longer than the work on a small state.
     constexpr std::uint64_t kSmall = std::uint64_t{256} << 10U;
     workers_ = state_bytes() <= kSmall ? serial_workers() : thread_workers(options_.threads);
-    sum_.emplace(state_.vectors.size(), parameters(), *workers_);
+    sum_.emplace(state_.vectors.size(), parameters(), *workers_, options_.aggregator);
     show_state();
   }
 
@@ -283,7 +283,7 @@ class RoundCoordinator final : public Coordinator {
     if (judged.kind == SizeVerdict::Kind::kDiverging) diverging_.insert(node);
     if (judged.kind == SizeVerdict::Kind::kUnusual) unusual_[node] = size;
     if (!judged.verdict.counts()) return judged.verdict;
-    if (steps_ != 0) sum_->add(std::move(update.payload), weight);
+    if (steps_ != 0) sum_->add(node, std::move(update.payload), weight);
     loss_.add(std::span<const double>(&size.loss, 1), weight);
     sizes_[node] = std::move(size);
     return {};
@@ -379,6 +379,9 @@ class RoundCoordinator final : public Coordinator {
 
   // The first round has no history: its updates are compared with each other.
   void settle_round() {
+    if (options_.aggregator && steps_ != 0)
+      if (const auto enough = options_.aggregator->check(seats_.count(Seat::State::kCounted)); !enough)
+        return abandon(enough.error().message);
     const std::vector<std::string> odd = limits_.outliers(sizes_);
     if (odd.empty()) return close_round();
     for (const std::string& node : odd) {
@@ -508,7 +511,7 @@ class RoundCoordinator final : public Coordinator {
     const std::uint64_t up = bytes_up_ + round.nodes.size() * state_bytes();
     const std::uint64_t down = bytes_down_ + seats_.size() * state_bytes();
     const std::uint64_t step = state_.step;
-    sum_->mean(aggregate_.vectors);
+    sum_->finish(state_.vectors, aggregate_.vectors);
     apply(state_, aggregate_, steps_);
     workers_->for_each(2, [&](unsigned, std::size_t part) {
       if (part == 0)

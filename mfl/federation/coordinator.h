@@ -3,8 +3,8 @@
 //
 // A run starts when min_available_nodes have joined. Each round chooses nodes, hands out the State, counts updates
 // until all chosen have answered, or until the deadline with at least `quorum` of them, and is committed to the log; or
-// it is abandoned with the State unchanged and tried again. The new State is the exact weighted mean of what was counted,
-// so it does not depend on the order of arrival. A last round without steps gathers the loss of the final weights.
+// it is abandoned with the State unchanged and tried again. The new State is the exact weighted mean of what was counted, or
+// what another aggregator makes of it, and does not depend on the order of arrival. A last round without steps gathers the loss of the final weights.
 //
 // Nodes are not trusted with their numbers. An update that is not finite, or is refused for its loss or size (update_limits.h), costs
 // its node the part in the attempt. A run has diverged when more than half of the nodes say so of the same State, over any
@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "mfl/aggregate/aggregator.h"
 #include "mfl/algorithm/algorithm.h"
 #include "mfl/base/result.h"
 #include "mfl/federation/messages.h"
@@ -55,9 +56,10 @@ struct CoordinatorOptions {
   std::uint64_t max_payload = std::uint64_t{1} << 30U;  // bytes of all vectors of a State
   std::uint64_t max_samples = 0;                        // that a node may join with; 0: any number
   double max_update_norm =
-      0;                  // of an update's distance from the broadcast State; 0: automatic (update_limits.h)
-  LossRule losses;        // that nodes follow too
-  double least_loss = 0;  // that the model can have (Model::least_loss)
+      0;            // of an update's distance from the broadcast State; 0: automatic (update_limits.h)
+  LossRule losses;  // that nodes follow too
+  std::shared_ptr<const Aggregator> aggregator;  // null: the exact mean
+  double least_loss = 0;                         // that the model can have (Model::least_loss)
   std::vector<std::string> warnings;  // of how this process started, for FederationStatus::warnings
   unsigned threads = 1;  // that add up large updates, as of thread_workers(); nothing depends on it
 

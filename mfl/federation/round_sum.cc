@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include "mfl/federation/payload.h"
+
 namespace mfl {
 namespace {
 
@@ -48,14 +50,16 @@ double square_distance(std::span<const T> x, const T* from) {
 }  // namespace
 
 template <class T>
-RoundSum<T>::RoundSum(std::size_t vectors, std::size_t columns, Workers& workers, std::size_t most_held,
+RoundSum<T>::RoundSum(std::size_t vectors, std::size_t columns, Workers& workers,
+                      std::shared_ptr<const Aggregator> aggregator, std::size_t most_held,
                       std::size_t most_bytes)
     : vectors_(vectors),
       columns_(columns),
       most_held_(std::clamp<std::size_t>(most_bytes / std::max<std::size_t>(1, vectors * columns * sizeof(T)),
                                          1, most_held)),
       most_bytes_(most_bytes),
-      workers_(workers) {
+      workers_(workers),
+      aggregator_(aggregator && !aggregator->is_exact_mean() ? std::move(aggregator) : nullptr) {
   for (std::size_t v = 0; v < vectors; ++v)
     for (std::size_t first = 0; first < columns; first += kSliceColumns)
       slices_.push_back({v, first, ExactMean(std::min(kSliceColumns, columns - first))});
@@ -100,8 +104,12 @@ typename RoundSum<T>::Measured RoundSum<T>::measure(const std::string& payload,
 }
 
 template <class T>
-void RoundSum<T>::add(std::string payload, std::uint64_t weight) {
+void RoundSum<T>::add(const std::string& node, std::string payload, std::uint64_t weight) {
   assert(payload.size() == vectors_ * columns_ * sizeof(T));
+  if (aggregator_) {
+    kept_[{node.size(), node}] = {from_payload<T>(payload, vectors_, columns_), weight};
+    return;
+  }
   held_.push_back({std::move(payload), weight});
   if (held_.size() >= most_held_) add_held();
 }
@@ -136,7 +144,23 @@ std::string RoundSum<T>::room() {
 }
 
 template <class T>
-void RoundSum<T>::mean(std::vector<Vector<T>>& out) {
+void RoundSum<T>::aggregate(const std::vector<NamedVector<T>>& broadcast, std::vector<Vector<T>>& out) {
+  std::vector<NodeVectors<T>> updates;
+  for (const auto& [name, kept] : kept_) {
+    NodeVectors<T>& update = updates.emplace_back();
+    update.samples = kept.weight;
+    for (const Vector<T>& vector : kept.vectors) update.vectors.emplace_back(vector);
+  }
+  NodeVectors<T> from;
+  for (const NamedVector<T>& vector : broadcast) from.vectors.emplace_back(vector.values);
+  aggregator_->aggregate(updates, from, out, [this](std::size_t n, const auto& work) {
+    workers_.for_each(n, [&](unsigned, std::size_t i) { work(i); });
+  });
+}
+
+template <class T>
+void RoundSum<T>::finish(const std::vector<NamedVector<T>>& broadcast, std::vector<Vector<T>>& out) {
+  if (aggregator_) return aggregate(broadcast, out);
   add_held();
   out.resize(vectors_);
   for (Vector<T>& vector : out) vector.resize(columns_);
@@ -147,6 +171,7 @@ void RoundSum<T>::mean(std::vector<Vector<T>>& out) {
 
 template <class T>
 void RoundSum<T>::clear() {
+  kept_.clear();
   drop_held();
   fresh_ = true;
 }

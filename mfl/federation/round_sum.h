@@ -1,13 +1,17 @@
-// The exact weighted mean of a round's updates, of any size.
+// The updates of a round as one: their exact weighted mean, of any size, or what another aggregator makes of them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "mfl/aggregate/aggregator.h"
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/algorithm/state.h"
 #include "mfl/base/vectors.h"
@@ -23,7 +27,10 @@ class RoundSum {
   // At most `most_held` updates are held, and one at least, within `most_bytes`; as much memory of updates that have been added is
   // kept for room(). The workers outlive it; what comes out depends neither on how many there are nor on how many updates
   // are held.
-  RoundSum(std::size_t vectors, std::size_t columns, Workers& workers, std::size_t most_held = 8,
+  //
+  // An aggregator other than the exact mean needs all updates of a round in memory, whatever the limits; null: the exact mean.
+  RoundSum(std::size_t vectors, std::size_t columns, Workers& workers,
+           std::shared_ptr<const Aggregator> aggregator = nullptr, std::size_t most_held = 8,
            std::size_t most_bytes = std::size_t{1} << 29U);
 
   std::size_t most_held() const { return most_held_; }
@@ -38,10 +45,11 @@ class RoundSum {
   Measured measure(const std::string& payload, const std::vector<NamedVector<T>>& from);
 
   // Adds such vectors, all of which are finite. 0 < weight <= ExactMean::kMaxWeight.
-  void add(std::string payload, std::uint64_t weight);
+  void add(const std::string& node, std::string payload, std::uint64_t weight);
 
-  // Of all that was added since clear(), one vector after the other; there must be something. The memory of `out` is reused.
-  void mean(std::vector<Vector<T>>& out);
+  // Of all that was added since clear(), one vector after the other; there must be something, and enough for the aggregator. The
+  // memory of `out` is reused. Nodes are in the order of their names, shorter ones first: that of a simulation.
+  void finish(const std::vector<NamedVector<T>>& broadcast, std::vector<Vector<T>>& out);
 
   void clear();
 
@@ -63,10 +71,18 @@ class RoundSum {
   const char* place_in(const std::string& payload, const Slice& slice) const;
   void add_held();
   void drop_held();
+  void aggregate(const std::vector<NamedVector<T>>& broadcast, std::vector<Vector<T>>& out);
 
   std::size_t vectors_, columns_, most_held_, most_bytes_;
   Workers& workers_;
   std::vector<Slice> slices_;
+  std::shared_ptr<const Aggregator> aggregator_;  // null: the exact mean
+  struct Kept {
+    std::vector<Vector<T>> vectors;
+    std::uint64_t weight;
+  };
+  std::map<std::pair<std::size_t, std::string>, Kept>
+      kept_;  // by length of the node's name, and name; for aggregator_
   std::vector<Held> held_;
   std::vector<std::string> rooms_;
   std::vector<double> squares_;  // of the moves, by slice

@@ -60,7 +60,7 @@ class ShardTrainer final : public Trainer {
         options_(options),
         tau_(algorithm.tau),
         engine_(local_engine<T>(federation, {setting}, stoppable(std::move(workers), stop),
-                                {options.batching, stop_check(stop)})),
+                                {.batching = options.batching, .before_step = stop_check(stop)})),
         state_(initial_state<T>(algorithm, federation.model->parameters())) {
     assert(federation.nodes.size() == 1);
   }

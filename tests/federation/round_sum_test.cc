@@ -41,13 +41,13 @@ TYPED_TEST(RoundSumOf, TheMeanIsThatOfWholeVectors) {
   for (const unsigned threads : {1U, 2U, 5U})
     for (const std::size_t held : {1, 3, 100}) {
       const auto workers = thread_workers(threads);
-      RoundSum<T> sum(kVectors, kColumns, *workers, held);
+      RoundSum<T> sum(kVectors, kColumns, *workers, nullptr, held);
       std::vector<Vector<T>> mean;
-      sum.add(to_payload(numbers<T>(99)), 5);
+      sum.add("node", to_payload(numbers<T>(99)), 5);
       sum.clear();  // a round that was abandoned
       for (int round = 0; round < 2; ++round) {
-        for (unsigned i = 7; i-- > 0;) sum.add(to_payload(numbers<T>(i)), 100 + i);
-        sum.mean(mean);
+        for (unsigned i = 7; i-- > 0;) sum.add("node", to_payload(numbers<T>(i)), 100 + i);
+        sum.finish({}, mean);
         EXPECT_EQ(mean, expected) << threads << " threads, " << held << " held";
         sum.clear();
       }
@@ -68,8 +68,8 @@ TYPED_TEST(RoundSumOf, SlicesOfZerosHaveAZeroMean) {
   std::vector<Vector<T>> mean;
   for (int round = 0; round < 2; ++round) {
     for (const auto* one : {&zeros, &std::as_const(update)}) {
-      sum.add(to_payload(*one), ExactMean::kMaxWeight);
-      sum.mean(mean);
+      sum.add("node", to_payload(*one), ExactMean::kMaxWeight);
+      sum.finish({}, mean);
       EXPECT_EQ(mean, *one);
       sum.clear();
     }
@@ -126,24 +126,24 @@ TYPED_TEST(RoundSumOf, FewerLargeUpdatesAreHeld) {
   const auto workers = serial_workers();
   constexpr std::size_t kBytes = kVectors * kColumns * sizeof(T);
   const auto held = [&](std::size_t most_bytes) {
-    return RoundSum<T>(kVectors, kColumns, *workers, 8, most_bytes).most_held();
+    return RoundSum<T>(kVectors, kColumns, *workers, nullptr, 8, most_bytes).most_held();
   };
   EXPECT_EQ(held(100 * kBytes), 8U);
   EXPECT_EQ(held(3 * kBytes), 3U);
   EXPECT_EQ(held(kBytes / 2), 1U);
-  RoundSum<T> sum(kVectors, kColumns, *workers, 8, kBytes / 2);
-  sum.add(to_payload(numbers<T>(1)), 3);
+  RoundSum<T> sum(kVectors, kColumns, *workers, nullptr, 8, kBytes / 2);
+  sum.add("node", to_payload(numbers<T>(1)), 3);
   EXPECT_EQ(sum.room().capacity(), std::string().capacity()) << "an update beyond the limit is not kept";
 }
 
 TYPED_TEST(RoundSumOf, MemoryOfAddedUpdatesIsUsedAgain) {
   using T = TypeParam;
   const auto workers = serial_workers();
-  RoundSum<T> sum(kVectors, kColumns, *workers, 1);
+  RoundSum<T> sum(kVectors, kColumns, *workers, nullptr, 1);
   EXPECT_EQ(sum.room().capacity(), std::string().capacity());
   std::string payload = to_payload(numbers<T>(1));
   const char* const memory = payload.data();
-  sum.add(std::move(payload), 3);
+  sum.add("node", std::move(payload), 3);
   const std::string room = sum.room();
   EXPECT_EQ(room.data(), memory);
   EXPECT_TRUE(room.empty());

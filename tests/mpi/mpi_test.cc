@@ -13,6 +13,7 @@
 #include "mfl/base/rng.h"
 #include "mfl/engine/mpi/communicator.h"
 #include "mfl/engine/spread.h"
+#include "tests/engine/aggregators.h"
 #include "tests/engine/federations.h"
 
 namespace mfl {
@@ -197,6 +198,32 @@ TYPED_TEST(RanksOf, ZerosAndExtremesHaveTheMeanOfOneProcess) {
       EXPECT_EQ(got[3], T(0));
     }
   }
+}
+
+TYPED_TEST(RanksOf, BatchesAndAggregatorsGiveTheBitsOfOneProcess) {
+  using T = TypeParam;
+  const Dataset data = *make_synthetic(300, 30, 2);
+  const Partition partition = uneven(300, 9);
+  const Algorithm algorithm = make_mfl(0.02, 0.5, 3);
+  for (const std::string& spec : testing::aggregator_specs())
+    for (const ModelCase& model : {kModels[1], kModels.back()}) {
+      const std::vector<Setting> settings = {{algorithm.rule, model.lambda}};
+      const EngineOptions options{.batching = {.batch_size = 5, .by_epochs = true, .seed = 3},
+                                  .aggregator = make_aggregator(spec).value()};
+      const auto whole = make_federation<T>(model, data, partition);
+      const auto trained = [&](Engine<T>& engine) {
+        return state_digest(testing::train_on(engine, algorithm, whole.model->parameters(), 9));
+      };
+      const std::string expected = trained(*local_engine<T>(whole, settings, serial_workers(), options));
+      for (const unsigned count : kRankCounts) {
+        const Group group(count);
+        if (group.ranks() == nullptr) continue;
+        const auto own = share<T>(model, data, partition, *group.ranks());
+        EXPECT_EQ(trained(*shared_engine<T>(own, settings, thread_workers(2), *group.ranks(), options)),
+                  expected)
+            << spec << ' ' << count;
+      }
+    }
 }
 
 TYPED_TEST(RanksOf, NodesThatTakePartAndFleetsAreShared) {

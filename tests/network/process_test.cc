@@ -121,6 +121,21 @@ INSTANTIATE_TEST_SUITE_P(All, Equality,
                            return fmt::format("{}_{}", test.param.algorithm, test.param.precision);
                          });
 
+TEST(Equality, SoftmaxAndEveryAggregatorAreThoseOfTheSimulation) {
+  for (const char* spec : {"mean", "median", "trimmed-mean(0.2)", "krum(1)", "multi-krum(1)",
+                           "geometric-median", "centred-clipping(0.5, 2)"}) {
+    Processes federation(5, {"--model", "softmax", "--intercept", "true", "--eta", "0.1", "--aggregator",
+                             spec, "--batch-size", "16", "--tau", "3", "--rounds", "20"});
+    const auto server = federation.server();
+    const auto nodes = federation.all_nodes();
+    EXPECT_EQ(server->wait(), 0) << server->log();
+    const auto simulated = federation.simulated();
+    EXPECT_EQ(server->data()["digest"], simulated["digest"]) << spec;
+    EXPECT_EQ(server->data()["final"]["train_loss"], simulated["final"]["train_loss"]) << spec;
+    EXPECT_EQ(federation.rounds("state/runs.db"), federation.rounds("store.db")) << spec;
+  }
+}
+
 // Nodes that leave and join again draw the batches that they would have drawn.
 TEST(Equality, BatchesAreThoseOfTheSimulation) {
   const std::vector<std::vector<std::string>> lengths = {
