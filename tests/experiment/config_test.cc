@@ -4,16 +4,19 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "mfl/aggregate/aggregator.h"
 #include "mfl/base/files.h"
 #include "mfl/base/nearest.h"
 #include "mfl/engine/workers.h"
 #include "mfl/experiment/config_keys.h"
+#include "mfl/model/models.h"
 
 namespace mfl {
 namespace {
@@ -361,6 +364,7 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
                                            : key.key == "task"                             ? "binary"
                                            : key.key == "header"                           ? "no"
                                            : key.key == "partition"                        ? "contiguous"
+                                           : key.key == "aggregator"                       ? "median"
                                            : key.key == "name" && key.table == "model"     ? "linear"
                                            : key.key == "name" && key.table == "algorithm" ? "gd"
                                                                                            : "other")
@@ -377,6 +381,35 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
   explicit_lambda.model.lambda = 0.3;
   explicit_lambda.data.task = Task::kEvenOdd;
   EXPECT_EQ(config_digest(explicit_lambda), digest);
+}
+
+// Of this process alone.
+TEST(Config, AnEntryThatIsAddedToATableIsAChoiceEverywhere) {
+  ModelEntry model = *models().find("linear");
+  model.name = "toy-model";
+  models().add(model);
+  AggregatorEntry aggregator = *aggregators().find("median");
+  aggregator.name = "toy-rule";
+  aggregator.parameters = {
+      {.name = "strength", .help = "", .range = {[](double x) { return x > 0; }, "> 0"}, .default_value = 3}};
+  aggregators().add(aggregator);
+
+  Config config;
+  for (const auto& [key, name, usage, typo] :
+       {std::array{"model.name", "toy-model", "toy-model", "toy-modle"},
+        std::array{"federation.aggregator", "toy-rule", "toy-rule(strength=3)", "toy-rle"}}) {
+    const std::string_view path = key;
+    const Key& found = **find_key(path.substr(0, path.find('.')), path.substr(path.find('.') + 1));
+    EXPECT_THAT(help_text(found), HasSubstr(usage));
+    EXPECT_THAT(choice_texts(found), ::testing::Contains(name));
+    EXPECT_TRUE(set_key(config, key, name));
+    const auto wrong = set_key(config, key, typo);
+    ASSERT_FALSE(wrong);
+    EXPECT_THAT(wrong.error().message, HasSubstr(std::string("did you mean \"") + name));
+  }
+  EXPECT_EQ(config.federation.aggregator, "toy-rule(strength=3)");
+  EXPECT_TRUE(validate(config));
+  EXPECT_EQ(parse_config(to_toml(config), "again").value(), config);
 }
 
 TEST(Config, KeysAndFlagsAreUniqueAndDefaultsAreShown) {

@@ -32,6 +32,12 @@ run(${CMAKE_COMMAND} -S ${ROOT}/tests/repository/consumer -B ${WORK}/build -G ${
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer)
 
+run(${CMAKE_COMMAND} -S ${ROOT}/examples/extensions -B ${WORK}/extensions -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+    -DCMAKE_CXX_FLAGS=${flags} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
+run(${CMAKE_COMMAND} --build ${WORK}/extensions)
+file(MAKE_DIRECTORY ${WORK}/extensions_run)
+execute_process(COMMAND ${WORK}/extensions/extensions WORKING_DIRECTORY ${WORK}/extensions_run COMMAND_ERROR_IS_FATAL ANY)
+
 file(MAKE_DIRECTORY ${WORK}/readme)
 execute_process(COMMAND ${WORK}/build/readme WORKING_DIRECTORY ${WORK}/readme OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
 if(NOT printed MATCHES "\n([0-9a-f]+)\n$")

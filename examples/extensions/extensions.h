@@ -1,0 +1,6 @@
+#pragma once
+
+// A model: robust linear regression with the Huber loss.
+void add_huber();
+// An aggregator: the mean of the first half of the nodes.
+void add_first_half();

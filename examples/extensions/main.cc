@@ -1,0 +1,46 @@
+// Trains a model and uses an aggregator that mfl does not have, on every engine of this process: the digests must be equal.
+#include <mfl/experiment/runner.h>
+
+#include <cstdio>
+#include <string>
+
+#include "extensions.h"
+
+namespace {
+
+std::string digest_with(const std::string& engine, std::uint64_t threads, bool batches) {
+  mfl::Config config;
+  config.data.source = "synthetic:600x40";
+  config.data.test = 0;
+  config.data.task = mfl::Task::kEvenOdd;
+  config.federation.nodes = 6;
+  config.federation.aggregator = "first-half";
+  config.model.name = "huber";
+  config.algorithm = {.name = "mfl", .eta = 0.05, .gamma = 0.5, .tau = 4};
+  if (batches) config.algorithm.batch_size = 16;
+  config.run.steps = 80;
+  config.run.engine = engine;
+  config.run.threads = threads;
+  const auto outcome = mfl::run_experiment(config, {.store = "extensions.db"}, {});
+  if (!outcome) {
+    std::fprintf(stderr, "%s\n", outcome.error().text().c_str());
+    return {};
+  }
+  std::printf("%s, %llu threads, %s: loss %.9f, digest %.16s\n", engine.c_str(),
+              static_cast<unsigned long long>(threads), batches ? "batches of 16" : "all samples",
+              outcome->final.train_loss, outcome->digest.c_str());
+  return outcome->digest;
+}
+
+}  // namespace
+
+int main() {
+  add_huber();
+  add_first_half();
+  for (const bool batches : {false, true}) {
+    const std::string expected = digest_with("serial", 1, batches);
+    if (expected.empty()) return 1;
+    for (const std::uint64_t threads : {1, 2, 3, 8})
+      if (digest_with("threads", threads, batches) != expected) return 1;
+  }
+}
