@@ -98,6 +98,45 @@ TEST_F(Runs, AStoppedRunResumesToTheSameDigestAndRecords) {
     }
 }
 
+TEST_F(Runs, BatchesResumeAtEveryRound) {
+  for (const char* aggregator : {"mean", "centred-clipping(0.5)"})
+    for (const std::uint64_t evaluate_every : {0, 3})
+      for (const bool epochs : {false, true}) {
+        Config config = small();
+        config.model.name = "softmax";
+        config.federation.aggregator = aggregator;
+        config.algorithm.batch_size = 20;
+        config.run.evaluate_every = evaluate_every;
+        config.run.steps.reset();
+        config.run.rounds = 8;
+        if (epochs) {
+          config.algorithm.tau.reset();
+          config.algorithm.local_epochs = 2;
+        }
+        const auto whole = run_experiment(config, options(), {});
+        ASSERT_TRUE(whole) << whole.error().text();
+        const auto expected = *store().rounds(whole->run_id);
+        ASSERT_EQ(expected.size(), 9U);
+        for (std::uint64_t round = 1; round < 8; ++round) {
+          const RunOutcome stopped = run_until(config, options(), round);
+          EXPECT_EQ(stopped.rounds, round);
+          RunOptions resume = options();
+          resume.resume_id = stopped.run_id;
+          const auto done = run_experiment({}, resume, {});
+          ASSERT_TRUE(done) << done.error().text();
+          EXPECT_EQ(done->digest, whole->digest);
+          EXPECT_EQ(done->best_step, whole->best_step);
+          EXPECT_EQ(done->best_train_loss, whole->best_train_loss);
+          const auto rows = *store().rounds(done->run_id);
+          ASSERT_EQ(rows.size(), expected.size());
+          for (std::size_t i = 0; i < rows.size(); ++i) {
+            EXPECT_EQ(rows[i].digest, expected[i].digest) << i;
+            EXPECT_EQ(rows[i].train_loss, expected[i].train_loss) << i << " stopped at " << round;
+          }
+        }
+      }
+}
+
 TEST_F(Runs, AKilledRunResumesFromItsLastCheckpoint) {
   for (const std::uint64_t checkpoint_every : {0, 4}) {
     Config config = small();
