@@ -72,7 +72,7 @@ class Bash(unittest.TestCase):
             ("mfl run --algorithm=m", ["mgd", "mfl"]),
             ("mfl run --eta 0.1 --engine t", ["threads"]),
             ("mfl run --eta ", []),
-            ("mfl sweep --model s", ["svm", "squared-svm"]),
+            ("mfl sweep --model s", ["svm", "squared-svm", "softmax"]),
             ("mfl run --data c", ["csv:"]),
             ("mfl completion ", ["bash", "zsh", "fish"]),
             ("mfl runs export latest --format ", ["csv", "json"]),
