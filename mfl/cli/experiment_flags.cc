@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "mfl/experiment/factory.h"
+
 namespace mfl::cli {
 
 void ExperimentFlags::add(Command& command, bool (*wanted)(const Key&)) {
@@ -36,6 +38,8 @@ std::string setting_text(const Config& config) {
     out += fmt::format(", {} {}, {} nodes ({})", counts_epochs(algorithm) ? "local_epochs" : "tau",
                        round_length(algorithm), config.federation.nodes, config.federation.partition);
   if (algorithm.batch_size != 0) out += fmt::format(", batches of {}", algorithm.batch_size);
+  if (!make_algorithm(algorithm).centralised && config.federation.aggregator != "mean")
+    out += fmt::format(", {}", config.federation.aggregator);
   if (config.federation.fraction_train < 1)
     out += fmt::format(", {} of them per round", config.federation.fraction_train);
   return out;

@@ -144,12 +144,13 @@ Result<void> require_all_nodes(const Config& config, std::string_view what) {
 }
 
 std::string function_digest(const Config& config, const std::string& train_digest) {
-  return Sha256{}
-      .update(train_digest)
+  Sha256 digest;
+  digest.update(train_digest)
       .update(config.model.name)
       .update(effective_lambda(config.model))
-      .update(task_name(effective_task(config)))
-      .finish_hex();
+      .update(task_name(effective_task(config)));
+  if (config.model.intercept) digest.update("intercept");
+  return digest.finish_hex();
 }
 
 template <class T>
