@@ -110,8 +110,17 @@ class LoadedWorkplace final : public Workplace {
 
 template <class T>
 Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, TrainTest data, const std::string& name,
-                                                const std::atomic<bool>* stop) {
+                                                std::uint64_t max_payload, const std::atomic<bool>* stop) {
   MFL_TRY(Problem<T> problem, make_problem<T>(config, std::move(data)));
+  const std::size_t vectors = vector_names(make_algorithm(config.algorithm).rule).size();
+  const std::size_t parameters = problem.federation.model->parameters();
+  if (parameters > max_payload / (vectors * sizeof(T)))
+    return fail(
+        ErrorCode::kNetwork,
+        fmt::format(
+            "the run's State has {} vectors of {} numbers, more than the {} bytes that this node takes",
+            vectors, parameters, max_payload),
+        "check the classes and the features of the run");
   return std::make_unique<LoadedWorkplace<T>>(std::move(problem), config, name, stop);
 }
 
@@ -124,12 +133,14 @@ Result<std::string> own_name(const ClientOptions& options) {
 
 // What labels mean is the run's to say.
 Result<std::unique_ptr<Workplace>> make_workplace(Config config, const Schema& run, TrainTest data,
-                                                  const std::string& name, const std::atomic<bool>* stop) {
+                                                  const std::string& name, std::uint64_t max_payload,
+                                                  const std::atomic<bool>* stop) {
   config.schema = run;
   config.data.task.reset();
   config.data.positive.clear();
-  return config.run.precision == Precision::kF32 ? workplace_as<float>(config, std::move(data), name, stop)
-                                                 : workplace_as<double>(config, std::move(data), name, stop);
+  return config.run.precision == Precision::kF32
+             ? workplace_as<float>(config, std::move(data), name, max_payload, stop)
+             : workplace_as<double>(config, std::move(data), name, max_payload, stop);
 }
 
 // Exponential, with jitter.
@@ -289,7 +300,8 @@ class NodeRun {
           fmt::format("the run's schema has changed from {} to {}", schema_text(schema_), schema_text(run)),
           "start the node again");
     MFL_TRY(const std::string name, own_name(options_.client));
-    MFL_TRY(workplace_, make_workplace(config_, run, std::move(data_), name, options_.stop));
+    MFL_TRY(workplace_,
+            make_workplace(config_, run, std::move(data_), name, options_.max_payload, options_.stop));
     schema_ = run;
     log(LogLine::Level::kInfo, "schema", {{"text", schema_text(run)}});
     return true;

@@ -71,6 +71,20 @@ TEST(Limits, ConnectionsAreCapped) {
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
 }
 
+TEST(Limits, ANodeRefusesAModelThatIsTooLargeForIt) {
+  Processes federation(1, {"--model", "softmax", "--tau", "1", "--steps", "1000000"});
+  const auto server = federation.server();
+  NodeOptions options;
+  options.client = {federation.address(), read_tls_folder(federation.box.path("pki/node-0000")).value(), {}};
+  options.data.source = "npy:" + federation.box.path("parts/node-0000").string();
+  options.max_payload = 100;
+  const auto outcome = run_node(options);
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().text().find("2 vectors of 40 numbers, more than the 100 bytes"),
+            std::string::npos)
+      << outcome.error().text();
+}
+
 // Repeatedly sends the same message.
 class Sender {
  public:
