@@ -1,11 +1,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
-#include "mfl/aggregate/exact_mean.h"
 #include "mfl/engine/engine.h"
 #include "mfl/engine/sums.h"
 
@@ -38,8 +36,7 @@ class LocalEngine final : public Engine<T> {
         settings_(std::move(settings)),
         workers_(std::move(workers)),
         ranks_(ranks),
-        aggregator_(options.aggregator && !options.aggregator->is_exact_mean() ? options.aggregator
-                                                                               : nullptr),
+        aggregator_(if_it_holds_updates(options.aggregator)),
         stepping_{.batching = options.batching, .before_step = std::move(options.before_step)},
         run_blocks_([this](std::size_t n, const std::function<void(std::size_t)>& work) {
           workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
@@ -123,12 +120,6 @@ class LocalEngine final : public Engine<T> {
   }
 
  private:
-  // A node's vectors at the end of a round.
-  struct Held {
-    std::vector<Vector<T>> vectors;
-    std::uint64_t samples = 0;
-  };
-
   // Too few nodes to give every worker as many as the others.
   static bool uneven(std::size_t nodes, std::size_t workers) {
     constexpr std::size_t kManyEach = 4;
@@ -210,7 +201,7 @@ class LocalEngine final : public Engine<T> {
         sums.fail(federation_.first_node + node, "the loss");
       }
       if (stretch.ends && stretch.measure_moves)
-        add_move(worker.memory.vectors(stretch.setting)[0], stretch, samples, sums);
+        sums.add_move(stretch.state->w(), worker.memory.vectors(stretch.setting)[0], samples);
       if (stretch.ends && aggregator_)
         hold(worker.memory.vectors(stretch.setting), stretch, node, place, samples, sums);
       else
@@ -221,23 +212,11 @@ class LocalEngine final : public Engine<T> {
   void take_up(std::vector<Vector<T>>& vectors, const Stretch<T>& stretch, std::size_t node) {
     for (std::size_t v = 0; v < vectors.size(); ++v) {
       if (stretch.starts) {
-        const Vector<T>& from = stretch.state->vectors[v].values;
-        std::copy(from.begin(), from.end(), vectors[v].begin());
+        std::ranges::copy(stretch.state->vectors[v].values, vectors[v].begin());
       } else {
         vectors[v].swap(kept_[stretch.setting][node * vectors.size() + v]);
       }
     }
-  }
-
-  // A move that is not finite is seen as the vector is.
-  static void add_move(const Vector<T>& w, const Stretch<T>& stretch, std::size_t weight, Sums& sums) {
-    const Vector<T>& from = stretch.state->vectors[0].values;
-    double square = 0;
-    for (std::size_t j = 0; j < w.size(); ++j) {
-      const double change = static_cast<double>(w[j]) - static_cast<double>(from[j]);
-      square += change * change;
-    }
-    (void)sums.square_moves.add(std::span<const double>(&square, 1), weight);
   }
 
   void put_down(std::vector<Vector<T>>& vectors, const Stretch<T>& stretch, std::size_t node,
@@ -345,44 +324,9 @@ class LocalEngine final : public Engine<T> {
   }
 
   void aggregate(Stretch<T>& stretch) {
-    std::vector<Held>& held = held_[stretch.setting];
-    if (ranks_ != nullptr) held = held_by_all(held);
-    const auto view = [](const auto& vectors, std::uint64_t samples) {
-      NodeVectors<T> out{{}, samples};
-      for (const auto& vector : vectors) out.vectors.emplace_back(vector);
-      return out;
-    };
-    std::vector<NodeVectors<T>> updates;
-    for (const Held& update : held) updates.push_back(view(update.vectors, update.samples));
-    NodeVectors<T> broadcast;
-    for (const NamedVector<T>& vector : stretch.state->vectors) broadcast.vectors.emplace_back(vector.values);
-    aggregator_->aggregate(updates, broadcast, stretch.out->vectors, run_blocks_);
-  }
-
-  // In the order of nodes: each rank runs consecutive ones.
-  std::vector<Held> held_by_all(const std::vector<Held>& mine) {
-    MessageWriter out;
-    out.put(mine.size());
-    for (const Held& update : mine) {
-      out.put(update.samples);
-      out.put(update.vectors.size());
-      for (const Vector<T>& vector : update.vectors) out.put_all(std::span<const T>(vector));
-    }
-    std::vector<Held> all;
-    for (const std::string& message : ranks_->gather(out.bytes())) {
-      MessageReader in(message);
-      const auto count = in.template take<std::size_t>();
-      for (std::size_t i = 0; i < count; ++i) {
-        Held& update = all.emplace_back();
-        update.samples = in.template take<std::uint64_t>();
-        const auto vectors = in.template take<std::size_t>();
-        for (std::size_t v = 0; v < vectors; ++v) {
-          const auto numbers = in.template take_all<T>();
-          update.vectors.emplace_back(numbers.begin(), numbers.end());
-        }
-      }
-    }
-    return all;
+    std::vector<NodeUpdate<T>>& held = held_[stretch.setting];
+    if (ranks_ != nullptr) held = gather_updates<T>(*ranks_, held);
+    aggregate_updates<T>(*aggregator_, held, stretch.state->vectors, stretch.out->vectors, run_blocks_);
   }
 
   void merge_vectors(const Stretch<T>& stretch, std::size_t v) {
@@ -415,8 +359,8 @@ class LocalEngine final : public Engine<T> {
   bool over_blocks_ = false;
   std::vector<Worker<T>> states_;
   std::vector<std::vector<Vector<T>>>
-      kept_;                             // by setting: the vectors of nodes between stretches of one round
-  std::vector<std::vector<Held>> held_;  // by setting, in the order of nodes; for aggregator_
+      kept_;  // by setting: the vectors of nodes between stretches of one round
+  std::vector<std::vector<NodeUpdate<T>>> held_;  // by setting, in the order of nodes; for aggregator_
   std::unique_ptr<PassCache> cache_;
   // Of the stretch that is run:
   struct Ending {

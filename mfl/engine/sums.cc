@@ -29,6 +29,16 @@ void Sums::clear() {
   failure.reset();
 }
 
+template <class T>
+void Sums::add_move(const Vector<T>& from, const Vector<T>& w, std::uint64_t samples) {
+  double square = 0;
+  for (std::size_t j = 0; j < w.size(); ++j) {
+    const double change = static_cast<double>(w[j]) - static_cast<double>(from[j]);
+    square += change * change;
+  }
+  (void)square_moves.add(std::span<const double>(&square, 1), samples);
+}
+
 void Sums::fail(std::size_t node, std::string what) {
   if (!failure || node < failure->node) failure = NotFinite{node, std::move(what)};
 }
@@ -80,6 +90,30 @@ bool merge_over_ranks(Ranks& ranks, ExactMean& mean, bool finite) {
   return finite;
 }
 
+template <class T>
+std::vector<NodeUpdate<T>> gather_updates(Ranks& ranks, std::span<const NodeUpdate<T>> mine) {
+  MessageWriter out;
+  for (const NodeUpdate<T>& update : mine) {
+    out.put(update.samples);
+    out.put(update.vectors.size());
+    for (const Vector<T>& vector : update.vectors) out.put_all(std::span<const T>(vector));
+  }
+  std::vector<NodeUpdate<T>> all;
+  for (const std::string& message : ranks.gather(out.bytes())) {
+    MessageReader in(message);
+    while (!in.at_end()) {
+      NodeUpdate<T>& update = all.emplace_back();
+      update.samples = in.take<std::uint64_t>();
+      const auto vectors = in.take<std::size_t>();
+      for (std::size_t v = 0; v < vectors; ++v) {
+        const auto numbers = in.take_all<T>();
+        update.vectors.emplace_back(numbers.begin(), numbers.end());
+      }
+    }
+  }
+  return all;
+}
+
 void gather_blocks(Ranks& ranks, std::vector<Evaluation>& blocks, std::size_t& rows) {
   MessageWriter mine;
   mine.put(rows);
@@ -93,5 +127,12 @@ void gather_blocks(Ranks& ranks, std::vector<Evaluation>& blocks, std::size_t& r
     blocks.insert(blocks.end(), more.begin(), more.end());
   }
 }
+
+#define MFL_INSTANTIATE(T)                                                         \
+  template void Sums::add_move(const Vector<T>&, const Vector<T>&, std::uint64_t); \
+  template std::vector<NodeUpdate<T>> gather_updates(Ranks&, std::span<const NodeUpdate<T>>);
+MFL_INSTANTIATE(float)
+MFL_INSTANTIATE(double)
+#undef MFL_INSTANTIATE
 
 }  // namespace mfl

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "mfl/aggregate/exact_mean.h"
+#include "mfl/algorithm/aggregation.h"
 #include "mfl/base/message.h"
 #include "mfl/engine/engine.h"
 
@@ -18,6 +20,9 @@ struct Sums {
   Sums(std::size_t columns, std::size_t vector_count);
 
   void clear();
+  // How far a node's w has moved from that of the State. A move that is not finite is noticed where its vector is added.
+  template <class T>
+  void add_move(const Vector<T>& from, const Vector<T>& w, std::uint64_t samples);
   // Keeps the failure of the node with the lowest number.
   void fail(std::size_t node, std::string what);
 
@@ -47,6 +52,10 @@ void merge_vectors_from(MessageReader& from, Sums& total);
 
 // Merges `mean`, of one number, over all ranks. Returns whether all of them are finite.
 bool merge_over_ranks(Ranks& ranks, ExactMean& mean, bool finite);
+
+// The updates of all ranks in the order of ranks, each of which runs consecutive nodes.
+template <class T>
+std::vector<NodeUpdate<T>> gather_updates(Ranks& ranks, std::span<const NodeUpdate<T>> mine);
 
 // Replaces this rank's row blocks and their number of rows with those of all ranks, in the order of ranks.
 void gather_blocks(Ranks& ranks, std::vector<Evaluation>& blocks, std::size_t& rows);

@@ -389,19 +389,11 @@ std::vector<std::string> choice_texts(const Key& key) {
   return out;
 }
 
-namespace {
-
-std::string usages(const CatalogIndex& catalog) {
-  std::vector<std::string> out;
-  for (const CatalogEntry* entry : catalog.entries()) out.push_back(usage_text(*entry));
-  return fmt::format("{}", fmt::join(out, ", "));
-}
-
-}  // namespace
-
 std::string help_text(const Key& key) {
   if (key.catalog == nullptr) return std::string(key.help);
-  return fmt::format("{}: {}", key.help, usages(*key.catalog()));
+  std::vector<std::string> usages;
+  for (const CatalogEntry* entry : key.catalog()->entries()) usages.push_back(usage_text(*entry));
+  return fmt::format("{}: {}", key.help, fmt::join(usages, ", "));
 }
 
 std::string default_text(const Key& key, const Config& config) {

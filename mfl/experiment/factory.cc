@@ -81,13 +81,13 @@ Batching make_batching(const Config& config) {
           .seed = config.run.seed};
 }
 
-std::shared_ptr<const Aggregator> make_aggregator_of(const Config& config) {
+std::shared_ptr<const Aggregator> aggregator_of(const Config& config) {
   const bool centralised = make_algorithm(config.algorithm).centralised;
   return make_aggregator(centralised ? "mean" : config.federation.aggregator).value();
 }
 
 EngineOptions engine_options(const Config& config) {
-  return {.batching = make_batching(config), .aggregator = make_aggregator_of(config)};
+  return {.batching = make_batching(config), .aggregator = aggregator_of(config)};
 }
 
 LossRule make_loss_rule(const Config& config) {

@@ -40,7 +40,7 @@ Setting setting_of(const Config& config, const Algorithm& algorithm);
 std::unique_ptr<Workers> make_workers(const RunConfig& run, const Ranks& ranks = alone());
 Batching make_batching(const Config& config);
 // Of a valid configuration. A centralised algorithm has the mean.
-std::shared_ptr<const Aggregator> make_aggregator_of(const Config& config);
+std::shared_ptr<const Aggregator> aggregator_of(const Config& config);
 EngineOptions engine_options(const Config& config);
 LossRule make_loss_rule(const Config& config);
 // For settings that share the data, the batches and where nodes run.

@@ -116,7 +116,7 @@ Crowd make_crowd(const Config& config, std::size_t nodes,
           make_virtual_time(config),
           std::move(samples_of),
           make_batching(config),
-          make_aggregator_of(config)};
+          aggregator_of(config)};
 }
 
 Result<RoundPlan> plan_round(const Crowd& crowd, std::uint64_t round, const RoundWork& work) {

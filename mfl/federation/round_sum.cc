@@ -59,7 +59,7 @@ RoundSum<T>::RoundSum(std::size_t vectors, std::size_t columns, Workers& workers
                                          1, most_held)),
       most_bytes_(most_bytes),
       workers_(workers),
-      aggregator_(aggregator && !aggregator->is_exact_mean() ? std::move(aggregator) : nullptr) {
+      aggregator_(if_it_holds_updates(std::move(aggregator))) {
   for (std::size_t v = 0; v < vectors; ++v)
     for (std::size_t first = 0; first < columns; first += kSliceColumns)
       slices_.push_back({v, first, ExactMean(std::min(kSliceColumns, columns - first))});
@@ -145,15 +145,10 @@ std::string RoundSum<T>::room() {
 
 template <class T>
 void RoundSum<T>::aggregate(const std::vector<NamedVector<T>>& broadcast, std::vector<Vector<T>>& out) {
-  std::vector<NodeVectors<T>> updates;
-  for (const auto& [name, kept] : kept_) {
-    NodeVectors<T>& update = updates.emplace_back();
-    update.samples = kept.weight;
-    for (const Vector<T>& vector : kept.vectors) update.vectors.emplace_back(vector);
-  }
-  NodeVectors<T> from;
-  for (const NamedVector<T>& vector : broadcast) from.vectors.emplace_back(vector.values);
-  aggregator_->aggregate(updates, from, out, [this](std::size_t n, const auto& work) {
+  std::vector<NodeUpdate<T>> updates;
+  for (auto& [name, kept] : kept_) updates.push_back(std::move(kept));
+  kept_.clear();
+  aggregate_updates<T>(*aggregator_, updates, broadcast, out, [this](std::size_t n, const auto& work) {
     workers_.for_each(n, [&](unsigned, std::size_t i) { work(i); });
   });
 }

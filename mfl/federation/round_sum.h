@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "mfl/aggregate/aggregator.h"
 #include "mfl/aggregate/exact_mean.h"
+#include "mfl/algorithm/aggregation.h"
 #include "mfl/algorithm/state.h"
 #include "mfl/base/vectors.h"
 #include "mfl/engine/workers.h"
@@ -48,7 +48,7 @@ class RoundSum {
   void add(const std::string& node, std::string payload, std::uint64_t weight);
 
   // Of all that was added since clear(), one vector after the other; there must be something, and enough for the aggregator. The
-  // memory of `out` is reused. Nodes are in the order of their names, shorter ones first: that of a simulation.
+  // memory of `out` is reused, and what was added is used up. Nodes are in the order of their names, shorter ones first: that of a simulation.
   void finish(const std::vector<NamedVector<T>>& broadcast, std::vector<Vector<T>>& out);
 
   void clear();
@@ -77,11 +77,7 @@ class RoundSum {
   Workers& workers_;
   std::vector<Slice> slices_;
   std::shared_ptr<const Aggregator> aggregator_;  // null: the exact mean
-  struct Kept {
-    std::vector<Vector<T>> vectors;
-    std::uint64_t weight;
-  };
-  std::map<std::pair<std::size_t, std::string>, Kept>
+  std::map<std::pair<std::size_t, std::string>, NodeUpdate<T>>
       kept_;  // by length of the node's name, and name; for aggregator_
   std::vector<Held> held_;
   std::vector<std::string> rooms_;

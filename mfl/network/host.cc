@@ -173,7 +173,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.max_update_norm = federation.max_update_norm;
   out.least_loss = make_model<double>(config.model, 1, {})->least_loss(effective_lambda(config.model));
   out.losses = make_loss_rule(config);
-  out.aggregator = make_aggregator_of(config);
+  out.aggregator = aggregator_of(config);
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(config.run.threads, kMaxThreads));
   if (has_ended(run)) {
     out.ended_status = run_status_name(run.status);

@@ -43,8 +43,7 @@ void train_node(std::span<const Setting> settings, std::span<const Chosen> chose
     if (stepping.before_step) stepping.before_step();
     const Samples<T>& samples =
         all ? data.samples
-            : memory.gather(data.samples, data.shard, memory.order().rows_of(stepping.first_step + step),
-                            batching.batch_size);
+            : memory.gather(data.samples, data.shard, memory.order().rows_of(step), batching.batch_size);
     const Shard rows = all ? data.shard : Shard{0, samples.size()};
     for (std::size_t first = 0; first < chosen.size(); first += kMaxBatch) {
       const std::size_t count = std::min(kMaxBatch, chosen.size() - first);

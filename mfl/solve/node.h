@@ -56,7 +56,6 @@ struct Chosen {
 struct Stepping {
   Batching batching;
   std::uint64_t round = 1;            // the round that the steps belong to, from 1
-  std::uint64_t first_step = 0;       // of the round, where the steps of a round are taken in parts
   std::function<void()> before_step;  // may throw; may be empty
 };
 

@@ -10,6 +10,7 @@
 
 #include "mfl/base/math.h"
 #include "mfl/base/rng.h"
+#include "tests/base/row_block.h"
 
 namespace mfl {
 namespace {
@@ -82,16 +83,7 @@ struct TestRows {
   }
 
   RowBlock<T> block(RowKind kind, bool with_chunks = false) const {
-    return {kind,
-            rows,
-            columns,
-            static_cast<T>(1.0 / 255),
-            bytes.data(),
-            kind == RowKind::kSparse ? entries.data() : values.data(),
-            with_chunks ? chunks.data() : nullptr,
-            starts.data(),
-            positions.data(),
-            nullptr};
+    return testing::row_block<T>(*this, kind, with_chunks);
   }
   std::vector<T> row(std::size_t r) const {
     const auto at = static_cast<std::ptrdiff_t>(r * columns);

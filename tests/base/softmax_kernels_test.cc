@@ -11,6 +11,7 @@
 #include "mfl/base/kernels/kernels.h"
 #include "mfl/base/math.h"
 #include "mfl/base/rng.h"
+#include "tests/base/row_block.h"
 
 namespace mfl {
 namespace {
@@ -76,16 +77,7 @@ struct TestRows {
   }
 
   RowBlock<T> block(RowKind kind, bool with_chunks = false) const {
-    return {kind,
-            rows,
-            columns,
-            static_cast<T>(1.0 / 255),
-            bytes.data(),
-            kind == RowKind::kSparse ? entries.data() : values.data(),
-            with_chunks ? chunks.data() : nullptr,
-            starts.data(),
-            positions.data(),
-            nullptr};
+    return testing::row_block<T>(*this, kind, with_chunks);
   }
 
   std::size_t rows, columns, classes;

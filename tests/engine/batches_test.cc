@@ -139,20 +139,8 @@ TYPED_TEST(BatchesOf, ThreadsAndKernelsGiveTheBitsOfTheSerialEngine) {
 }
 
 TYPED_TEST(BatchesOf, BytesFloatsAndSparseRowsGiveTheSameBits) {
-  Dataset bytes = *make_synthetic(300, 70, 4);
-  const auto& values = std::get<DenseRows<std::uint8_t>>(bytes.features).values;
-  Dataset dense = bytes, sparse = bytes;
-  dense.features = DenseRows<TypeParam>{{values.begin(), values.end()}};
-  SparseRows<TypeParam> rows;
-  rows.starts.push_back(0);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] != 0) {
-      rows.columns.push_back(static_cast<std::uint32_t>(i % 70));
-      rows.values.push_back(values[i]);
-    }
-    if (i % 70 == 69) rows.starts.push_back(rows.columns.size());
-  }
-  sparse.features = rows;
+  const Dataset bytes = *make_synthetic(300, 70, 4);
+  const Dataset dense = testing::as_floats<TypeParam>(bytes), sparse = testing::as_sparse<TypeParam>(bytes);
   for (const auto& model : kModels) {
     const auto run = [&](const Dataset& data) {
       const auto federation = make_federation<TypeParam>(model, data, *contiguous(300, 3));

@@ -40,6 +40,30 @@ inline Task task_of(const ModelCase& model) {
   return model.targets == TargetKind::kIndex ? Task::kMulticlass : Task::kEvenOdd;
 }
 
+// The same numbers as a data set of bytes, in another form.
+template <class T>
+Dataset as_floats(Dataset data) {
+  const auto values = std::get<DenseRows<std::uint8_t>>(data.features).values;
+  data.features = DenseRows<T>{{values.begin(), values.end()}};
+  return data;
+}
+
+template <class T>
+Dataset as_sparse(Dataset data) {
+  const auto values = std::get<DenseRows<std::uint8_t>>(data.features).values;
+  SparseRows<T> rows;
+  rows.starts.push_back(0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != 0) {
+      rows.columns.push_back(static_cast<std::uint32_t>(i % data.columns));
+      rows.values.push_back(values[i]);
+    }
+    if ((i + 1) % data.columns == 0) rows.starts.push_back(rows.columns.size());
+  }
+  data.features = std::move(rows);
+  return data;
+}
+
 template <class T>
 Federation<T> make_federation(const ModelCase& model, const Dataset& data, const Partition& partition,
                               const KernelSet& kernels = default_kernel_set()) {

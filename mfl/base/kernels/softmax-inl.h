@@ -104,14 +104,19 @@ HWY_INLINE void find_largest(std::size_t classes, SoftmaxRow<T>& row) {
   row.largest = tree(largest, larger);
 }
 
+// What the row keeps of the classes from k on, or their logits where it keeps nothing.
+template <class T>
+HWY_INLINE Lanes<double> kept_or_logits(const SoftmaxRow<T>& row, std::size_t classes, std::size_t k) {
+  return k < kKeptClasses ? Lanes<double>::load(row.kept + k) : logits_from(row.z, row.readable, classes, k);
+}
+
 template <class T>
 HWY_INLINE void add_exponentials(std::size_t classes, SoftmaxRow<T>& row) {
   const Doubles largest = constant(row.largest);
   auto rest = Lanes<double>::all(0), ties = Lanes<double>::all(0);
   for (std::size_t k = 0; k < classes; k += kLanes<double>) {
     const bool kept = k < kKeptClasses;
-    Lanes<double> numbers =
-        kept ? Lanes<double>::load(row.kept + k) : logits_from(row.z, row.readable, classes, k);
+    Lanes<double> numbers = kept_or_logits(row, classes, k);
     MFL_UNROLL
     for (std::size_t p = 0; p < Lanes<double>::kParts; ++p) {
       const auto top = hn::Eq(numbers.part[p], largest);
@@ -130,8 +135,7 @@ HWY_INLINE void write_coefficients(std::size_t classes, const SoftmaxRow<T>& row
   const Doubles total = constant(1 + row.others), largest = constant(row.largest);
   for (std::size_t k = 0; k < classes; k += kLanes<double>) {
     const bool kept = k < kKeptClasses;
-    Lanes<double> numbers =
-        kept ? Lanes<double>::load(row.kept + k) : logits_from(row.z, row.readable, classes, k);
+    Lanes<double> numbers = kept_or_logits(row, classes, k);
     MFL_UNROLL
     for (std::size_t p = 0; p < Lanes<double>::kParts; ++p) {
       if (!kept) numbers.part[p] = exp_nonpositive(hn::Sub(numbers.part[p], largest));
