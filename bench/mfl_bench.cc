@@ -166,8 +166,8 @@ void add_parts() {
   static State<float> state = initial_state<float>(algorithm, kColumns);
   static Aggregate<float> aggregate;
   add("one round: 4 nodes, tau 4, 5,000 x 784 bytes, serial", {}, [] {
-    Stretch<float> stretch{0, &state, true, true, &aggregate, std::nullopt};
-    engine->run(std::span(&stretch, 1), 4);
+    StepRange<float> range{0, &state, true, true, &aggregate, std::nullopt};
+    engine->run(std::span(&range, 1), 4);
   });
 }
 
@@ -180,8 +180,8 @@ struct Rounds {
   }
 
   void by_engine() {
-    Stretch<float> stretch{0, &state, true, true, &aggregate, std::nullopt};
-    engine->run(std::span(&stretch, 1), kTau);
+    StepRange<float> range{0, &state, true, true, &aggregate, std::nullopt};
+    engine->run(std::span(&range, 1), kTau);
   }
 
   void bare() {
@@ -228,7 +228,7 @@ struct NodeParts {
   explicit NodeParts(std::size_t samples)
       : fleet(FleetRows({static_cast<std::uint32_t>(samples), static_cast<std::uint32_t>(samples), kColumns}, 1), 1'000'000,
               {1, -1, 1, -1, 1, -1, 1, -1, 1, -1}),
-        room(fleet.room()) {
+        buffer(fleet.buffer()) {
     for (int i = 0; i < 256; ++i) {
       make();
       train();
@@ -238,19 +238,19 @@ struct NodeParts {
     train();
   }
 
-  void make() { fleet.fill(node++ % fleet.nodes(), room); }
+  void make() { fleet.fill(node++ % fleet.nodes(), buffer); }
   void train() {
     for (std::size_t v = 0; v < sums.size(); ++v) std::ranges::copy(state.vectors[v].values, memory.vectors(0)[v].begin());
-    train_node<float>(settings, chosen, Loss::kSquaredHinge, room, {0, room.size()}, kTau, memory, {}, losses);
+    train_node<float>(settings, chosen, Loss::kSquaredHinge, buffer, {0, buffer.size()}, kTau, memory, {}, losses);
   }
   void accumulate() {
-    for (std::size_t v = 0; v < sums.size(); ++v) sums[v].add(std::span<const float>(memory.vectors(0)[v]), room.size());
-    loss.add(std::span<const double>(losses), room.size());
+    for (std::size_t v = 0; v < sums.size(); ++v) sums[v].add(std::span<const float>(memory.vectors(0)[v]), buffer.size());
+    loss.add(std::span<const double>(losses), buffer.size());
   }
 
   static constexpr std::uint64_t kTau = 4;
   Fleet<float> fleet;
-  Samples<float> room;
+  Samples<float> buffer;
   std::size_t node = 0;
   Algorithm algorithm = make_mfl(0.01, 0.9, kTau);
   std::vector<Setting> settings = {{algorithm.rule, 0.01}};
@@ -270,12 +270,12 @@ struct FleetRound {
   }
   void run() {
     const auto nodes = choose_participants({1, 0.001}, ++round, 1, 1'000'000);
-    Stretch<float> stretch{0, &parts.state, true, true, &aggregate, std::nullopt, false, nodes};
-    engine->run(std::span(&stretch, 1), NodeParts::kTau);
+    StepRange<float> range{0, &parts.state, true, true, &aggregate, std::nullopt, false, nodes};
+    engine->run(std::span(&range, 1), NodeParts::kTau);
   }
 
   NodeParts parts{10};
-  Federation<float> federation{linear_model<float>(Loss::kSquaredHinge, kColumns), Samples<float>::room(0, kColumns, FleetRows::kScale), {}, {}};
+  Federation<float> federation{linear_model<float>(Loss::kSquaredHinge, kColumns), Samples<float>::buffer(0, kColumns, FleetRows::kScale), {}, {}};
   std::unique_ptr<Engine<float>> engine;
   Aggregate<float> aggregate;
   std::uint64_t round = 0;

@@ -143,8 +143,8 @@ void add_round(Ranks& ranks, const Options& options, nlohmann::json& out) {
   out["rows_per_node"] = kRows;
   time({{"round",
          [&] {
-           Stretch<float> stretch{0, &state, true, true, &aggregate, std::nullopt};
-           engine->run(std::span(&stretch, 1), kTau);
+           StepRange<float> range{0, &state, true, true, &aggregate, std::nullopt};
+           engine->run(std::span(&range, 1), kTau);
            apply(state, aggregate, kTau);
          }}},
        options.repeats, out);

@@ -1,5 +1,5 @@
 // Trains a model and uses an aggregator that mfl does not have, on every engine of this process: the digests must be equal.
-#include <mfl/experiment/runner.h>
+#include <mfl/run/runner.h>
 
 #include <cstdio>
 #include <string>

@@ -8,9 +8,9 @@
 
 #include "mfl/base/result.h"
 #include "mfl/cli/command.h"
-#include "mfl/experiment/config.h"
-#include "mfl/experiment/config_keys.h"
-#include "mfl/experiment/sweep.h"
+#include "mfl/config/config.h"
+#include "mfl/config/config_keys.h"
+#include "mfl/config/sweep_grid.h"
 
 namespace mfl::cli {
 

@@ -5,10 +5,10 @@
 #include "mfl/cli/commands.h"
 #include "mfl/cli/config_flags.h"
 #include "mfl/cli/text.h"
+#include "mfl/config/factory.h"
 #include "mfl/data/describe.h"
 #include "mfl/data/source.h"
-#include "mfl/experiment/factory.h"
-#include "mfl/experiment/problem.h"
+#include "mfl/load/problem.h"
 
 namespace mfl::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "mfl/cli/commands.h"
 #include "mfl/cli/config_flags.h"
 #include "mfl/data/source.h"
-#include "mfl/experiment/config_partition.h"
+#include "mfl/load/config_partition.h"
 #include "mfl/partition/split.h"
 
 namespace mfl::cli {

@@ -12,12 +12,12 @@
 #include "mfl/cli/config_flags.h"
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/text.h"
+#include "mfl/config/factory.h"
 #include "mfl/data/source.h"
-#include "mfl/experiment/config_partition.h"
-#include "mfl/experiment/factory.h"
-#include "mfl/experiment/runner.h"
+#include "mfl/load/config_partition.h"
 #include "mfl/network/certs.h"
 #include "mfl/partition/split.h"
+#include "mfl/run/runner.h"
 
 namespace mfl::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "mfl/experiment/factory.h"
+#include "mfl/config/factory.h"
 
 namespace mfl::cli {
 

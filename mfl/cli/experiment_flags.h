@@ -7,7 +7,7 @@
 #include "mfl/base/result.h"
 #include "mfl/cli/command.h"
 #include "mfl/cli/config_flags.h"
-#include "mfl/experiment/config.h"
+#include "mfl/config/config.h"
 
 namespace mfl::cli {
 

@@ -1,6 +1,6 @@
 #include "mfl/cli/outcome_json.h"
 
-#include "mfl/experiment/config_keys.h"
+#include "mfl/config/config_keys.h"
 #include "mfl/record/export.h"
 
 namespace mfl::cli {

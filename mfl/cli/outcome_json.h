@@ -4,7 +4,7 @@
 #include <string>
 
 #include "mfl/cli/reply.h"
-#include "mfl/experiment/runner.h"
+#include "mfl/run/runner.h"
 
 namespace mfl::cli {
 

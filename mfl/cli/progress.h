@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "mfl/experiment/runner.h"
+#include "mfl/run/runner.h"
 
 namespace mfl::cli {
 

@@ -12,9 +12,9 @@
 #include "mfl/cli/progress.h"
 #include "mfl/cli/shell_command.h"
 #include "mfl/cli/text.h"
-#include "mfl/experiment/config.h"
-#include "mfl/experiment/runner.h"
+#include "mfl/config/config.h"
 #include "mfl/report/table.h"
+#include "mfl/run/runner.h"
 
 namespace mfl::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "mfl/base/json.h"
+#include "mfl/config/factory.h"
 #include "mfl/data/fleet.h"
-#include "mfl/experiment/factory.h"
 
 namespace mfl::cli {
 namespace {

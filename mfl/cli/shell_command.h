@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "mfl/experiment/config.h"
-#include "mfl/experiment/config_keys.h"
-#include "mfl/experiment/runner.h"
+#include "mfl/config/config.h"
+#include "mfl/config/config_keys.h"
+#include "mfl/run/runner.h"
 
 namespace mfl::cli {
 

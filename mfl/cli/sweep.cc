@@ -1,4 +1,4 @@
-#include "mfl/experiment/sweep.h"
+#include "mfl/run/sweep.h"
 
 #include <fmt/core.h>
 
@@ -12,6 +12,7 @@
 #include "mfl/cli/outcome_json.h"
 #include "mfl/cli/progress.h"
 #include "mfl/cli/text.h"
+#include "mfl/config/sweep_grid.h"
 #include "mfl/report/table.h"
 
 namespace mfl::cli {

@@ -3,13 +3,13 @@
 #include <cmath>
 #include <memory>
 
+#include "mfl/advise/advise.h"
 #include "mfl/cli/commands.h"
 #include "mfl/cli/experiment_flags.h"
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/outcome_json.h"
 #include "mfl/cli/shell_command.h"
 #include "mfl/cli/text.h"
-#include "mfl/experiment/advise.h"
 #include "mfl/report/table.h"
 
 namespace mfl::cli {

@@ -4,13 +4,13 @@
 #include <memory>
 #include <optional>
 
+#include "mfl/advise/diagnose.h"
 #include "mfl/cli/commands.h"
 #include "mfl/cli/experiment_flags.h"
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/outcome_json.h"
 #include "mfl/cli/progress.h"
 #include "mfl/cli/text.h"
-#include "mfl/experiment/diagnose.h"
 #include "mfl/report/theory.h"
 #include "mfl/report/theory_page.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "mfl/base/nearest.h"
-#include "mfl/experiment/config_keys.h"
-#include "mfl/experiment/foreign_words.h"
+#include "mfl/config/config_keys.h"
+#include "mfl/config/foreign_words.h"
 
 namespace mfl::cli {
 namespace {

@@ -62,7 +62,7 @@ struct TestMetrics {
 
 // One setting's share of a range of steps.
 template <class T>
-struct Stretch {
+struct StepRange {
   std::size_t setting = 0;
   const State<T>* state = nullptr;
   bool starts =
@@ -75,7 +75,7 @@ struct Stretch {
   std::optional<NotFinite> failure = {};
   bool measure_moves = false;  // out.mean_square_move is written when the round ends
   bool evaluate = false;       // loss_before is to be that of all samples, whatever the batches
-  // The nodes that take part, ascending; empty: all. The same for all stretches of a call, and from the start of a round
+  // The nodes that take part, ascending; empty: all. The same for all ranges of a call, and from the start of a round
   // to its end.
   std::span<const std::uint32_t> participants = {};
 };
@@ -87,8 +87,8 @@ class Engine {
   virtual ~Engine() = default;
 
   // Every node that takes part takes `steps` steps, or epochs (Batching::by_epochs), with each of the settings. Means are over
-  // those nodes. With batches smaller than the samples of a node, all stretches are whole rounds with the same number.
-  virtual void run(std::span<Stretch<T>> stretches, std::uint64_t steps) = 0;
+  // those nodes. With batches smaller than the samples of a node, all ranges are whole rounds with the same number.
+  virtual void run(std::span<StepRange<T>> ranges, std::uint64_t steps) = 0;
 
   // F(w) = sum |D_i| F_i(w) / |D| over the participants (empty: all nodes), with the same bits as run() for the same w and
   // nodes. NaN if the loss of a node is not finite.

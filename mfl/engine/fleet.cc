@@ -9,13 +9,13 @@ Fleet<T>::Fleet(FleetRows rows, std::size_t nodes, const ClassTargets<T>& target
     : rows_(std::move(rows)), nodes_(nodes), targets_(targets), kernels_(&kernels) {}
 
 template <class T>
-Samples<T> Fleet<T>::room() const {
-  return Samples<T>::room(rows_.shape().most, rows_.shape().columns, FleetRows::kScale, *kernels_);
+Samples<T> Fleet<T>::buffer() const {
+  return Samples<T>::buffer(rows_.shape().most, rows_.shape().columns, FleetRows::kScale, *kernels_);
 }
 
 template <class T>
-void Fleet<T>::fill(std::size_t node, Samples<T>& room) const {
-  const auto [bytes, targets] = room.refill(rows_.samples(node));
+void Fleet<T>::fill(std::size_t node, Samples<T>& buffer) const {
+  const auto [bytes, targets] = buffer.overwrite(rows_.samples(node));
   rows_.fill<T>(node, bytes, targets, targets_, *kernels_);
 }
 

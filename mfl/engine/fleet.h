@@ -19,9 +19,9 @@ class Fleet {
   std::size_t samples(std::size_t node) const { return rows_.samples(node); }
 
   // A buffer for the data of the node that a worker runs, large enough for the largest node.
-  Samples<T> room() const;
+  Samples<T> buffer() const;
   // Generates the node's data into the buffer. Allocates nothing.
-  void fill(std::size_t node, Samples<T>& room) const;
+  void fill(std::size_t node, Samples<T>& buffer) const;
 
  private:
   FleetRows rows_;

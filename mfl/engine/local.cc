@@ -20,7 +20,7 @@ struct Worker {
   }
 
   NodeMemory<T> memory;
-  std::optional<Samples<T>> room;  // of a fleet: what the node that is run holds
+  std::optional<Samples<T>> buffer;  // of a fleet: what the node that is run holds
   std::vector<double> losses;
   std::vector<Sums> sums;  // one per setting
 };
@@ -51,32 +51,31 @@ class LocalEngine final : public Engine<T> {
       cache_ = model_.make_cache(federation.train, federation.nodes, settings_.size(), wave);
     for (std::size_t i = 0; i < (over_blocks_ ? 1 : count); ++i) {
       states_.emplace_back(model_, settings_, wave);
-      if (federation.fleet) states_.back().room = federation.fleet->room();
+      if (federation.fleet) states_.back().buffer = federation.fleet->buffer();
     }
   }
 
-  void run(std::span<Stretch<T>> stretches, std::uint64_t steps) override {
+  void run(std::span<StepRange<T>> ranges, std::uint64_t steps) override {
     chosen_.clear();
     ending_.clear();
-    for (const Stretch<T>& stretch : stretches) {
-      chosen_.push_back({stretch.setting, stretch.starts, stretch.evaluate});
-      if (stretch.starts)
-        for (Worker<T>& worker : states_) worker.sums[stretch.setting].clear();
-      if (!stretch.ends) make_place(stretch.setting, stretch.state->vectors.size());
-      if (stretch.ends && aggregator_) held_[stretch.setting].resize(own_part(stretch.participants).second);
+    for (const StepRange<T>& range : ranges) {
+      chosen_.push_back({range.setting, range.starts, range.evaluate});
+      if (range.starts)
+        for (Worker<T>& worker : states_) worker.sums[range.setting].clear();
+      if (!range.ends) make_place(range.setting, range.state->vectors.size());
+      if (range.ends && aggregator_) held_[range.setting].resize(own_part(range.participants).second);
     }
-    stepping_.round = stretches.front().state->round + 1;
-    for_each_node(stretches.front().participants,
-                  [&](Worker<T>& worker, std::size_t node, std::size_t place) {
-                    run_node(worker, stretches, node, place, steps);
-                  });
-    for (const Stretch<T>& stretch : stretches) merge_small(stretch);
-    if (ranks_ != nullptr) hear_ranks(stretches);
-    for (Stretch<T>& stretch : stretches) conclude(stretch);
+    stepping_.round = ranges.front().state->round + 1;
+    for_each_node(ranges.front().participants, [&](Worker<T>& worker, std::size_t node, std::size_t place) {
+      run_node(worker, ranges, node, place, steps);
+    });
+    for (const StepRange<T>& range : ranges) merge_small(range);
+    if (ranks_ != nullptr) hear_ranks(ranges);
+    for (StepRange<T>& range : ranges) conclude(range);
     workers_->for_each(ending_.size(),
-                       [&](unsigned, std::size_t i) { average(*ending_[i].stretch, ending_[i].vector); });
+                       [&](unsigned, std::size_t i) { average(*ending_[i].range, ending_[i].vector); });
     if (ranks_ != nullptr && !vectors_are_small_)
-      for (const Ending& ending : ending_) average_over_ranks(*ending.stretch, ending.vector);
+      for (const Ending& ending : ending_) average_over_ranks(*ending.range, ending.vector);
   }
 
   double train_loss(std::size_t setting, const Vector<T>& w,
@@ -162,8 +161,8 @@ class LocalEngine final : public Engine<T> {
   // Valid until the next call for this worker.
   NodeData<T> data_of(Worker<T>& worker, std::size_t node) const {
     if (federation_.fleet) {
-      federation_.fleet->fill(node, *worker.room);
-      return {*worker.room, {0, worker.room->size()}, nullptr, 0, key_of(node, worker.room->size())};
+      federation_.fleet->fill(node, *worker.buffer);
+      return {*worker.buffer, {0, worker.buffer->size()}, nullptr, 0, key_of(node, worker.buffer->size())};
     }
     const Shard shard = federation_.nodes[node];
     return {federation_.train, shard, cache_.get(), node, key_of(node, shard.count)};
@@ -185,58 +184,57 @@ class LocalEngine final : public Engine<T> {
     if (kept.empty()) kept.assign(nodes_here() * vector_count, Vector<T>(model_.parameters()));
   }
 
-  void run_node(Worker<T>& worker, std::span<Stretch<T>> stretches, std::size_t node, std::size_t place,
+  void run_node(Worker<T>& worker, std::span<StepRange<T>> ranges, std::size_t node, std::size_t place,
                 std::uint64_t steps) {
     const NodeData<T> data = data_of(worker, node);
     const std::size_t samples = data.shard.count;
-    for (const Stretch<T>& stretch : stretches)
-      take_up(worker.memory.vectors(stretch.setting), stretch, node);
+    for (const StepRange<T>& range : ranges) take_up(worker.memory.vectors(range.setting), range, node);
     train_node<T>(settings_, chosen_, model_, data, steps, stepping_, worker.memory, worker.losses,
                   over_blocks_ ? &run_blocks_ : nullptr);
-    for (std::size_t i = 0; i < stretches.size(); ++i) {
-      const Stretch<T>& stretch = stretches[i];
-      Sums& sums = worker.sums[stretch.setting];
-      if (stretch.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), samples)) {
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      const StepRange<T>& range = ranges[i];
+      Sums& sums = worker.sums[range.setting];
+      if (range.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), samples)) {
         sums.loss_is_finite = false;
         sums.fail(federation_.first_node + node, "the loss");
       }
-      if (stretch.ends && stretch.measure_moves)
-        sums.add_move(stretch.state->w(), worker.memory.vectors(stretch.setting)[0], samples);
-      if (stretch.ends && aggregator_)
-        hold(worker.memory.vectors(stretch.setting), stretch, node, place, samples, sums);
+      if (range.ends && range.measure_moves)
+        sums.add_move(range.state->w(), worker.memory.vectors(range.setting)[0], samples);
+      if (range.ends && aggregator_)
+        hold(worker.memory.vectors(range.setting), range, node, place, samples, sums);
       else
-        put_down(worker.memory.vectors(stretch.setting), stretch, node, samples, sums);
+        put_down(worker.memory.vectors(range.setting), range, node, samples, sums);
     }
   }
 
-  void take_up(std::vector<Vector<T>>& vectors, const Stretch<T>& stretch, std::size_t node) {
+  void take_up(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node) {
     for (std::size_t v = 0; v < vectors.size(); ++v) {
-      if (stretch.starts) {
-        std::ranges::copy(stretch.state->vectors[v].values, vectors[v].begin());
+      if (range.starts) {
+        std::ranges::copy(range.state->vectors[v].values, vectors[v].begin());
       } else {
-        vectors[v].swap(kept_[stretch.setting][node * vectors.size() + v]);
+        vectors[v].swap(kept_[range.setting][node * vectors.size() + v]);
       }
     }
   }
 
-  void put_down(std::vector<Vector<T>>& vectors, const Stretch<T>& stretch, std::size_t node,
+  void put_down(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node,
                 std::size_t weight, Sums& sums) {
     for (std::size_t v = 0; v < vectors.size(); ++v) {
-      if (!stretch.ends) {
-        vectors[v].swap(kept_[stretch.setting][node * vectors.size() + v]);
+      if (!range.ends) {
+        vectors[v].swap(kept_[range.setting][node * vectors.size() + v]);
       } else if (const auto bad = sums.vectors[v].add(std::span<const T>(vectors[v]), weight)) {
-        sums.fail(federation_.first_node + node, fmt::format("{}[{}]", stretch.state->vectors[v].name, *bad));
+        sums.fail(federation_.first_node + node, fmt::format("{}[{}]", range.state->vectors[v].name, *bad));
       }
     }
   }
 
   // For the aggregator, which needs the vectors of all nodes at once.
-  void hold(const std::vector<Vector<T>>& vectors, const Stretch<T>& stretch, std::size_t node,
+  void hold(const std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node,
             std::size_t place, std::size_t samples, Sums& sums) {
     for (std::size_t v = 0; v < vectors.size(); ++v)
       if (const auto bad = first_not_finite(std::span<const T>(vectors[v])))
-        sums.fail(federation_.first_node + node, fmt::format("{}[{}]", stretch.state->vectors[v].name, *bad));
-    held_[stretch.setting][place] = {vectors, samples};
+        sums.fail(federation_.first_node + node, fmt::format("{}[{}]", range.state->vectors[v].name, *bad));
+    held_[range.setting][place] = {vectors, samples};
   }
 
   // Merges the losses that the workers have added up; the first one's sum is then the total.
@@ -255,95 +253,95 @@ class LocalEngine final : public Engine<T> {
     return mean;
   }
 
-  Sums& total_of(const Stretch<T>& stretch) { return states_.front().sums[stretch.setting]; }
+  Sums& total_of(const StepRange<T>& range) { return states_.front().sums[range.setting]; }
 
   // Merges what the workers know of losses, moves and failures; the first one's is the total.
-  void merge_small(const Stretch<T>& stretch) {
-    if (stretch.starts) merge_losses(stretch.setting);
-    Sums& total = total_of(stretch);
+  void merge_small(const StepRange<T>& range) {
+    if (range.starts) merge_losses(range.setting);
+    Sums& total = total_of(range);
     for (const Worker<T>& worker : std::span(states_).subspan(1)) {
-      const Sums& sums = worker.sums[stretch.setting];
-      if (stretch.ends && stretch.measure_moves) total.square_moves.merge(sums.square_moves);
+      const Sums& sums = worker.sums[range.setting];
+      if (range.ends && range.measure_moves) total.square_moves.merge(sums.square_moves);
       if (sums.failure) total.fail(sums.failure->node, sums.failure->what);
     }
   }
 
   // The same over the ranks, each of which tells the others what it knows.
-  void hear_ranks(std::span<Stretch<T>> stretches) {
-    const auto parts = [](const Stretch<T>& stretch) {
-      return SmallParts{stretch.starts, stretch.ends && stretch.measure_moves, stretch.ends};
+  void hear_ranks(std::span<StepRange<T>> ranges) {
+    const auto parts = [](const StepRange<T>& range) {
+      return SmallParts{range.starts, range.ends && range.measure_moves, range.ends};
     };
-    vectors_are_small_ = small(stretches);
+    vectors_are_small_ = small(ranges);
     MessageWriter mine;
     mine.put(stop_asked_);
-    for (const Stretch<T>& stretch : stretches) {
-      if (stretch.ends) total_of(stretch).weight = weight_of(stretch);
-      put_small(mine, total_of(stretch), parts(stretch));
-      if (!stretch.ends || !vectors_are_small_ || aggregator_) continue;
-      for (std::size_t v = 0; v < total_of(stretch).vectors.size(); ++v) merge_vectors(stretch, v);
-      put_vectors(mine, total_of(stretch));
+    for (const StepRange<T>& range : ranges) {
+      if (range.ends) total_of(range).weight = weight_of(range);
+      put_small(mine, total_of(range), parts(range));
+      if (!range.ends || !vectors_are_small_ || aggregator_) continue;
+      for (std::size_t v = 0; v < total_of(range).vectors.size(); ++v) merge_vectors(range, v);
+      put_vectors(mine, total_of(range));
     }
     const std::vector<std::string> all = ranks_->gather(mine.bytes());
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       MessageReader theirs(all[rank]);
       stop_agreed_ |= theirs.template take<bool>();
       if (rank == ranks_->rank()) continue;
-      for (const Stretch<T>& stretch : stretches) {
-        merge_small_from(theirs, total_of(stretch), parts(stretch));
-        if (stretch.ends && vectors_are_small_ && !aggregator_) merge_vectors_from(theirs, total_of(stretch));
+      for (const StepRange<T>& range : ranges) {
+        merge_small_from(theirs, total_of(range), parts(range));
+        if (range.ends && vectors_are_small_ && !aggregator_) merge_vectors_from(theirs, total_of(range));
       }
     }
   }
 
   // Whether every rank may as well hear the vectors of all the others: one message instead of many.
-  bool small(std::span<const Stretch<T>> stretches) const {
+  bool small(std::span<const StepRange<T>> ranges) const {
     constexpr std::size_t kSmall = std::size_t{1} << 20, kBytesOfACoordinate = 16;
     std::size_t coordinates = 0;
-    for (const Stretch<T>& stretch : stretches)
-      if (stretch.ends) coordinates += stretch.state->vectors.size() * model_.parameters();
+    for (const StepRange<T>& range : ranges)
+      if (range.ends) coordinates += range.state->vectors.size() * model_.parameters();
     return coordinates * kBytesOfACoordinate * ranks_->size() <= kSmall;
   }
 
   // What the nodes that this process ran have in all.
-  std::uint64_t weight_of(const Stretch<T>& stretch) const {
+  std::uint64_t weight_of(const StepRange<T>& range) const {
     std::uint64_t weight = 0;
     for (const Worker<T>& worker : states_)
-      weight += worker.sums[stretch.setting].vectors.front().total_weight();
+      weight += worker.sums[range.setting].vectors.front().total_weight();
     return weight;
   }
 
-  void conclude(Stretch<T>& stretch) {
-    Sums& total = total_of(stretch);
-    if (stretch.starts) stretch.out->loss_before = mean_loss(stretch.setting);
-    stretch.failure = total.failure;
-    if (!stretch.ends || total.failure) return;
-    if (stretch.measure_moves) total.square_moves.mean(std::span(&stretch.out->mean_square_move, 1));
-    if (aggregator_) return aggregate(stretch);
-    stretch.out->vectors.resize(total.vectors.size());
-    for (std::size_t v = 0; v < total.vectors.size(); ++v) ending_.push_back({&stretch, v});
+  void conclude(StepRange<T>& range) {
+    Sums& total = total_of(range);
+    if (range.starts) range.out->loss_before = mean_loss(range.setting);
+    range.failure = total.failure;
+    if (!range.ends || total.failure) return;
+    if (range.measure_moves) total.square_moves.mean(std::span(&range.out->mean_square_move, 1));
+    if (aggregator_) return aggregate(range);
+    range.out->vectors.resize(total.vectors.size());
+    for (std::size_t v = 0; v < total.vectors.size(); ++v) ending_.push_back({&range, v});
   }
 
-  void aggregate(Stretch<T>& stretch) {
-    std::vector<NodeUpdate<T>>& held = held_[stretch.setting];
+  void aggregate(StepRange<T>& range) {
+    std::vector<NodeUpdate<T>>& held = held_[range.setting];
     if (ranks_ != nullptr) held = gather_updates<T>(*ranks_, held);
-    aggregate_updates<T>(*aggregator_, held, stretch.state->vectors, stretch.out->vectors, run_blocks_);
+    aggregate_updates<T>(*aggregator_, held, range.state->vectors, range.out->vectors, run_blocks_);
   }
 
-  void merge_vectors(const Stretch<T>& stretch, std::size_t v) {
+  void merge_vectors(const StepRange<T>& range, std::size_t v) {
     for (const Worker<T>& worker : std::span(states_).subspan(1))
-      total_of(stretch).vectors[v].merge(worker.sums[stretch.setting].vectors[v]);
+      total_of(range).vectors[v].merge(worker.sums[range.setting].vectors[v]);
   }
 
-  void average(Stretch<T>& stretch, std::size_t v) {
+  void average(StepRange<T>& range, std::size_t v) {
     const bool merged = ranks_ != nullptr && vectors_are_small_;
-    if (!merged) merge_vectors(stretch, v);
-    stretch.out->vectors[v].resize(model_.parameters());
-    if (ranks_ == nullptr || merged) total_of(stretch).vectors[v].mean(std::span<T>(stretch.out->vectors[v]));
+    if (!merged) merge_vectors(range, v);
+    range.out->vectors[v].resize(model_.parameters());
+    if (ranks_ == nullptr || merged) total_of(range).vectors[v].mean(std::span<T>(range.out->vectors[v]));
   }
 
-  void average_over_ranks(Stretch<T>& stretch, std::size_t v) {
-    const Sums& total = total_of(stretch);
-    ranks_->mean(total.vectors[v], total.weight, std::span<T>(stretch.out->vectors[v]));
+  void average_over_ranks(StepRange<T>& range, std::size_t v) {
+    const Sums& total = total_of(range);
+    ranks_->mean(total.vectors[v], total.weight, std::span<T>(range.out->vectors[v]));
   }
 
   const Federation<T>& federation_;
@@ -354,17 +352,16 @@ class LocalEngine final : public Engine<T> {
   std::shared_ptr<const Aggregator> aggregator_;  // null: the exact mean
   Stepping stepping_;
   bool stop_asked_ = false, stop_agreed_ = false;
-  bool vectors_are_small_ = false;  // of the stretches that are run: the ranks have told each other
+  bool vectors_are_small_ = false;  // of the ranges that are run: the ranks have told each other
   ForEach run_blocks_;
   bool over_blocks_ = false;
   std::vector<Worker<T>> states_;
-  std::vector<std::vector<Vector<T>>>
-      kept_;  // by setting: the vectors of nodes between stretches of one round
+  std::vector<std::vector<Vector<T>>> kept_;  // by setting: the vectors of nodes between ranges of one round
   std::vector<std::vector<NodeUpdate<T>>> held_;  // by setting, in the order of nodes; for aggregator_
   std::unique_ptr<PassCache> cache_;
-  // Of the stretch that is run:
+  // Of the range that is run:
   struct Ending {
-    Stretch<T>* stretch;
+    StepRange<T>* range;
     std::size_t vector;
   };
   std::vector<Chosen> chosen_;

@@ -167,10 +167,10 @@ class RoundCoordinator final : public Coordinator {
     return steps_ == 0 ? 0 : state_bytes();
   }
 
-  std::string room() override { return sum_ ? sum_->room() : std::string(); }
+  std::string spare_buffer() override { return sum_ ? sum_->spare_buffer() : std::string(); }
 
   const Schema& schema() const override { return shape_.schema(); }
-  std::uint64_t news() const override { return news_; }
+  std::uint64_t version() const override { return version_; }
   bool over() const override { return !phase_.empty(); }
   const std::optional<Error>& failure() const override { return failure_; }
 
@@ -230,7 +230,7 @@ class RoundCoordinator final : public Coordinator {
 
   // A session whose node joins again.
   void end_session(const std::string& node, const Member& member, const Joining& joining) {
-    ++news_;
+    ++version_;
     if (member.instance == 0 || joining.instance == 0 || member.instance == joining.instance) return;
     constexpr std::size_t kMost = 1'000;  // whose end nobody has noticed yet
     if (displaced_.size() >= kMost) displaced_.erase(displaced_.begin());
@@ -405,7 +405,7 @@ class RoundCoordinator final : public Coordinator {
 
   // Drops nodes that missed the deadline; live ones join again.
   void drop_silent() {
-    ++news_;
+    ++version_;
     for (const std::string& node : seats_.names(Seat::State::kAwaited)) {
       quarantine_.fail(now_, node, fmt::format("round {}: no answer by the deadline", ticket_.round));
       seats_.put(node, Seat::State::kGone);
@@ -441,7 +441,7 @@ class RoundCoordinator final : public Coordinator {
     started_ = now_;
     deadline_ = now_ + options_.round_deadline;
     open_ = true;
-    ++news_;
+    ++version_;
     for (const auto& node : choose(available())) {
       seats_.add(node, members_.at(node).weight);
       concerned_.insert(node);
@@ -588,7 +588,7 @@ class RoundCoordinator final : public Coordinator {
     digest_ = summary.digest;
     end_attempt();
     phase_ = run_status_name(status);
-    ++news_;
+    ++version_;
   }
 
   void stop_with(Error error) {
@@ -609,7 +609,7 @@ class RoundCoordinator final : public Coordinator {
   Members members_;
   std::uint64_t last_session_ = 0;
   std::set<std::uint64_t> displaced_;  // sessions that another process of their node has ended
-  std::uint64_t news_ = 0;
+  std::uint64_t version_ = 0;
   Time now_{0};
   Time not_before_{0};
 

@@ -132,7 +132,7 @@ class Coordinator {
   // same name took over (Joining::instance) has a text in Order::status.
   virtual Order order_for(const std::string& node, std::uint64_t session, const Ticket& last) const = 0;
   // Grows whenever order_for may have something new for a node.
-  virtual std::uint64_t news() const = 0;
+  virtual std::uint64_t version() const = 0;
   // Counts it or says why not.
   virtual Verdict submit(Time now, const std::string& node, Update update) = 0;
   // Passes deadlines. Call at deadline() or later.
@@ -147,7 +147,7 @@ class Coordinator {
   virtual std::optional<std::uint64_t> payload_size(const std::string& node, const Ticket& ticket) const = 0;
 
   // An empty string for such a payload; reuses the memory of a payload that is no longer needed.
-  virtual std::string room() = 0;
+  virtual std::string spare_buffer() = 0;
 
   // Of the run. Complete once a node has joined.
   virtual const Schema& schema() const = 0;

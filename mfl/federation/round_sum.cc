@@ -129,18 +129,19 @@ void RoundSum<T>::add_held() {
 template <class T>
 void RoundSum<T>::drop_held() {
   for (Held& held : held_)
-    if (rooms_.size() < 2 * most_held_ && (rooms_.size() + 1) * held.payload.size() <= most_bytes_)
-      rooms_.push_back(std::move(held.payload));
+    if (spare_buffers_.size() < 2 * most_held_ &&
+        (spare_buffers_.size() + 1) * held.payload.size() <= most_bytes_)
+      spare_buffers_.push_back(std::move(held.payload));
   held_.clear();
 }
 
 template <class T>
-std::string RoundSum<T>::room() {
-  if (rooms_.empty()) return {};
-  std::string room = std::move(rooms_.back());
-  rooms_.pop_back();
-  room.clear();
-  return room;
+std::string RoundSum<T>::spare_buffer() {
+  if (spare_buffers_.empty()) return {};
+  std::string buffer = std::move(spare_buffers_.back());
+  spare_buffers_.pop_back();
+  buffer.clear();
+  return buffer;
 }
 
 template <class T>

@@ -25,7 +25,7 @@ template <class T>
 class RoundSum {
  public:
   // At most `most_held` updates are held, and one at least, within `most_bytes`; as much memory of updates that have been added is
-  // kept for room(). The workers outlive it; what comes out depends neither on how many there are nor on how many updates
+  // kept for spare_buffer(). The workers outlive it; what comes out depends neither on how many there are nor on how many updates
   // are held.
   //
   // An aggregator other than the exact mean needs all updates of a round in memory, whatever the limits; null: the exact mean.
@@ -55,7 +55,7 @@ class RoundSum {
 
   // Empty; reuses the memory of an update that has been added, if there is one: new memory for every update of a large
   // State costs more than adding it up.
-  std::string room();
+  std::string spare_buffer();
 
  private:
   struct Held {
@@ -80,7 +80,7 @@ class RoundSum {
   std::map<std::pair<std::size_t, std::string>, NodeUpdate<T>>
       kept_;  // by length of the node's name, and name; for aggregator_
   std::vector<Held> held_;
-  std::vector<std::string> rooms_;
+  std::vector<std::string> spare_buffers_;
   std::vector<double> squares_;  // of the moves, by slice
   bool fresh_ = true;            // nothing is in the sums but what an earlier round left there
 };

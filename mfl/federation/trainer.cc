@@ -103,11 +103,11 @@ class ShardTrainer final : public Trainer {
   Trained work(const Assignment& task) {
     if (task.steps == 0) return Trained{engine_->train_loss(0, state_.w()), {}};
     state_.round = task.ticket.round - 1;
-    Stretch<T> stretch{.state = &state_, .out = &aggregate_};
-    stretch.evaluate = options_.losses.evaluates(state_.round);
-    engine_->run(std::span(&stretch, 1), task.steps);
+    StepRange<T> range{.state = &state_, .out = &aggregate_};
+    range.evaluate = options_.losses.evaluates(state_.round);
+    engine_->run(std::span(&range, 1), task.steps);
     // Numbers that are not finite are for the server to see and refuse; the engine does not keep them.
-    if (stretch.failure)
+    if (range.failure)
       return Trained{std::numeric_limits<double>::quiet_NaN(), std::string(payload_bytes(), '\0')};
     return Trained{aggregate_.loss_before, to_payload(aggregate_.vectors)};
   }

@@ -64,7 +64,7 @@ Samples<T>::Samples(Dataset data, std::span<const double> targets, const KernelS
 }
 
 template <class T>
-Samples<T> Samples<T>::room(std::size_t most, std::size_t columns, double scale, const KernelSet& kernels) {
+Samples<T> Samples<T>::buffer(std::size_t most, std::size_t columns, double scale, const KernelSet& kernels) {
   Dataset empty{.rows = 0, .columns = columns, .scale = scale, .features = {}, .labels = {}};
   Samples out(std::move(empty), {}, kernels);
   out.data_.features = DenseRows<std::uint8_t>{std::vector<std::uint8_t>(most * columns)};
@@ -73,7 +73,7 @@ Samples<T> Samples<T>::room(std::size_t most, std::size_t columns, double scale,
 }
 
 template <class T>
-typename Samples<T>::Unfilled Samples<T>::refill(std::size_t rows) {
+typename Samples<T>::Unfilled Samples<T>::overwrite(std::size_t rows) {
   auto& bytes = std::get<DenseRows<std::uint8_t>>(data_.features).values;
   assert(chunks_.empty() && lengths_.empty());
   if (rows > targets_.size()) throw std::length_error("more samples than there is room for");

@@ -20,7 +20,7 @@ struct Shard {
 
 constexpr std::size_t row_blocks(std::size_t rows) { return (rows + kRowBlock - 1) / kRowBlock; }
 
-// A data set with the targets of its task, ready to train on in precision T. Owns both. Immutable except for refill and
+// A data set with the targets of its task, ready to train on in precision T. Owns both. Immutable except for overwrite and
 // gather, so safe to share among threads.
 template <class T>
 class Samples {
@@ -29,14 +29,14 @@ class Samples {
   Samples(Dataset data, std::span<const double> targets, const KernelSet& kernels = default_kernel_set());
 
   // A buffer for up to `most` rows of bytes that one worker refills. Initially empty.
-  static Samples room(std::size_t most, std::size_t columns, double scale,
-                      const KernelSet& kernels = default_kernel_set());
+  static Samples buffer(std::size_t most, std::size_t columns, double scale,
+                        const KernelSet& kernels = default_kernel_set());
   struct Unfilled {
     std::span<std::uint8_t> bytes;  // rows x columns
     std::span<T> targets;           // one per row
   };
-  // Only for room(): makes it hold `rows` <= `most` rows, which the caller then writes. Does not allocate.
-  Unfilled refill(std::size_t rows);
+  // Only for buffer(): makes it hold `rows` <= `most` rows, which the caller then writes. Does not allocate.
+  Unfilled overwrite(std::size_t rows);
 
   // A buffer for up to `most` rows of `like`, which gather() fills. Initially empty.
   static Samples buffer_for(const Samples& like, std::size_t most);

@@ -13,14 +13,14 @@
 
 #include "mfl/base/files.h"
 #include "mfl/base/version.h"
-#include "mfl/experiment/factory.h"
-#include "mfl/experiment/outcome.h"
-#include "mfl/experiment/problem.h"
-#include "mfl/experiment/training.h"
+#include "mfl/config/factory.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/state_folder.h"
 #include "mfl/federation/store_log.h"
 #include "mfl/federation/write_behind.h"
+#include "mfl/load/problem.h"
+#include "mfl/run/outcome.h"
+#include "mfl/run/training.h"
 
 namespace mfl {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "mfl/base/result.h"
-#include "mfl/experiment/config.h"
-#include "mfl/experiment/runner.h"
+#include "mfl/config/config.h"
 #include "mfl/network/server.h"
+#include "mfl/run/runner.h"
 
 namespace mfl {
 

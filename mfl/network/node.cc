@@ -8,11 +8,11 @@
 #include <utility>
 #include <variant>
 
+#include "mfl/config/factory.h"
 #include "mfl/data/fleet.h"
-#include "mfl/experiment/factory.h"
-#include "mfl/experiment/problem.h"
 #include "mfl/federation/participant.h"
 #include "mfl/federation/trainer.h"
+#include "mfl/load/problem.h"
 #include "mfl/network/certificate.h"
 #include "mfl/network/expiry.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "mfl/base/result.h"
-#include "mfl/experiment/config.h"
+#include "mfl/config/config.h"
 #include "mfl/network/client.h"
 #include "mfl/network/server.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "mfl/base/result.h"
-#include "mfl/experiment/measure.h"
+#include "mfl/devices/measure.h"
 #include "mfl/federation/coordinator.h"
 #include "mfl/network/admission.h"
 #include "mfl/network/certs.h"

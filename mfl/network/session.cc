@@ -168,7 +168,7 @@ void Session::submit(Upload& upload, Update update, double seconds) {
     if (const auto asked = expected_.find(node); asked != expected_.end() && asked->second.ticket == ticket)
       expected_.erase(asked);
     for (std::string spare; buffers_.size() < kMostBuffers;) {
-      spare = coordinator_->room();
+      spare = coordinator_->spare_buffer();
       if (spare.capacity() <= std::string().capacity()) break;
       buffers_.push_back(std::move(spare));
     }
@@ -304,8 +304,8 @@ void Session::publish() {
       for (const Attendee* attendee : attending_) unaware_->insert(attendee->peer_.name);
     }
   }
-  if (coordinator_->news() == told_) return;
-  told_ = coordinator_->news();
+  if (coordinator_->version() == told_) return;
+  told_ = coordinator_->version();
   for (Attendee* attendee : attending_) tell(*attendee);
   end_stale_uploads();
 }

@@ -80,7 +80,7 @@ class UpdateReader {
   const Update& header() const { return update_; }  // payload not complete
   std::uint64_t size() const { return size_; }
   // Continues in this string, with room for everything, once the caller has accepted the header's size.
-  void move_to(std::string room);
+  void move_to(std::string buffer);
   // The whole; an error when bytes are missing.
   Result<Update> finish();
 

@@ -185,10 +185,10 @@ Result<void> UpdateReader::take_chunk(std::string_view chunk) {
   return {};
 }
 
-void UpdateReader::move_to(std::string room) {
-  room.reserve(size_);
-  room.assign(update_.payload);
-  update_.payload = std::move(room);
+void UpdateReader::move_to(std::string buffer) {
+  buffer.reserve(size_);
+  buffer.assign(update_.payload);
+  update_.payload = std::move(buffer);
 }
 
 Result<Update> UpdateReader::finish() {

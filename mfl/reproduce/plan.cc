@@ -7,7 +7,7 @@
 #include <map>
 #include <system_error>
 
-#include "mfl/experiment/sweep.h"
+#include "mfl/config/sweep_grid.h"
 
 namespace mfl {
 namespace {

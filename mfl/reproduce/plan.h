@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "mfl/base/result.h"
-#include "mfl/experiment/config.h"
+#include "mfl/config/config.h"
 
 namespace mfl {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "mfl/base/files.h"
-#include "mfl/experiment/sweep.h"
 #include "mfl/record/store.h"
+#include "mfl/run/sweep.h"
 
 namespace mfl {
 namespace {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "mfl/base/result.h"
-#include "mfl/experiment/runner.h"
 #include "mfl/report/report.h"
 #include "mfl/reproduce/claims.h"
 #include "mfl/reproduce/evidence.h"
 #include "mfl/reproduce/plan.h"
+#include "mfl/run/runner.h"
 
 namespace mfl {
 

@@ -209,8 +209,8 @@ TEST(Batches, StepsAndLossesAreThoseOfTheBatches) {
   EXPECT_EQ(out.vectors[0], w);
   EXPECT_EQ(out.loss_before, loss);
 
-  Stretch<double> stretch{.state = &state, .out = &out, .evaluate = true};
-  engine->run(std::span(&stretch, 1), 2);
+  StepRange<double> range{.state = &state, .out = &out, .evaluate = true};
+  engine->run(std::span(&range, 1), 2);
   EXPECT_EQ(out.loss_before, engine->train_loss(0, state.w()));
   EXPECT_EQ(out.vectors[0], w);
 }

@@ -79,9 +79,9 @@ Federation<T> make_federation(const ModelCase& model, const Dataset& data, const
 template <class T>
 std::optional<NotFinite> run_round(Engine<T>& engine, const State<T>& state, std::uint64_t steps,
                                    Aggregate<T>& out) {
-  Stretch<T> stretch{0, &state, true, true, &out, std::nullopt};
-  engine.run(std::span(&stretch, 1), steps);
-  return stretch.failure;
+  StepRange<T> range{0, &state, true, true, &out, std::nullopt};
+  engine.run(std::span(&range, 1), steps);
+  return range.failure;
 }
 
 template <class T>

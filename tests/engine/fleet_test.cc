@@ -26,7 +26,7 @@ ClassTargets<T> even_odd(TargetKind kind) {
 template <class T>
 Federation<T> made_when_run(const ModelCase& model, const FleetRows& rows) {
   Federation<T> out{model.make<T>(rows.shape().columns),
-                    Samples<T>::room(0, rows.shape().columns, FleetRows::kScale),
+                    Samples<T>::buffer(0, rows.shape().columns, FleetRows::kScale),
                     {},
                     {}};
   out.fleet = std::make_shared<const Fleet<T>>(rows, kNodes, even_odd<T>(model.targets));
@@ -63,9 +63,9 @@ State<T> two_rounds(const ModelCase& model, const Federation<T>& federation, std
   State<T> state = initial_state<T>(algorithm, federation.model->parameters());
   for (int round = 0; round < 2; ++round) {
     Aggregate<T> out;
-    Stretch<T> stretch{.state = &state, .out = &out, .participants = participants};
-    engine->run(std::span(&stretch, 1), 3);
-    EXPECT_FALSE(stretch.failure);
+    StepRange<T> range{.state = &state, .out = &out, .participants = participants};
+    engine->run(std::span(&range, 1), 3);
+    EXPECT_FALSE(range.failure);
     EXPECT_EQ(engine->train_loss(0, state.w(), participants), out.loss_before);
     apply(state, out, 3);
   }

@@ -50,8 +50,8 @@ class Byzantine : public ::testing::Test {
       std::vector<Aggregate<double>> sent(kNodes);
       std::vector<NodeVectors<double>> updates(kNodes);
       for (std::size_t i = 0; i < kNodes; ++i) {
-        Stretch<double> stretch{.state = &state, .out = &sent[i]};
-        engines[i]->run(std::span(&stretch, 1), kTau);
+        StepRange<double> range{.state = &state, .out = &sent[i]};
+        engines[i]->run(std::span(&range, 1), kTau);
         if (i < kHostile) distort(sent[i].vectors, state, attack, noise);
         for (const auto& vector : sent[i].vectors) updates[i].vectors.emplace_back(vector);
       }

@@ -94,16 +94,16 @@ TEST(Faults, WithoutFaultsNothingIsRefused) {
 constexpr Hostility kHostilities[] = {Hostility::kHuge,       Hostility::kLarge,      Hostility::kNotFinite,
                                       Hostility::kZeros,      Hostility::kHeavy,      Hostility::kImpossible,
                                       Hostility::kAbsurdLoss, Hostility::kAlternating};
-constexpr std::size_t kCrowd = 5;
+constexpr std::size_t kManyNodes = 5;
 
 // Honest nodes are neither refused nor named, and nothing that the hostile node sends is counted unless it is in bounds.
 TEST(Faults, OneHostileNodeStopsNobodyAndIsTheOnlyOneNamed) {
-  Reference reference(make_mfl(0.1, 0.5, 2), kCrowd, 7);
-  const std::string hostile = reference.name(kCrowd - 1);
+  Reference reference(make_mfl(0.1, 0.5, 2), kManyNodes, 7);
+  const std::string hostile = reference.name(kManyNodes - 1);
   for (const Hostility hostility : kHostilities)
     for (const std::size_t quorum : {std::size_t{0}, std::size_t{3}}) {
       SCOPED_TRACE(fmt::format("hostility {}, quorum {}", static_cast<int>(hostility), quorum));
-      const Outcome outcome = simulate(reference, {}, kCrowd - 1, quorum, 1, hostility);
+      const Outcome outcome = simulate(reference, {}, kManyNodes - 1, quorum, 1, hostility);
       EXPECT_EQ(outcome.violation, "");
       EXPECT_EQ(outcome.rounds, 4U);
       for (const std::string& node : outcome.failing) EXPECT_EQ(node, hostile);
@@ -115,13 +115,13 @@ TEST(Faults, OneHostileNodeStopsNobodyAndIsTheOnlyOneNamed) {
 }
 
 TEST(Faults, OneHostileNodeUnderFaultsDoesNotStopAQuorum) {
-  Reference reference(make_mfl(0.1, 0.5, 2), kCrowd, 7);
+  Reference reference(make_mfl(0.1, 0.5, 2), kManyNodes, 7);
   const std::uint64_t only = from_environment("MFL_FAULT_SEED", 0);
   const std::uint64_t seeds = only != 0 ? only : from_environment("MFL_FAULT_SEEDS", kSeeds);
   Totals totals;
   for (std::uint64_t seed = only != 0 ? only : 1; seed <= seeds; ++seed) {
     const Hostility hostility = kHostilities[seed % std::size(kHostilities)];
-    const Outcome outcome = simulate(reference, faults_of(seed), kCrowd - 1, 3, seed, hostility);
+    const Outcome outcome = simulate(reference, faults_of(seed), kManyNodes - 1, 3, seed, hostility);
     const std::string replay = fmt::format(
         "replay with MFL_FAULT_SEED={} federation_test "
         "--gtest_filter=Faults.OneHostileNodeUnderFaultsDoesNotStopAQuorum",

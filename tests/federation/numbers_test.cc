@@ -51,10 +51,10 @@ CoordinatorOptions options(std::size_t nodes, std::size_t quorum = 0) {
 using Answer = std::function<void(Update&)>;
 
 // Some nodes of a run with one vector of three numbers. Every node adds 1 to each number unless it is told otherwise.
-class Crowd {
+class Population {
  public:
-  Crowd(CoordinatorOptions o, const std::vector<std::string>& names,
-        std::optional<Resumption<double>> from = std::nullopt)
+  Population(CoordinatorOptions o, const std::vector<std::string>& names,
+             std::optional<Resumption<double>> from = std::nullopt)
       : coordinator(make_coordinator<double>(make_fl(0.1, 2), std::move(o), log, std::move(from))) {
     for (const std::string& name : names) join(name);
   }
@@ -121,17 +121,17 @@ TEST(Numbers, EveryReasonIsNamedCountedAndCostsOnlyItsSender) {
   };
   for (const Case& test : cases) {
     SCOPED_TRACE(test.text);
-    Crowd crowd(options(4, 2), {"a", "b", "c", "mallory"});
-    crowd.attempt();
-    ASSERT_EQ(crowd.log.rounds.size(), 1U);
-    const Verdict verdict = crowd.answer("mallory", test.change);
+    Population population(options(4, 2), {"a", "b", "c", "mallory"});
+    population.attempt();
+    ASSERT_EQ(population.log.rounds.size(), 1U);
+    const Verdict verdict = population.answer("mallory", test.change);
     EXPECT_EQ(verdict.reason, test.reason);
     EXPECT_THAT(verdict.text, HasSubstr(test.text));
-    for (const char* node : {"a", "b", "c"}) EXPECT_TRUE(crowd.answer(node).counts());
-    ASSERT_EQ(crowd.log.rounds.size(), 2U);
-    EXPECT_THAT(crowd.log.rounds[1].nodes, ElementsAre("a", "b", "c"));
-    EXPECT_EQ(decode_round<double>(crowd.log.rounds[1].blob)->state.w(), Vector<double>(kColumns, 2));
-    const FederationStatus status = crowd.coordinator->status();
+    for (const char* node : {"a", "b", "c"}) EXPECT_TRUE(population.answer(node).counts());
+    ASSERT_EQ(population.log.rounds.size(), 2U);
+    EXPECT_THAT(population.log.rounds[1].nodes, ElementsAre("a", "b", "c"));
+    EXPECT_EQ(decode_round<double>(population.log.rounds[1].blob)->state.w(), Vector<double>(kColumns, 2));
+    const FederationStatus status = population.coordinator->status();
     EXPECT_EQ(status.refused[static_cast<std::size_t>(test.reason)], 1U);
     EXPECT_EQ(status.standings, (std::vector<NodeStanding>{{"mallory", 1, {}}}));
   }
@@ -140,55 +140,57 @@ TEST(Numbers, EveryReasonIsNamedCountedAndCostsOnlyItsSender) {
 TEST(Numbers, AModelWhoseLossMayBeNegativeSaysSo) {
   CoordinatorOptions o = options(1);
   o.least_loss = -2;
-  Crowd crowd(o, {"a"});
-  EXPECT_TRUE(crowd.answer("a", loss_of(-1.5)).counts());
-  EXPECT_EQ(crowd.answer("a", loss_of(-2.5)).reason, Reason::kLoss);
+  Population population(o, {"a"});
+  EXPECT_TRUE(population.answer("a", loss_of(-1.5)).counts());
+  EXPECT_EQ(population.answer("a", loss_of(-2.5)).reason, Reason::kLoss);
 }
 
 TEST(Numbers, AnOperatorMayBoundTheUpdateNorm) {
   CoordinatorOptions o = options(3, 2);
   o.max_update_norm = 10;
-  Crowd crowd(o, {"a", "b", "mallory"});
-  EXPECT_THAT(crowd.answer("mallory", vectors_of(6)).text, HasSubstr("max_update_norm is 10"));
-  crowd.answer("a", vectors_of(5));
-  crowd.answer("b");
-  EXPECT_EQ(crowd.log.rounds.size(), 1U);
+  Population population(o, {"a", "b", "mallory"});
+  EXPECT_THAT(population.answer("mallory", vectors_of(6)).text, HasSubstr("max_update_norm is 10"));
+  population.answer("a", vectors_of(5));
+  population.answer("b");
+  EXPECT_EQ(population.log.rounds.size(), 1U);
 }
 
 TEST(Numbers, SampleCountsAreLimitedAndAHeavyNodeIsAWarning) {
   CoordinatorOptions o = options(3);
   o.max_samples = 100;
-  Crowd crowd(o, {"a", "b"});
-  const Joined refused = crowd.join("mallory", 101);
+  Population population(o, {"a", "b"});
+  const Joined refused = population.join("mallory", 101);
   EXPECT_EQ(refused.verdict.reason, Reason::kWeight);
   EXPECT_THAT(refused.verdict.text, HasSubstr("101 samples: max_samples of this server is 100"));
-  EXPECT_THAT(crowd.coordinator->status().warnings, IsEmpty());
-  EXPECT_TRUE(crowd.join("c", 100).verdict.counts());
-  EXPECT_THAT(crowd.coordinator->status().warnings, ElementsAre(HasSubstr("node c has 98 % of the samples")));
+  EXPECT_THAT(population.coordinator->status().warnings, IsEmpty());
+  EXPECT_TRUE(population.join("c", 100).verdict.counts());
+  EXPECT_THAT(population.coordinator->status().warnings,
+              ElementsAre(HasSubstr("node c has 98 % of the samples")));
 }
 
 // Before the first commit there is nothing to compare with but the other updates.
 TEST(Numbers, TheFirstRoundComparesUpdatesWithEachOther) {
-  Crowd crowd(options(4, 3), {"a", "b", "c", "mallory"});
-  crowd.attempt("mallory", vectors_of(1e10));
-  EXPECT_THAT(crowd.log.rounds, IsEmpty());
-  EXPECT_THAT(crowd.coordinator->status().trouble, HasSubstr("far larger than the others', from mallory"));
-  EXPECT_EQ(crowd.answer("mallory", vectors_of(1e10)).reason, Reason::kNorm);
-  for (const char* node : {"a", "b", "c"}) crowd.answer(node);
-  ASSERT_EQ(crowd.log.rounds.size(), 1U);
-  EXPECT_EQ(decode_round<double>(crowd.log.rounds[0].blob)->state.w(), Vector<double>(kColumns, 1));
+  Population population(options(4, 3), {"a", "b", "c", "mallory"});
+  population.attempt("mallory", vectors_of(1e10));
+  EXPECT_THAT(population.log.rounds, IsEmpty());
+  EXPECT_THAT(population.coordinator->status().trouble,
+              HasSubstr("far larger than the others', from mallory"));
+  EXPECT_EQ(population.answer("mallory", vectors_of(1e10)).reason, Reason::kNorm);
+  for (const char* node : {"a", "b", "c"}) population.answer(node);
+  ASSERT_EQ(population.log.rounds.size(), 1U);
+  EXPECT_EQ(decode_round<double>(population.log.rounds[0].blob)->state.w(), Vector<double>(kColumns, 1));
 }
 
 TEST(Numbers, TheLimitsSurviveARestart) {
-  Crowd before(options(3, 2), {"a", "b", "mallory"});
+  Population before(options(3, 2), {"a", "b", "mallory"});
   before.attempt();
   auto kept = decode_round<double>(before.log.rounds.back().blob).value();
   EXPECT_THAT(kept.history.moves, ElementsAre(std::sqrt(3.0)));
   EXPECT_EQ(kept.history.loss, 0.5);
-  Crowd after(options(3, 2), {"a", "b", "mallory"}, kept);
+  Population after(options(3, 2), {"a", "b", "mallory"}, kept);
   EXPECT_EQ(after.answer("mallory", vectors_of(1e3)).reason, Reason::kNorm);
   kept.history = {};  // as an earlier version wrote it
-  Crowd old(options(3, 2), {"a", "b", "mallory"}, kept);
+  Population old(options(3, 2), {"a", "b", "mallory"}, kept);
   EXPECT_EQ(old.answer("mallory", vectors_of(1e3)).reason, Reason::kNone);
   old.attempt();
   EXPECT_THAT(old.coordinator->status().trouble, HasSubstr("from mallory"));
@@ -211,13 +213,13 @@ TEST(Numbers, ARoundWithAndWithoutAHistoryKeepsItsBytes) {
 }
 
 TEST(Numbers, AHonestMajorityBeyondTheLimitsRaisesThem) {
-  Crowd crowd(options(3), {"a", "b", "c"});
-  crowd.attempt();
-  for (const char* node : {"a", "b"}) crowd.answer(node, vectors_of(1e6));
-  EXPECT_THAT(crowd.coordinator->status().trouble, HasSubstr("the limits are raised"));
-  EXPECT_EQ(crowd.coordinator->status().quarantined, 0U);
-  for (const char* node : {"a", "b", "c"}) EXPECT_TRUE(crowd.answer(node, vectors_of(1e6)).counts());
-  EXPECT_EQ(crowd.log.rounds.size(), 2U);
+  Population population(options(3), {"a", "b", "c"});
+  population.attempt();
+  for (const char* node : {"a", "b"}) population.answer(node, vectors_of(1e6));
+  EXPECT_THAT(population.coordinator->status().trouble, HasSubstr("the limits are raised"));
+  EXPECT_EQ(population.coordinator->status().quarantined, 0U);
+  for (const char* node : {"a", "b", "c"}) EXPECT_TRUE(population.answer(node, vectors_of(1e6)).counts());
+  EXPECT_EQ(population.log.rounds.size(), 2U);
 }
 
 // An honest run that grows without bound ends as diverged, at the numbers where it always did.
@@ -225,21 +227,21 @@ TEST(Numbers, AnHonestRunThatGrowsEndsAsDiverged) {
   for (const double growth : {3.0, 1e4, 1e40}) {
     CoordinatorOptions o = options(3);
     o.steps = 1'000'000;
-    Crowd crowd(o, {"a", "b", "c"});
+    Population population(o, {"a", "b", "c"});
     double size = 1;
-    for (int i = 0; i < 4000 && !crowd.coordinator->over(); ++i) {
-      const std::size_t before = crowd.log.rounds.size();
-      for (const auto& [node, session] : crowd.sessions)
-        crowd.answer(node, [&](Update& u) {
+    for (int i = 0; i < 4000 && !population.coordinator->over(); ++i) {
+      const std::size_t before = population.log.rounds.size();
+      for (const auto& [node, session] : population.sessions)
+        population.answer(node, [&](Update& u) {
           vectors_of(size)(u);
           u.loss = size > 1e150 ? kNan : size;
         });
-      crowd.now += Time(100);
-      crowd.coordinator->tick(crowd.now);
-      if (crowd.log.rounds.size() > before) size *= growth;
+      population.now += Time(100);
+      population.coordinator->tick(population.now);
+      if (population.log.rounds.size() > before) size *= growth;
     }
-    ASSERT_TRUE(crowd.log.ending) << growth;
-    EXPECT_EQ(crowd.log.ending->status, RunStatus::kDiverged);
+    ASSERT_TRUE(population.log.ending) << growth;
+    EXPECT_EQ(population.log.ending->status, RunStatus::kDiverged);
     EXPECT_GT(size, 1e150);
   }
 }
@@ -247,81 +249,82 @@ TEST(Numbers, AnHonestRunThatGrowsEndsAsDiverged) {
 TEST(Divergence, OneNotFiniteAnswerOfTheOnlyNodeChosenDoesNotEndTheRun) {
   CoordinatorOptions o = options(3);
   o.fraction_train = 0.34;
-  Crowd crowd(o, {"a", "b", "mallory"});
-  for (int i = 0; i < 60; ++i) crowd.attempt("mallory", loss_of(kNan));
-  EXPECT_FALSE(crowd.coordinator->over());
-  EXPECT_GT(crowd.log.rounds.size(), 20U);
-  for (const CommittedRound& round : crowd.log.rounds)
+  Population population(o, {"a", "b", "mallory"});
+  for (int i = 0; i < 60; ++i) population.attempt("mallory", loss_of(kNan));
+  EXPECT_FALSE(population.coordinator->over());
+  EXPECT_GT(population.log.rounds.size(), 20U);
+  for (const CommittedRound& round : population.log.rounds)
     EXPECT_THAT(round.nodes, ::testing::Not(::testing::Contains("mallory")));
 }
 
 TEST(Divergence, MostNodesOverSeveralAttemptsEndTheRun) {
   CoordinatorOptions o = options(3);
   o.fraction_train = 0.34;
-  Crowd crowd(o, {"a", "b", "c"});
+  Population population(o, {"a", "b", "c"});
   int attempts = 0;
-  while (!crowd.coordinator->over() && ++attempts < 10) {
-    for (const char* node : {"a", "b", "c"}) crowd.answer(node, loss_of(kNan));
-    crowd.now += Time(100);
-    crowd.coordinator->tick(crowd.now);
+  while (!population.coordinator->over() && ++attempts < 10) {
+    for (const char* node : {"a", "b", "c"}) population.answer(node, loss_of(kNan));
+    population.now += Time(100);
+    population.coordinator->tick(population.now);
   }
   EXPECT_EQ(attempts, 2) << "two of three; the second attempt asks another node";
-  EXPECT_EQ(crowd.log.ending->status, RunStatus::kDiverged);
+  EXPECT_EQ(population.log.ending->status, RunStatus::kDiverged);
 }
 
 TEST(Divergence, TheNodesOfTheLastRoundHaveAVoteEvenIfTheyHaveLeft) {
-  Crowd crowd(options(1), {"a", "b", "mallory"});
-  while (crowd.log.rounds.empty() || crowd.log.rounds.back().nodes.size() < 3) crowd.attempt();
-  for (const char* node : {"a", "b"}) crowd.coordinator->leave(crowd.now, node, crowd.sessions[node]);
+  Population population(options(1), {"a", "b", "mallory"});
+  while (population.log.rounds.empty() || population.log.rounds.back().nodes.size() < 3) population.attempt();
+  for (const char* node : {"a", "b"})
+    population.coordinator->leave(population.now, node, population.sessions[node]);
   for (int i = 0; i < 5; ++i) {
-    crowd.answer("mallory", loss_of(kNan));
-    crowd.now += Time(100);
-    crowd.coordinator->tick(crowd.now);
+    population.answer("mallory", loss_of(kNan));
+    population.now += Time(100);
+    population.coordinator->tick(population.now);
   }
-  EXPECT_FALSE(crowd.coordinator->over());
+  EXPECT_FALSE(population.coordinator->over());
 }
 
 TEST(Quarantines, ANodeThatFailsAgainAndAgainIsSetAsideAndTheOthersContinue) {
-  Crowd crowd(options(3), {"a", "b", "mallory"});
+  Population population(options(3), {"a", "b", "mallory"});
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(crowd.coordinator->status().quarantined, 0U);
-    crowd.attempt("mallory", loss_of(kNan));
+    EXPECT_EQ(population.coordinator->status().quarantined, 0U);
+    population.attempt("mallory", loss_of(kNan));
   }
-  EXPECT_EQ(crowd.coordinator->status().abandoned, 3U);
-  EXPECT_EQ(crowd.coordinator->status().quarantined, 1U);
-  EXPECT_EQ(crowd.coordinator->status().standings[0].set_aside, Time(9'900));
-  crowd.attempt();
-  ASSERT_EQ(crowd.log.rounds.size(), 1U);
-  EXPECT_THAT(crowd.log.rounds[0].nodes, ElementsAre("a", "b"));
-  EXPECT_THAT(crowd.coordinator->status().warnings,
+  EXPECT_EQ(population.coordinator->status().abandoned, 3U);
+  EXPECT_EQ(population.coordinator->status().quarantined, 1U);
+  EXPECT_EQ(population.coordinator->status().standings[0].set_aside, Time(9'900));
+  population.attempt();
+  ASSERT_EQ(population.log.rounds.size(), 1U);
+  EXPECT_THAT(population.log.rounds[0].nodes, ElementsAre("a", "b"));
+  EXPECT_THAT(population.coordinator->status().warnings,
               ElementsAre(AllOf(HasSubstr("node mallory was set aside and round 1 made without it"),
                                 HasSubstr("the loss is not finite"))));
-  crowd.join("mallory");  // does not help
-  crowd.attempt();
-  EXPECT_EQ(crowd.answer("mallory").reason, Reason::kNotChosen);
-  for (int i = 0; i < 102; ++i) crowd.attempt();
-  EXPECT_THAT(crowd.log.rounds.back().nodes, ElementsAre("a", "b", "mallory")) << "it is back";
-  EXPECT_EQ(crowd.coordinator->status().standings, (std::vector<NodeStanding>{{"mallory", 3, {}}}));
+  population.join("mallory");  // does not help
+  population.attempt();
+  EXPECT_EQ(population.answer("mallory").reason, Reason::kNotChosen);
+  for (int i = 0; i < 102; ++i) population.attempt();
+  EXPECT_THAT(population.log.rounds.back().nodes, ElementsAre("a", "b", "mallory")) << "it is back";
+  EXPECT_EQ(population.coordinator->status().standings, (std::vector<NodeStanding>{{"mallory", 3, {}}}));
 }
 
 TEST(Quarantines, ANodeThatMissesDeadlinesIsSetAside) {
-  Crowd crowd(options(3, 2), {"a", "b", "slow"});
+  Population population(options(3, 2), {"a", "b", "slow"});
   for (int i = 0; i < 3; ++i) {
-    for (const char* node : {"a", "b"}) crowd.answer(node);
-    crowd.now += Time(1000);
-    crowd.coordinator->tick(crowd.now);
-    crowd.join("slow");
+    for (const char* node : {"a", "b"}) population.answer(node);
+    population.now += Time(1000);
+    population.coordinator->tick(population.now);
+    population.join("slow");
   }
-  EXPECT_EQ(crowd.coordinator->status().quarantined, 1U);
-  EXPECT_EQ(crowd.coordinator->status().chosen, 2U);
+  EXPECT_EQ(population.coordinator->status().quarantined, 1U);
+  EXPECT_EQ(population.coordinator->status().chosen, 2U);
 }
 
 TEST(Quarantines, TwoNodesThatBothMustAnswerAreNotReplaced) {
-  Crowd crowd(options(2), {"a", "mallory"});
-  for (int i = 0; i < 6; ++i) crowd.attempt("mallory", loss_of(kNan));
-  EXPECT_THAT(crowd.log.rounds, IsEmpty()) << "one of two is not more than half";
-  crowd.attempt();
-  EXPECT_EQ(crowd.log.rounds.size(), 1U) << "it is still asked";
+  Population population(options(2), {"a", "mallory"});
+  for (int i = 0; i < 6; ++i) population.attempt("mallory", loss_of(kNan));
+  EXPECT_THAT(population.log.rounds, IsEmpty()) << "one of two is not more than half";
+  population.attempt();
+  EXPECT_EQ(population.log.rounds.size(), 1U) << "it is still asked";
 }
 
 TEST(Quarantines, TimesDoubleAndGoodUpdatesMakeUpForBadOnes) {
@@ -345,40 +348,40 @@ TEST(Quarantines, TimesDoubleAndGoodUpdatesMakeUpForBadOnes) {
 }
 
 TEST(Instances, TwoProcessesOfOneNameAreToldSo) {
-  Crowd crowd(options(2), {"b"});
-  const std::uint64_t first = crowd.join("a", 1, 11).session;
-  const std::uint64_t again = crowd.join("a", 1, 11).session;
-  EXPECT_EQ(crowd.coordinator->order_for("a", first, {}).kind, Order::Kind::kEnded);
-  EXPECT_EQ(crowd.coordinator->order_for("a", first, {}).status, "") << "the same process";
-  EXPECT_THAT(crowd.coordinator->status().warnings, IsEmpty());
-  crowd.join("a", 1, 22);
-  EXPECT_EQ(crowd.coordinator->order_for("a", again, {}).status,
+  Population population(options(2), {"b"});
+  const std::uint64_t first = population.join("a", 1, 11).session;
+  const std::uint64_t again = population.join("a", 1, 11).session;
+  EXPECT_EQ(population.coordinator->order_for("a", first, {}).kind, Order::Kind::kEnded);
+  EXPECT_EQ(population.coordinator->order_for("a", first, {}).status, "") << "the same process";
+  EXPECT_THAT(population.coordinator->status().warnings, IsEmpty());
+  population.join("a", 1, 22);
+  EXPECT_EQ(population.coordinator->order_for("a", again, {}).status,
             "another process joined as a; two processes must not share a certificate");
-  crowd.join("a", 1, 11);
-  EXPECT_THAT(crowd.coordinator->status().warnings,
+  population.join("a", 1, 11);
+  EXPECT_THAT(population.coordinator->status().warnings,
               ElementsAre(AllOf(HasSubstr("joined as a"), HasSubstr("2 times"))));
-  crowd.coordinator->leave(crowd.now, "a", again);
-  EXPECT_EQ(crowd.coordinator->order_for("a", again, {}).status, "");
+  population.coordinator->leave(population.now, "a", again);
+  EXPECT_EQ(population.coordinator->order_for("a", again, {}).status, "");
 }
 
 // 2^27 columns would be a gigabyte.
 TEST(Shapes, JoiningAllocatesNothingOfTheStatesSize) {
   CoordinatorOptions o = options(2);
   o.max_payload = std::uint64_t{1} << 62U;
-  Crowd crowd(o, {});
+  Population population(o, {});
   const auto join = [&](const std::string& node, std::uint64_t columns) {
-    return crowd.coordinator->join(crowd.now, node, {"config", 1, columns, 64});
+    return population.coordinator->join(population.now, node, {"config", 1, columns, 64});
   };
   const Joined huge = join("mallory", std::uint64_t{1} << 58U);
   ASSERT_TRUE(huge.verdict.counts());
-  EXPECT_EQ(crowd.coordinator->room(), "");
-  EXPECT_FALSE(crowd.coordinator->payload_size("mallory", {7, 1, 1}));
+  EXPECT_EQ(population.coordinator->spare_buffer(), "");
+  EXPECT_FALSE(population.coordinator->payload_size("mallory", {7, 1, 1}));
   EXPECT_EQ(join("a", kColumns).verdict.reason, Reason::kShape);
-  crowd.coordinator->leave(crowd.now, "mallory", huge.session);
-  EXPECT_TRUE(crowd.join("a").verdict.counts());
-  EXPECT_TRUE(crowd.join("b").verdict.counts());
-  crowd.attempt();
-  EXPECT_EQ(crowd.log.rounds.size(), 1U);
+  population.coordinator->leave(population.now, "mallory", huge.session);
+  EXPECT_TRUE(population.join("a").verdict.counts());
+  EXPECT_TRUE(population.join("b").verdict.counts());
+  population.attempt();
+  EXPECT_EQ(population.log.rounds.size(), 1U);
 }
 
 }  // namespace

@@ -133,21 +133,22 @@ TYPED_TEST(RoundSumOf, FewerLargeUpdatesAreHeld) {
   EXPECT_EQ(held(kBytes / 2), 1U);
   RoundSum<T> sum(kVectors, kColumns, *workers, nullptr, 8, kBytes / 2);
   sum.add("node", to_payload(numbers<T>(1)), 3);
-  EXPECT_EQ(sum.room().capacity(), std::string().capacity()) << "an update beyond the limit is not kept";
+  EXPECT_EQ(sum.spare_buffer().capacity(), std::string().capacity())
+      << "an update beyond the limit is not kept";
 }
 
 TYPED_TEST(RoundSumOf, MemoryOfAddedUpdatesIsUsedAgain) {
   using T = TypeParam;
   const auto workers = serial_workers();
   RoundSum<T> sum(kVectors, kColumns, *workers, nullptr, 1);
-  EXPECT_EQ(sum.room().capacity(), std::string().capacity());
+  EXPECT_EQ(sum.spare_buffer().capacity(), std::string().capacity());
   std::string payload = to_payload(numbers<T>(1));
   const char* const memory = payload.data();
   sum.add("node", std::move(payload), 3);
-  const std::string room = sum.room();
-  EXPECT_EQ(room.data(), memory);
-  EXPECT_TRUE(room.empty());
-  EXPECT_EQ(sum.room().capacity(), std::string().capacity());
+  const std::string buffer = sum.spare_buffer();
+  EXPECT_EQ(buffer.data(), memory);
+  EXPECT_TRUE(buffer.empty());
+  EXPECT_EQ(sum.spare_buffer().capacity(), std::string().capacity());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-#include "mfl/experiment/config.h"
-#include "mfl/experiment/sweep.h"
+#include "mfl/config/config.h"
+#include "mfl/config/sweep_grid.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace mfl {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "mfl/base/files.h"
-#include "mfl/experiment/runner.h"
+#include "mfl/run/runner.h"
 
 namespace mfl {
 namespace {

@@ -218,9 +218,9 @@ TEST(Samples, RefuseWhatTheyCannotRead) {
   data.features = DenseRows<double>{std::vector<double>(12)};
   EXPECT_NO_THROW(Samples<double>(data, std::vector<double>(4)));
   EXPECT_THROW(Samples<float>(data, std::vector<double>(4)), std::invalid_argument);
-  auto room = Samples<float>::room(2, 3, 1);
-  EXPECT_NO_THROW(room.refill(2));
-  EXPECT_THROW(room.refill(3), std::length_error);
+  auto buffer = Samples<float>::buffer(2, 3, 1);
+  EXPECT_NO_THROW(buffer.overwrite(2));
+  EXPECT_THROW(buffer.overwrite(3), std::length_error);
 }
 
 TEST(Objective, LogisticDoesNotOverflow) {

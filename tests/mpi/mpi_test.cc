@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "mfl/base/rng.h"
+#include "mfl/engine/assign_nodes.h"
 #include "mfl/engine/mpi/communicator.h"
-#include "mfl/engine/spread.h"
 #include "tests/engine/aggregators.h"
 #include "tests/engine/federations.h"
 
@@ -71,7 +71,7 @@ Federation<T> share(const ModelCase& model, const Dataset& data, const Partition
                     const Ranks& ranks) {
   std::vector<std::size_t> work;
   for (std::size_t i = 0; i < partition.nodes(); ++i) work.push_back(partition.node(i).size());
-  const auto starts = spread_nodes(work, ranks.size());
+  const auto starts = assign_nodes(work, ranks.size());
   Partition own;
   own.starts = {0};
   for (std::size_t i = starts[ranks.rank()]; i < starts[ranks.rank() + 1]; ++i) {
@@ -234,7 +234,7 @@ TYPED_TEST(RanksOf, NodesThatTakePartAndFleetsAreShared) {
   const std::vector<std::uint32_t> few = {1, 2, 13, 19};
   const Algorithm algorithm = make_mfl(0.02, 0.5, 3);
   Federation<T> fleet = make_federation<T>(model, data, partition);
-  fleet.train = Samples<T>::room(0, 30, FleetRows::kScale);
+  fleet.train = Samples<T>::buffer(0, 30, FleetRows::kScale);
   fleet.nodes.clear();
   ClassTargets<T> targets;
   for (std::size_t c = 0; c < targets.size(); ++c) targets[c] = c % 2 == 0 ? T(1) : T(-1);
@@ -242,9 +242,9 @@ TYPED_TEST(RanksOf, NodesThatTakePartAndFleetsAreShared) {
   const auto round = [&](Engine<T>& engine) {
     const State<T> state = initial_state<T>(algorithm, fleet.model->parameters());
     Aggregate<T> out;
-    Stretch<T> stretch{.state = &state, .out = &out, .measure_moves = true, .participants = few};
-    engine.run(std::span(&stretch, 1), 3);
-    EXPECT_FALSE(stretch.failure);
+    StepRange<T> range{.state = &state, .out = &out, .measure_moves = true, .participants = few};
+    engine.run(std::span(&range, 1), 3);
+    EXPECT_FALSE(range.failure);
     return std::tuple(out.vectors, out.loss_before, out.mean_square_move,
                       engine.train_loss(0, out.vectors[0], few));
   };

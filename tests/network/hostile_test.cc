@@ -12,11 +12,11 @@
 #include <stdexcept>
 #include <thread>
 
-#include "mfl/experiment/factory.h"
-#include "mfl/experiment/problem.h"
+#include "mfl/config/factory.h"
 #include "mfl/federation/coordinator.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/trainer.h"
+#include "mfl/load/problem.h"
 #include "mfl/network/client.h"
 #include "mfl/network/server.h"
 

@@ -19,11 +19,15 @@ ALLOWED = {
     "engine": "base data partition model solve aggregate algorithm",
     "record": "base algorithm",
     "federation": "base data model solve aggregate algorithm engine record",
-    "experiment": "base data partition model solve aggregate algorithm theory engine record",
-    "network": "base data partition model solve aggregate algorithm engine record federation experiment",
+    "config": "base data partition model solve aggregate algorithm engine",
+    "devices": "base data model solve aggregate algorithm engine record config",
+    "load": "base data partition model solve aggregate algorithm engine record config devices",
+    "run": "base data partition model solve aggregate algorithm theory engine record config devices load",
+    "advise": "base data partition model solve aggregate algorithm theory engine record config devices load run",
+    "network": "base data partition model solve aggregate algorithm engine record federation config devices load run",
     "report": "base record theory",
-    "reproduce": "base record experiment report",
-    "cli": "base data partition model solve aggregate algorithm theory engine record federation experiment network report reproduce",
+    "reproduce": "base record config devices load run report",
+    "cli": "base data partition model solve aggregate algorithm theory engine record federation config devices load run advise network report reproduce",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](mfl/[^">]+)[">]')

@@ -1,5 +1,5 @@
 // The advice against a dense grid: what it costs in rounds to follow it rather than the best of the grid.
-#include "mfl/experiment/advise.h"
+#include "mfl/advise/advise.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 
 #include "mfl/base/files.h"
 #include "mfl/base/rng.h"
-#include "mfl/experiment/factory.h"
-#include "mfl/experiment/problem.h"
+#include "mfl/config/factory.h"
+#include "mfl/load/problem.h"
 #include "mfl/theory/curvature.h"
 #include "mfl/theory/optimum.h"
 

@@ -4,9 +4,9 @@
 #include <atomic>
 
 #include "mfl/base/files.h"
-#include "mfl/experiment/runner.h"
-#include "mfl/experiment/sweep.h"
 #include "mfl/record/store.h"
+#include "mfl/run/runner.h"
+#include "mfl/run/sweep.h"
 
 namespace mfl {
 namespace {
@@ -80,9 +80,9 @@ class FleetRuns : public ::testing::Test {
 void give_trouble(Config& config) {
   config.federation.quorum = 5;
   config.federation.round_deadline = 2;
-  config.devices.speed = {Spread::Kind::kLognormal, 60, 0.7};
-  config.devices.dropout = {Spread::Kind::kUniform, 0, 0.6};
-  config.network.latency = {Spread::Kind::kFixed, 0.1, 0};
+  config.devices.speed = {Distribution::Kind::kLognormal, 60, 0.7};
+  config.devices.dropout = {Distribution::Kind::kUniform, 0, 0.6};
+  config.network.latency = {Distribution::Kind::kFixed, 0.1, 0};
 }
 
 TEST_F(FleetRuns, TheLossFallsAndOnlyParticipantsSend) {
@@ -139,9 +139,9 @@ TEST_F(FleetRuns, ASweepGivesEachSettingItsOwnRun) {
 TEST_F(FleetRuns, AClockChangesNoBitWhileAllAnswerInTime) {
   for (Config config : {fleet(), stored()}) {
     const RunOutcome without = run(config);
-    config.devices.speed = {Spread::Kind::kLognormal, 1000, 0.5};
-    config.network.up = {Spread::Kind::kUniform, 1e4, 1e5};
-    config.network.latency = {Spread::Kind::kFixed, 0.05, 0};
+    config.devices.speed = {Distribution::Kind::kLognormal, 1000, 0.5};
+    config.network.up = {Distribution::Kind::kUniform, 1e4, 1e5};
+    config.network.latency = {Distribution::Kind::kFixed, 0.05, 0};
     const RunOutcome with = run(config);
     EXPECT_GT(with.virtual_seconds.value_or(0), 0);
     expect_equal(with, without, false);
@@ -151,9 +151,10 @@ TEST_F(FleetRuns, AClockChangesNoBitWhileAllAnswerInTime) {
 TEST_F(FleetRuns, WithoutSpreadTimeIsTheClosedFormula) {
   Config config = fleet();
   config.data.source = "fleet:10x100";
-  config.devices.speed = {Spread::Kind::kFixed, 40, 0};
-  config.network = {
-      {Spread::Kind::kFixed, 1000, 0}, {Spread::Kind::kFixed, 4000, 0}, {Spread::Kind::kFixed, 0.25, 0}};
+  config.devices.speed = {Distribution::Kind::kFixed, 40, 0};
+  config.network = {{Distribution::Kind::kFixed, 1000, 0},
+                    {Distribution::Kind::kFixed, 4000, 0},
+                    {Distribution::Kind::kFixed, 0.25, 0}};
   const double bytes = 2 * 100 * sizeof(float);
   const auto round = [&](double steps) { return 2 * 0.25 + bytes / 4000 + steps * 10 / 40 + bytes / 1000; };
   const RunOutcome outcome = run(config);

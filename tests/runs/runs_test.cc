@@ -9,8 +9,8 @@
 
 #include "mfl/base/files.h"
 #include "mfl/data/npy.h"
-#include "mfl/experiment/runner.h"
 #include "mfl/record/store.h"
+#include "mfl/run/runner.h"
 
 namespace mfl {
 namespace {

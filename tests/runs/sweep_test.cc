@@ -1,5 +1,5 @@
 // Sweeps: the grid, and that each setting gets the run that it would have had alone.
-#include "mfl/experiment/sweep.h"
+#include "mfl/run/sweep.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "mfl/base/files.h"
+#include "mfl/config/sweep_grid.h"
 #include "mfl/record/store.h"
 
 namespace mfl {

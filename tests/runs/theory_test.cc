@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mfl/advise/diagnose.h"
 #include "mfl/base/files.h"
-#include "mfl/experiment/diagnose.h"
-#include "mfl/experiment/monitor.h"
+#include "mfl/run/monitor.h"
 
 namespace mfl {
 namespace {
@@ -136,7 +136,7 @@ TEST(RoundSigns, AreThoseOfTheVectors) {
   EXPECT_FALSE(still.momentum_cosine);
 }
 
-// Spread as the engine measures it, against the nodes' own runs.
+// Distribution as the engine measures it, against the nodes' own runs.
 TEST_F(TheoryRuns, OneNodeHasNoSpread) {
   Config config = small("linear");
   config.federation.nodes = 1;

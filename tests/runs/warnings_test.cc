@@ -8,9 +8,9 @@
 
 #include "mfl/base/files.h"
 #include "mfl/base/rng.h"
-#include "mfl/experiment/runner.h"
-#include "mfl/experiment/sweep.h"
 #include "mfl/record/store.h"
+#include "mfl/run/runner.h"
+#include "mfl/run/sweep.h"
 
 namespace mfl {
 namespace {

@@ -63,10 +63,10 @@ MessageSplitter::Fault MessageSplitter::split(std::string_view bytes,
   return Fault::kNone;
 }
 
-std::string MessageSplitter::own(std::string_view message, std::string room) {
-  if (message.data() == held_.data()) return std::exchange(held_, std::move(room));
-  room.assign(message);
-  return room;
+std::string MessageSplitter::own(std::string_view message, std::string buffer) {
+  if (message.data() == held_.data()) return std::exchange(held_, std::move(buffer));
+  buffer.assign(message);
+  return buffer;
 }
 
 std::string percent_encoded(std::string_view text) {

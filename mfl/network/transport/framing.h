@@ -30,8 +30,8 @@ class MessageSplitter {
   // stop: the rest is dropped. After a fault nothing more is taken, and every call returns the same fault.
   Fault feed(std::string_view bytes, const std::function<bool(std::string_view)>& take);
 
-  // During take, at most once: the message, without a copy where it came in parts. The next one is put together in `room`.
-  std::string own(std::string_view message, std::string room);
+  // During take, at most once: the message, without a copy where it came in parts. The next one is put together in `buffer`.
+  std::string own(std::string_view message, std::string buffer);
 
   // The stream may end here: no message is incomplete.
   bool at_boundary() const { return prefixed_ == 0; }

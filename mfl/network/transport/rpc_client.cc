@@ -22,7 +22,7 @@ constexpr seconds kConnectPatience{5}, kSilence{5}, kLongSilence{10}, kCareEvery
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
 constexpr std::size_t kReadsPerTurn = 4;  // so that messages are looked at while they are in the cache
 constexpr std::size_t kMostQueued = std::size_t{512} << 10U;
-constexpr std::size_t kMostRooms = 4;
+constexpr std::size_t kMostSpareBuffers = 4;
 
 Http2Limits client_limits() {
   Http2Limits limits;
@@ -146,10 +146,10 @@ void RpcClient::end(StreamId call) {
   if (http2_) http2_->end(call);
 }
 
-std::optional<std::string> RpcClient::read(StreamId call, Deadline deadline, std::string room) {
+std::optional<std::string> RpcClient::read(StreamId call, Deadline deadline, std::string buffer) {
   const std::lock_guard lock(mutex_);
-  if (room.capacity() > std::string().capacity() && rooms_.size() < kMostRooms)
-    rooms_.push_back(std::move(room));
+  if (buffer.capacity() > std::string().capacity() && spare_buffers_.size() < kMostSpareBuffers)
+    spare_buffers_.push_back(std::move(buffer));
   const auto open = calls_.find(call);
   if (open == calls_.end()) return std::nullopt;
   Call& state = open->second;
@@ -331,12 +331,12 @@ void RpcClient::data(StreamId stream, std::string_view bytes) {
   const auto call = calls_.find(stream);
   if (call == calls_.end()) return http2_->consume(stream, bytes.size());
   const auto fault = call->second.splitter.feed(bytes, [&](std::string_view message) {
-    std::string room;
-    if (!rooms_.empty()) {
-      room = std::move(rooms_.back());
-      rooms_.pop_back();
+    std::string buffer;
+    if (!spare_buffers_.empty()) {
+      buffer = std::move(spare_buffers_.back());
+      spare_buffers_.pop_back();
     }
-    call->second.messages.push_back(call->second.splitter.own(message, std::move(room)));
+    call->second.messages.push_back(call->second.splitter.own(message, std::move(buffer)));
     return true;
   });
   if (fault == MessageSplitter::Fault::kNone) return;

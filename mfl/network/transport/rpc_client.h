@@ -51,8 +51,8 @@ class RpcClient final : public Http2Events {
   // The same; write() appends the message to an empty string, whose memory is reused.
   bool send(StreamId call, const std::function<void(std::string&)>& write, Deadline deadline);
   void end(StreamId call);
-  // The next message, or nothing when the call has ended. The memory of `room` is used for a later one.
-  std::optional<std::string> read(StreamId call, Deadline deadline, std::string room = {});
+  // The next message, or nothing when the call has ended. The memory of `buffer` is used for a later one.
+  std::optional<std::string> read(StreamId call, Deadline deadline, std::string buffer = {});
   // Waits for the end of the call and forgets it.
   CallStatus finish(StreamId call, Deadline deadline);
   // Ends and forgets the call.
@@ -110,7 +110,7 @@ class RpcClient final : public Http2Events {
   std::string out_;
   std::size_t sent_ = 0;
   std::map<StreamId, Call> calls_;
-  std::vector<std::string> rooms_;  // for messages that arrive
+  std::vector<std::string> spare_buffers_;  // for messages that arrive
   std::array<std::shared_ptr<std::string>, 4>
       written_;  // messages, sent or waiting: more than wait at a time
   CallStatus failure_;

@@ -1,0 +1,107 @@
+#include "mfl/advise/diagnose.h"
+
+#include <chrono>
+#include <utility>
+
+#include "mfl/advise/theory_parts.h"
+#include "mfl/algorithm/state.h"
+#include "mfl/config/factory.h"
+#include "mfl/load/problem.h"
+
+namespace mfl {
+namespace {
+
+double gamma_of(const Rule& rule) {
+  const auto* momentum = std::get_if<Momentum>(&rule);
+  return momentum != nullptr ? momentum->gamma : 0;
+}
+
+std::string digest_of(const Vector<double>& w) {
+  State<double> state;
+  state.vectors.push_back({"w", w});
+  return weights_digest(state);
+}
+
+// Progress of the runs together.
+class Meter {
+ public:
+  Meter(const RunHooks& hooks, std::uint64_t all) : hooks_(hooks), all_(all) {}
+
+  bool at(std::uint64_t step, double loss) {
+    if (hooks_.progress)
+      hooks_.progress({before_ + step, all_, 0, loss,
+                       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()});
+    return hooks_.stop == nullptr || !hooks_.stop->load(std::memory_order_relaxed);
+  }
+  void next_run(std::uint64_t steps) { before_ += steps; }
+
+ private:
+  const RunHooks& hooks_;
+  std::uint64_t all_, before_ = 0;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+struct Runs {
+  const Problem<double>& problem;
+  Objective objective;
+  Average average;
+  ForEach run;
+  std::uint64_t tau, steps;
+
+  Result<RunDiagnosis> measure(std::string algorithm, double eta, double gamma,
+                               const std::optional<Optimum>& optimum, Meter& meter) const {
+    PathOptions options{eta, gamma, tau, steps, optimum ? &optimum->w : nullptr, &run, {}};
+    options.progress = [&](std::uint64_t step, double loss) { return meter.at(step, loss); };
+    Path path = measure_path(objective, problem.federation.train, problem.federation.nodes, average, options);
+    meter.next_run(steps);
+    if (path.stopped)
+      return fail(ErrorCode::kRunFailed, "the theory run was interrupted",
+                  "it is not recorded; start it again");
+    return RunDiagnosis{std::move(algorithm), {eta, 0, gamma}, std::move(path), {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& hooks) {
+  MFL_CHECK(require_all_nodes(config, "mfl theory run"));
+  MFL_TRY(const Loss loss, require_linear(config.model, "mfl theory run"));
+  TheoryOutcome out;
+  out.config = config;
+  out.config.run.precision = Precision::kF64;
+  MFL_TRY(const Problem<double> problem, load_problem<double>(out.config));
+  out.load_seconds = problem.load_seconds;
+  const auto start = std::chrono::steady_clock::now();
+  const Algorithm algorithm = make_algorithm(config.algorithm);
+  const auto workers = make_workers(config.run);
+  const Federation<double>& federation = problem.federation;
+  const Runs runs{problem,
+                  {loss, effective_lambda(config.model)},
+                  exact_average(federation.nodes, federation.train.columns()),
+                  for_each_of(*workers),
+                  algorithm.tau,
+                  run_length(config)};
+
+  Diagnosis& diagnosis = out.diagnosis;
+  diagnosis.model = config.model.name;
+  diagnosis.loss = loss;
+  diagnosis.tau = algorithm.tau;
+  diagnosis.steps = run_length(config);
+  diagnosis.nodes = federation.nodes.size();
+  MFL_TRY(diagnosis.curvature,
+          measure_curvature(runs.objective, federation.train, federation.nodes, &runs.run));
+  if (diagnosis.curvature) diagnosis.optimum = find_optimum(runs.objective, federation.train, {}, &runs.run);
+  const double eta = config.algorithm.eta, gamma = gamma_of(algorithm.rule);
+  Meter meter(hooks, run_length(config) * (gamma > 0 ? 2 : 1));
+  MFL_TRY(diagnosis.run, runs.measure(algorithm.name, eta, gamma, diagnosis.optimum, meter));
+  if (gamma > 0) {
+    MFL_TRY(diagnosis.fl,
+            runs.measure(algorithm.centralised ? "gd" : "fl", eta, 0, diagnosis.optimum, meter));
+  }
+  judge(diagnosis);
+  out.digest = digest_of(diagnosis.run.path.w);
+  out.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+}  // namespace mfl

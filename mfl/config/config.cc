@@ -1,0 +1,250 @@
+#include "mfl/config/config.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "mfl/aggregate/aggregator.h"
+#include "mfl/algorithm/participation.h"
+#include "mfl/base/digest.h"
+#include "mfl/base/nearest.h"
+#include "mfl/config/config_keys.h"
+#include "mfl/config/config_values.h"
+#include "mfl/config/factory.h"
+#include "mfl/data/fleet.h"
+#include "mfl/model/models.h"
+
+namespace mfl {
+namespace {
+
+// A flag's view of a TOML value: strings without quotes and escapes.
+std::string plain(std::string_view toml) {
+  if (!toml.starts_with('"')) return std::string(toml);
+  std::string out;
+  toml = toml.substr(1, toml.size() - 2);
+  for (std::size_t i = 0; i < toml.size(); ++i) {
+    if (toml[i] == '\\' && toml[i + 1] == 'u') {
+      out += static_cast<char>(std::stoi(std::string(toml.substr(i + 2, 4)), nullptr, 16));
+      i += 5;
+    } else {
+      if (toml[i] == '\\') ++i;
+      out += toml[i];
+    }
+  }
+  return out;
+}
+
+bool is_digested(const Key& key, const Config& config) {
+  return key.digested == Digested::kAlways ||
+         (key.digested == Digested::kUnlessDefault && key.get(config) != key.get(Config{}));
+}
+
+std::string canonical_text(const Config& config, bool only_digested) {
+  std::string out;
+  std::string_view table;
+  for (const Key& key : config_keys()) {
+    if (only_digested && !is_digested(key, config)) continue;
+    if (key.table != table) out += fmt::format("{}[{}]\n", table.empty() ? "" : "\n", key.table);
+    table = key.table;
+    out += fmt::format("{} = {}\n", key.key, key.get(config));
+  }
+  return out;
+}
+
+tl::unexpected<Error> at(std::string_view where, const Error& error) {
+  return fail(error.code, fmt::format("{}: {}", where, error.message), error.hint);
+}
+
+// A fleet's nodes make their own samples.
+Result<void> validate_fleet(const Config& config) {
+  MFL_CHECK(parse_fleet(config.data.source));
+  constexpr std::uint64_t kMostNodes = 4'000'000'000;
+  const auto refuse = [&](std::string_view what, std::string_view advice) {
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{} is not supported with data {}", what, config.data.source),
+                std::string(advice));
+  };
+  if (config.algorithm.name == "gd" || config.algorithm.name == "mgd")
+    return refuse(config.algorithm.name + ", which has all samples in one place,", "use fl or mfl");
+  if (config.federation.partition != "iid")
+    return refuse("partition " + config.federation.partition, "leave the partition at iid");
+  if (config.data.train) return refuse("a number of training samples", "say it in the spec: fleet:10x784");
+  if (config.data.scale || !config.data.test_source.empty())
+    return refuse("a scale or a test source", "leave both out");
+  if (config.federation.nodes > kMostNodes)
+    return fail(ErrorCode::kBadConfig, fmt::format("{} nodes are too many", config.federation.nodes),
+                fmt::format("give at most {}", kMostNodes));
+  return {};
+}
+
+// [schema] says nothing against itself, [data] or the model.
+Result<void> validate_schema(const Config& config) {
+  const Schema stated = stated_schema(config);
+  const auto refuse = [](std::string what, std::string_view advice) {
+    return fail(ErrorCode::kBadConfig, std::move(what), std::string(advice));
+  };
+  if (config.data.task && config.schema.task != LabelTask::kUnknown &&
+      label_task(*config.data.task, target_kind(config.model)) != config.schema.task)
+    return refuse(fmt::format("task is {} in [data] and {} in [schema]", task_name(*config.data.task),
+                              label_task_name(config.schema.task)),
+                  "leave one of them out");
+  MFL_CHECK(check_targets(stated, target_kind(config.model), fmt::format("model {}", config.model.name)));
+  if (stated.task == LabelTask::kRegression && target_kind(config.model) != TargetKind::kReal)
+    return refuse(fmt::format("model {} is a classifier, and the task is regression", config.model.name),
+                  "use model linear, or the task binary");
+  if (stated.task == LabelTask::kRegression && (!stated.positive.empty() || !stated.classes.empty()))
+    return refuse("a regression has no classes", "leave out classes and positive, or set the task to binary");
+  if (!config.data.positive.empty() && class_name(config.data.positive) != stated.positive)
+    return refuse(fmt::format("positive is \"{}\" in [data] and \"{}\" in [schema]", config.data.positive,
+                              config.schema.positive),
+                  "leave one of them out");
+  if (!stated.positive.empty() && !stated.classes.empty() &&
+      std::ranges::count(stated.classes, stated.positive) == 0)
+    return refuse(fmt::format("positive = \"{}\" is none of the classes", stated.positive),
+                  "name one of classes in [schema]");
+  return {};
+}
+
+Result<void> validate_length(const Config& config) {
+  const auto refuse = [](std::string what, std::string_view advice) {
+    return fail(ErrorCode::kBadConfig, std::move(what), std::string(advice));
+  };
+  const AlgorithmConfig& algorithm = config.algorithm;
+  if (counts_epochs(algorithm) && algorithm.tau)
+    return refuse(fmt::format("tau = {} and local_epochs = {} both say how long a round is", *algorithm.tau,
+                              algorithm.local_epochs),
+                  "leave one of them out");
+  if (config.run.rounds != 0 && config.run.steps)
+    return refuse(fmt::format("steps = {} and rounds = {} both say how long the run is", *config.run.steps,
+                              config.run.rounds),
+                  "leave one of them out");
+  if (counts_epochs(algorithm) && config.run.rounds == 0)
+    return refuse("with local_epochs nodes take different numbers of steps: a run has rounds, not steps",
+                  "set rounds in [run]");
+  if (counts_epochs(algorithm) && make_algorithm(algorithm).centralised)
+    return refuse(
+        fmt::format("{} has all samples in one place and no rounds of local_epochs", algorithm.name),
+        "leave local_epochs out, or use fl or mfl");
+  if (algorithm.drop_last && algorithm.batch_size == 0)
+    return refuse("drop_last without a batch_size has no effect", "set batch_size, or leave drop_last out");
+  if (config.run.evaluate_every != 0 && algorithm.batch_size == 0)
+    return refuse(
+        "evaluate_every without a batch_size has no effect: every round has the loss over all samples",
+        "set batch_size, or leave evaluate_every out");
+  constexpr std::uint64_t kMost = kLargestInteger / 2;
+  if (config.run.rounds != 0 && config.run.rounds > kMost / round_length(algorithm))
+    return refuse(fmt::format("{} rounds are too many", config.run.rounds), "lower rounds");
+  return {};
+}
+
+}  // namespace
+
+std::uint64_t round_length(const AlgorithmConfig& algorithm) {
+  constexpr std::uint64_t kTau = 4;
+  return counts_epochs(algorithm) ? algorithm.local_epochs : algorithm.tau.value_or(kTau);
+}
+
+std::uint64_t run_length(const Config& config) {
+  constexpr std::uint64_t kSteps = 1000;
+  if (config.run.rounds == 0) return config.run.steps.value_or(kSteps);
+  return config.run.rounds * make_algorithm(config.algorithm).tau;
+}
+
+double effective_lambda(const ModelConfig& model) {
+  if (model.lambda) return *model.lambda;
+  return models().find(model.name)->lambda;
+}
+
+Task effective_task(const Config& config) {
+  const TargetKind kind = target_kind(config.model);
+  const Task task = config.data.task.value_or(default_task(config.data.source, kind));
+  return task == Task::kRaw && kind == TargetKind::kIndex ? Task::kMulticlass : task;
+}
+
+DataOptions data_options(const Config& config) {
+  const DataConfig& data = config.data;
+  return {.source = data.source,
+          .test_source = data.test_source,
+          .train = data.train,
+          .test = data.test,
+          .take = data.take,
+          .scale = data.scale,
+          .label = data.label,
+          .header = data.header,
+          .seed = config.run.seed};
+}
+
+Result<void> set_key(Config& config, std::string_view table_dot_key, std::string_view text,
+                     std::string_view where) {
+  const std::string fallback = fmt::format("{} = {}", table_dot_key, text);
+  if (where.empty()) where = fallback;
+  const std::size_t dot = table_dot_key.find('.');
+  if (dot == std::string_view::npos) {
+    std::vector<std::string_view> keys;
+    for (const Key& key : config_keys()) keys.push_back(key.key);
+    const std::string near = nearest(table_dot_key, keys);
+    std::string advice;
+    for (const Key& key : config_keys())
+      if (advice.empty() && key.key == near)
+        advice = fmt::format("; did you mean \"{}.{}\"?", key.table, key.key);
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{}: \"{}\" is not table.key{}", where, table_dot_key, advice));
+  }
+  const auto key = find_key(table_dot_key.substr(0, dot), table_dot_key.substr(dot + 1));
+  if (!key) return at(where, key.error());
+  Config changed = config;
+  if (const auto set = (*key)->set(changed, text); !set) return at(where, set.error());
+  config = std::move(changed);
+  return {};
+}
+
+Result<void> validate(const Config& config) {
+  Config copy = config;
+  for (const Key& key : config_keys()) {
+    const std::string text = plain(key.get(config));
+    if (const auto set = key.set(copy, text); !set)
+      return at(fmt::format("{} = {} in [{}]", key.key, text, key.table), set.error());
+  }
+  // gd and mgd have all samples in one place.
+  const bool federated = config.algorithm.name != "gd" && config.algorithm.name != "mgd";
+  if (federated && config.data.train && *config.data.train < config.federation.nodes)
+    return fail(
+        ErrorCode::kBadConfig,
+        fmt::format("{} nodes cannot share {} training samples", config.federation.nodes, *config.data.train),
+        "lower nodes or raise train");
+  const auto at_most_nodes = [&](std::string_view key, std::uint64_t value) -> Result<void> {
+    if (value <= config.federation.nodes) return {};
+    return fail(
+        ErrorCode::kBadConfig,
+        fmt::format("{} = {} is more than the {} nodes there are", key, value, config.federation.nodes),
+        "lower it or raise nodes");
+  };
+  MFL_CHECK(at_most_nodes("quorum", config.federation.quorum));
+  MFL_CHECK(validate_schema(config));
+  MFL_CHECK(validate_length(config));
+  if (federated) {
+    MFL_TRY(const auto aggregator, make_aggregator(config.federation.aggregator));
+    const Participation participation{0, config.federation.fraction_train, config.federation.quorum};
+    MFL_CHECK(aggregator->check(participant_count(participation, config.federation.nodes)));
+  }
+  if (config.model.intercept && !models().find(config.model.name)->has_intercept)
+    return fail(ErrorCode::kBadConfig, fmt::format("model {} has no intercept", config.model.name),
+                "leave intercept out, or use softmax");
+  if (is_fleet(config.data.source)) MFL_CHECK(validate_fleet(config));
+  return at_most_nodes("min_available_nodes", config.federation.min_available_nodes);
+}
+
+std::string to_toml(const Config& config) { return canonical_text(config, false); }
+
+std::string config_digest(const Config& config) {
+  Config canonical = config;
+  canonical.data.task = effective_task(config);
+  canonical.model.lambda = effective_lambda(config.model);
+  if (!counts_epochs(config.algorithm)) canonical.algorithm.tau = round_length(config.algorithm);
+  if (config.run.rounds == 0) canonical.run.steps = run_length(config);
+  if (canonical.algorithm.name == "fedavg") canonical.algorithm.name = "fl";
+  return sha256_hex(canonical_text(canonical, true));
+}
+
+}  // namespace mfl

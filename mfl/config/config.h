@@ -1,0 +1,167 @@
+// An experiment as values. One table of keys (config_keys.h) drives the TOML file, the flags, --set, the help,
+// the canonical text and the digest, so they cannot disagree.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mfl/base/result.h"
+#include "mfl/base/vectors.h"
+#include "mfl/config/distribution.h"
+#include "mfl/data/schema.h"
+#include "mfl/data/source.h"
+#include "mfl/data/task.h"
+
+namespace mfl {
+
+inline constexpr Distribution kNoLimit = {Distribution::Kind::kFixed, std::numeric_limits<double>::infinity(),
+                                          0};
+
+// Relative paths in `source`, `test_source` and in a partition file are relative to the working directory of the
+// process, not to the experiment file.
+struct DataConfig {
+  std::string source =
+      "mnist";              // a data spec: mnist, synthetic, fleet, idx:DIR, csv:FILE, libsvm:FILE, npy:DIR
+  std::string test_source;  // a second spec for the test samples; empty: the source's own
+  std::optional<std::uint64_t> train;   // samples; empty: all there are
+  std::optional<std::uint64_t> test;    // samples; empty: all there are; 0: no test set
+  Take take = Take::kFirst;             // which samples when not all are taken
+  std::optional<Task> task;             // empty: what source and model mean by themselves (default_task)
+  std::optional<double> scale;          // > 0; empty: the source's own (1/255 for bytes)
+  std::string label = "last";           // CSV label column: its name, its zero-based number, or last
+  CsvHeader header = CsvHeader::kAuto;  // whether a CSV file starts with column names
+  std::string positive = {};            // the positive class; empty: the last of the two in order
+
+  bool operator==(const DataConfig&) const = default;
+};
+
+struct FederationConfig {
+  std::uint64_t nodes = 4;          // >= 1
+  std::string partition = "iid";    // iid, contiguous, label-sorted, file:PATH
+  std::string aggregator = "mean";  // a spec of aggregators(), canonical
+  // Who takes part in a round, and when it ends.
+  double fraction_train = 1;              // share of the nodes that a round chooses, in (0, 1]
+  std::uint64_t min_available_nodes = 0;  // that must be connected for a round to start; 0: all
+  std::uint64_t quorum = 0;               // updates that a round needs at its deadline; 0: all that it chose
+  double round_deadline = 60;             // seconds
+  // What a server believes of a node. A simulation has no use for these.
+  std::uint64_t max_samples = 0;  // that a node may join with; 0: any number
+  double max_update_norm = 0;     // of an update's L2 distance from the broadcast State; 0: automatic
+
+  bool operator==(const FederationConfig&) const = default;
+};
+
+// What a simulated device is like, for virtual time (virtual_time.h). "none" is infinite: no time at all.
+struct DevicesConfig {
+  Distribution speed = kNoLimit;  // samples per second: gradients of one sample, in one local step
+  Distribution dropout;           // chance that a node that is chosen does not answer, in [0, 1)
+
+  bool operator==(const DevicesConfig&) const = default;
+};
+
+struct NetworkConfig {
+  Distribution up = kNoLimit, down = kNoLimit;  // bytes per second of one node
+  Distribution latency;                         // seconds, one way
+
+  bool operator==(const NetworkConfig&) const = default;
+};
+
+struct ModelConfig {
+  std::string name = "svm";      // of models()
+  std::optional<double> lambda;  // >= 0; empty: see effective_lambda
+  bool intercept = false;        // for models that have one; the regulariser does not count it
+
+  bool operator==(const ModelConfig&) const = default;
+};
+
+struct AlgorithmConfig {
+  std::string name = "mfl";          // gd, mgd, fl, mfl
+  double eta = 0.002;                // step size, > 0
+  double gamma = 0.5;                // momentum, in [0, 1)
+  std::optional<std::uint64_t> tau;  // local steps between aggregations, >= 1; empty: 4, or by local_epochs
+  std::uint64_t local_epochs =
+      0;  // passes over a node's samples between aggregations, in place of tau; 0: none
+  std::uint64_t batch_size = 0;  // samples of a local step; 0: all that the node has
+  bool drop_last = false;        // an epoch leaves out its last batch where that is smaller than batch_size
+
+  bool operator==(const AlgorithmConfig&) const = default;
+};
+
+inline constexpr std::uint64_t kMaxKeepStates = 1000;
+
+struct RunConfig {
+  std::string name;                    // a label for people
+  std::optional<std::uint64_t> steps;  // T, local steps, >= 1; empty: 1000, or by rounds
+  std::uint64_t rounds = 0;            // the length of the run in place of steps; 0: none
+  std::uint64_t seed = 1;
+  Precision precision = Precision::kF32;
+  std::string engine = "threads";  // threads, serial, mpi
+  std::uint64_t threads = 0;       // 0: one per core
+  // Rounds between passes over all samples for F(w), where batches are smaller; 0: only at the end.
+  std::uint64_t evaluate_every = 0;
+  std::uint64_t record_every = 0;      // steps between recorded metrics; 0: about a hundred records per run
+  std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
+  std::uint64_t keep_states = 5;       // States of the last rounds that a server keeps, 1 to kMaxKeepStates
+
+  bool operator==(const RunConfig&) const = default;
+};
+
+struct Config {
+  DataConfig data;
+  FederationConfig federation;
+  DevicesConfig devices;
+  NetworkConfig network;
+  ModelConfig model;
+  AlgorithmConfig algorithm;
+  RunConfig run;
+  Schema schema;  // what the data must be like; open parts are taken from the data
+
+  bool operator==(const Config&) const = default;
+};
+
+// The local steps of a round, or its local epochs where local_epochs is given.
+std::uint64_t round_length(const AlgorithmConfig& algorithm);
+// The length of the run in local steps, or in local epochs where local_epochs is given.
+std::uint64_t run_length(const Config& config);
+// Whether local steps are counted in epochs.
+inline bool counts_epochs(const AlgorithmConfig& algorithm) { return algorithm.local_epochs != 0; }
+
+// lambda as given; else that of the model: 0.3 for svm and squared-svm, 0 for the others.
+double effective_lambda(const ModelConfig& model);
+
+// The task as given, else the default of source and model. Raw is multiclass for a model of many classes.
+Task effective_task(const Config& config);
+
+// What load() takes.
+DataOptions data_options(const Config& config);
+
+// Reads an experiment file over the defaults. Errors are kBadConfig and start with FILE:LINE.
+Result<Config> read_config(const std::filesystem::path& path);
+
+// The same from text; `file` is the name that errors carry.
+Result<Config> parse_config(std::string_view text, std::string_view file);
+
+// Sets one key, `table_dot_key` such as "algorithm.gamma", from text as a flag has it (no quotes). Errors are
+// kBadConfig and start with `where` ("--gamma 1.5"), or with the key and text when it is empty.
+// `config` is as it was when it fails.
+Result<void> set_key(Config& config, std::string_view table_dot_key, std::string_view text,
+                     std::string_view where = {});
+
+// Every value in its range, and the values fit each other. Reading and setting check ranges already; this is
+// for a whole Config, however it was made.
+Result<void> validate(const Config& config);
+
+// Canonical text: every key, in fixed order, numbers in the shortest form that reads back to the same bits.
+// For a valid config, parse_config(to_toml(c)) == c.
+std::string to_toml(const Config& config);
+
+// SHA-256 (hex) of the canonical text of the keys that shape the trajectory: not the name, the engine, the threads,
+// nor how often is recorded. lambda and task count by their effective values. Keys that came later count only where they
+// are not at their defaults.
+std::string config_digest(const Config& config);
+
+}  // namespace mfl

@@ -1,0 +1,427 @@
+#include "mfl/config/config_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "mfl/aggregate/aggregator.h"
+#include "mfl/base/nearest.h"
+#include "mfl/config/config_values.h"
+#include "mfl/config/foreign_words.h"
+#include "mfl/engine/workers.h"
+#include "mfl/model/models.h"
+
+namespace mfl {
+namespace {
+
+constexpr std::string_view kAlgorithms[] = {"gd", "mgd", "fl", "mfl", "fedavg"};
+constexpr std::string_view kEngines[] = {"threads", "serial", "mpi"};
+constexpr std::string_view kPartitions[] = {"iid", "contiguous", "label-sorted", "file:PATH"};
+
+using AnyTask = std::optional<Task>;
+constexpr Choice<Take> kTakes[] = {{"first", Take::kFirst}, {"random", Take::kRandom}};
+constexpr Choice<AnyTask> kTasks[] = {{"auto", std::nullopt},
+                                      {"even-odd", Task::kEvenOdd},
+                                      {"raw", Task::kRaw},
+                                      {"multiclass", Task::kMulticlass}};
+constexpr Choice<CsvHeader> kHeaders[] = {
+    {"auto", CsvHeader::kAuto}, {"yes", CsvHeader::kYes}, {"no", CsvHeader::kNo}};
+constexpr Choice<bool> kBooleans[] = {{"false", false}, {"true", true}};
+constexpr Choice<Precision> kPrecisions[] = {{"f32", Precision::kF32}, {"f64", Precision::kF64}};
+
+// The names of a table of choices.
+template <const auto& choices>
+constexpr auto kNamesOf = [] {
+  std::array<std::string_view, std::size(choices)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = choices[i].name;
+  return names;
+}();
+constexpr std::string_view kSpecs[] = {"mnist", "synthetic", "fleet", "idx:", "csv:", "libsvm:", "npy:"};
+constexpr std::string_view kPartitionSpecs[] = {"iid", "contiguous", "label-sorted", "file:"};
+
+constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
+constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
+constexpr NumberRange kShare{[](double x) { return x > 0 && x <= 1; }, "in (0, 1]"};
+constexpr NumberRange kSeconds{[](double x) { return x > 0 && x <= 1e9; }, "> 0 and at most 1e9"};
+constexpr NumberRange kChance{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
+constexpr NumberRange kMomentum{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
+
+Result<void> set_algorithm(std::string& to, std::string_view text) {
+  return set_name(to, text == "fedavg" ? "fl" : text, kAlgorithms);
+}
+
+Result<void> set_partition(std::string& to, std::string_view text) {
+  constexpr std::string_view kFile = "file:";
+  if (text.starts_with(kFile) && text.size() > kFile.size()) return set_text(to, text, false);
+  return set_name(to, text, std::span(kPartitions).first(3)).or_else([&](const Error&) {
+    return Result<void>(not_one_of(text, kPartitions));
+  });
+}
+
+Result<void> set_distribution(Distribution& to, std::string_view text, const NumberRange& range) {
+  MFL_TRY(to, parse_distribution(text, range));
+  return {};
+}
+
+constexpr std::string_view kNone = "none";
+
+Result<void> set_rate(Distribution& to, std::string_view text) {
+  if (text != kNone)
+    return set_distribution(to, text, kPositive).map_error([](Error error) {
+      error.message += ", or none";
+      return error;
+    });
+  to = kNoLimit;
+  return {};
+}
+
+std::string toml_distribution(const Distribution& distribution) {
+  return toml_text(distribution == kNoLimit ? std::string(kNone) : distribution_text(distribution));
+}
+
+constexpr Choice<LabelTask> kLabelTasks[] = {{"auto", LabelTask::kUnknown},
+                                             {"binary", LabelTask::kBinary},
+                                             {"even-odd", LabelTask::kEvenOdd},
+                                             {"regression", LabelTask::kRegression},
+                                             {"multiclass", LabelTask::kMulticlass}};
+
+Result<void> set_features(Schema& to, std::string_view text) {
+  if (const auto count = integer_value(text, 0)) {
+    to.columns = *count;
+    to.features.clear();
+    return {};
+  }
+  MFL_TRY(to.features, texts_value(text));
+  to.columns = to.features.size();
+  return {};
+}
+
+Result<void> set_classes(Schema& to, std::string_view text) {
+  MFL_TRY(auto classes, texts_value(text));
+  for (std::string& name : classes) name = class_name(name);
+  std::ranges::sort(classes, class_before);
+  if (classes.size() == 1) return fail(ErrorCode::kBadConfig, "must be two or more different classes");
+  if (const auto fault = classes_fault(classes))
+    return fail(ErrorCode::kBadConfig, fmt::format("must be two or more different classes: {}", *fault));
+  to.classes = std::move(classes);
+  return {};
+}
+
+Result<void> set_class(std::string& to, std::string_view text) {
+  MFL_CHECK(set_text(to, text, true));
+  to = class_name(to);
+  return {};
+}
+
+// The name of an entry, or the nearest one in the error.
+template <class Entry>
+Result<void> set_entry(std::string& to, std::string_view text, const Catalog<Entry>& catalog) {
+  MFL_TRY(const Entry* entry, catalog.get(text));
+  to = entry->name;
+  return {};
+}
+
+// A spec in its canonical form.
+template <class Entry>
+Result<void> set_spec(std::string& to, std::string_view text, const Catalog<Entry>& catalog) {
+  MFL_TRY(const auto spec, parse_spec(text, catalog));
+  to = spec.text;
+  return {};
+}
+
+using Text = std::string_view;
+constexpr Digested kResult = Digested::kAlways;
+constexpr Digested kNoResult = Digested::kNever;
+constexpr Digested kLaterResult = Digested::kUnlessDefault;
+
+constexpr Key kKeys[] = {
+    {"data", "source", "--data", "SPEC",
+     "data: mnist, synthetic, fleet, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR", KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_text(c.data.source, t, false); },
+     [](const Config& c) { return toml_text(c.data.source); }, kSpecs},
+    {"data", "test_source", "--test-source", "SPEC", "separate test data", KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_text(c.data.test_source, t, true); },
+     [](const Config& c) { return toml_text(c.data.test_source); }, kSpecs},
+    {"data", "train", "--train", "N", "training samples, or all", KeyKind::kInteger, "all", kResult,
+     [](Config& c, Text t) { return set_integer(c.data.train, t, 1, "all"); },
+     [](const Config& c) { return toml_integer(c.data.train, "all"); }},
+    {"data", "test", "--test", "N", "test samples, or all; 0 for none", KeyKind::kInteger, "all", kResult,
+     [](Config& c, Text t) { return set_integer(c.data.test, t, 0, "all"); },
+     [](const Config& c) { return toml_integer(c.data.test, "all"); }},
+    {"data", "take", "--take", "HOW", "which samples: first or random", KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_choice<Take>(c.data.take, t, kTakes); },
+     [](const Config& c) { return toml_choice<Take>(c.data.take, kTakes); }, kNamesOf<kTakes>},
+    {"data", "task", "--task", "TASK",
+     "labels to train on: even-odd, multiclass, raw, or auto (even-odd for mnist, idx, synthetic, "
+     "fleet; multiclass for softmax)",
+     KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_choice<AnyTask>(c.data.task, t, kTasks); },
+     [](const Config& c) { return toml_choice<AnyTask>(c.data.task, kTasks); }, kNamesOf<kTasks>},
+    {"data", "scale", "--scale", "X", "factor on every feature, or auto (1/255 for bytes)", KeyKind::kNumber,
+     "auto", kResult, [](Config& c, Text t) { return set_number(c.data.scale, t, kPositive, "auto"); },
+     [](const Config& c) { return toml_number(c.data.scale, "auto"); }},
+    {"data", "label", "--label", "COLUMN", "CSV label column: name, zero-based number, or last",
+     KeyKind::kTextOrInteger, "", kResult, [](Config& c, Text t) { return set_text(c.data.label, t, false); },
+     [](const Config& c) { return toml_text(c.data.label); }},
+    {"data", "header", "--header", "WHEN", "whether a CSV file starts with column names: auto, yes or no",
+     KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_choice<CsvHeader>(c.data.header, t, kHeaders); },
+     [](const Config& c) { return toml_choice<CsvHeader>(c.data.header, kHeaders); }, kNamesOf<kHeaders>},
+    {"data", "positive", "--positive", "CLASS",
+     "the positive class; if not given, the last of the two: 1 of 0 and 1, malignant of benign and malignant",
+     KeyKind::kTextOrNumber, "", kLaterResult,
+     [](Config& c, Text t) { return set_class(c.data.positive, t); },
+     [](const Config& c) { return toml_text(c.data.positive); }},
+
+    {"federation", "nodes", "--nodes", "N", "nodes that hold the training samples", KeyKind::kInteger, "",
+     kResult, [](Config& c, Text t) { return set_integer(c.federation.nodes, t, 1); },
+     [](const Config& c) { return toml_integer(c.federation.nodes, ""); }},
+    {"federation", "partition", "--partition", "HOW",
+     "who holds what: iid, contiguous, label-sorted or file:PATH", KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_partition(c.federation.partition, t); },
+     [](const Config& c) { return toml_text(c.federation.partition); }, kPartitionSpecs},
+    {"federation",
+     "aggregator",
+     "--aggregator",
+     "SPEC",
+     "how a round's updates become one",
+     KeyKind::kText,
+     "",
+     kLaterResult,
+     [](Config& c, Text t) { return set_spec(c.federation.aggregator, t, aggregators()); },
+     [](const Config& c) { return toml_text(c.federation.aggregator); },
+     {},
+     [] { return &aggregators().index(); }},
+    {"federation", "fraction_train", "--fraction-train", "X",
+     "share of the nodes that a round chooses, in (0, 1]", KeyKind::kNumber, "", kLaterResult,
+     [](Config& c, Text t) { return set_number(c.federation.fraction_train, t, kShare); },
+     [](const Config& c) { return toml_number(c.federation.fraction_train); }},
+    {"federation", "min_available_nodes", "--min-available-nodes", "N",
+     "nodes that must be connected for a round to start, 0 for all", KeyKind::kInteger, "", kLaterResult,
+     [](Config& c, Text t) { return set_integer(c.federation.min_available_nodes, t, 0); },
+     [](const Config& c) { return toml_integer(c.federation.min_available_nodes, ""); }},
+    {"federation", "quorum", "--quorum", "N",
+     "updates that a round needs at its deadline, 0 for all that it chose", KeyKind::kInteger, "",
+     kLaterResult, [](Config& c, Text t) { return set_integer(c.federation.quorum, t, 0); },
+     [](const Config& c) { return toml_integer(c.federation.quorum, ""); }},
+    {"federation", "round_deadline", "--round-deadline", "S", "seconds that a round waits for updates, > 0",
+     KeyKind::kNumber, "", kLaterResult,
+     [](Config& c, Text t) { return set_number(c.federation.round_deadline, t, kSeconds); },
+     [](const Config& c) { return toml_number(c.federation.round_deadline); }},
+    {"federation", "max_samples", "--max-samples", "N",
+     "samples that a node may join a server with, 0 for any number", KeyKind::kInteger, "", kNoResult,
+     [](Config& c, Text t) { return set_integer(c.federation.max_samples, t, 0); },
+     [](const Config& c) { return toml_integer(c.federation.max_samples, ""); }},
+    {"federation", "max_update_norm", "--max-update-norm", "X",
+     "distance of a node's update from the State it got, 0 for a multiple of what earlier rounds had",
+     KeyKind::kNumber, "", kNoResult,
+     [](Config& c, Text t) { return set_number(c.federation.max_update_norm, t, kNotNegative); },
+     [](const Config& c) { return toml_number(c.federation.max_update_norm); }},
+
+    {"devices", "speed", "--device-speed", "RATE",
+     "samples per second of a device, for virtual time: X, uniform(A, B), lognormal(MEDIAN, SIGMA) or none",
+     KeyKind::kTextOrNumber, "", kLaterResult, [](Config& c, Text t) { return set_rate(c.devices.speed, t); },
+     [](const Config& c) { return toml_distribution(c.devices.speed); }},
+    {"devices", "dropout", "--device-dropout", "CHANCE",
+     "chance that a chosen node does not answer, fixed or drawn as the speed", KeyKind::kTextOrNumber, "",
+     kLaterResult, [](Config& c, Text t) { return set_distribution(c.devices.dropout, t, kChance); },
+     [](const Config& c) { return toml_distribution(c.devices.dropout); }},
+
+    {"network", "up", "--network-up", "RATE", "bytes per second from a node, fixed or drawn, or none",
+     KeyKind::kTextOrNumber, "", kLaterResult, [](Config& c, Text t) { return set_rate(c.network.up, t); },
+     [](const Config& c) { return toml_distribution(c.network.up); }},
+    {"network", "down", "--network-down", "RATE", "bytes per second to a node, fixed or drawn, or none",
+     KeyKind::kTextOrNumber, "", kLaterResult, [](Config& c, Text t) { return set_rate(c.network.down, t); },
+     [](const Config& c) { return toml_distribution(c.network.down); }},
+    {"network", "latency", "--network-latency", "S", "seconds that a message takes one way, fixed or drawn",
+     KeyKind::kTextOrNumber, "", kLaterResult,
+     [](Config& c, Text t) { return set_distribution(c.network.latency, t, kNotNegative); },
+     [](const Config& c) { return toml_distribution(c.network.latency); }},
+
+    {"model",
+     "name",
+     "--model",
+     "NAME",
+     "what is trained",
+     KeyKind::kText,
+     "",
+     kResult,
+     [](Config& c, Text t) { return set_entry(c.model.name, t, models()); },
+     [](const Config& c) { return toml_text(c.model.name); },
+     {},
+     [] { return &models().index(); }},
+    {"model", "lambda", "--lambda", "X", "weight of the regulariser, or auto (0.3 for the svms, else 0)",
+     KeyKind::kNumber, "auto", kResult,
+     [](Config& c, Text t) { return set_number(c.model.lambda, t, kNotNegative, "auto"); },
+     [](const Config& c) { return toml_number(c.model.lambda, "auto"); }},
+    {"model", "intercept", "--intercept", "BOOL", "whether softmax has an intercept: true or false",
+     KeyKind::kBoolean, "", kLaterResult,
+     [](Config& c, Text t) { return set_choice<bool>(c.model.intercept, t, kBooleans); },
+     [](const Config& c) { return std::string(c.model.intercept ? "true" : "false"); }, kNamesOf<kBooleans>},
+
+    {"algorithm", "name", "--algorithm", "NAME", "gd, mgd, fl (or fedavg) or mfl", KeyKind::kText, "",
+     kResult, [](Config& c, Text t) { return set_algorithm(c.algorithm.name, t); },
+     [](const Config& c) { return toml_text(c.algorithm.name); }, kAlgorithms},
+    {"algorithm", "eta", "--eta", "X", "step size, > 0", KeyKind::kNumber, "", kResult,
+     [](Config& c, Text t) { return set_number(c.algorithm.eta, t, kPositive); },
+     [](const Config& c) { return toml_number(c.algorithm.eta); }},
+    {"algorithm", "gamma", "--gamma", "X", "momentum, in [0, 1)", KeyKind::kNumber, "", kResult,
+     [](Config& c, Text t) { return set_number(c.algorithm.gamma, t, kMomentum); },
+     [](const Config& c) { return toml_number(c.algorithm.gamma); }},
+    {"algorithm", "tau", "--tau", "N",
+     "local steps between two aggregations, or auto (4 unless local_epochs is given)", KeyKind::kInteger,
+     "auto", kResult, [](Config& c, Text t) { return set_integer(c.algorithm.tau, t, 1, "auto"); },
+     [](const Config& c) { return toml_integer(c.algorithm.tau, "auto"); }},
+    {"algorithm", "local_epochs", "--local-epochs", "N",
+     "passes over a node's samples between two aggregations, in place of tau; 0 for none", KeyKind::kInteger,
+     "", kLaterResult, [](Config& c, Text t) { return set_integer(c.algorithm.local_epochs, t, 0); },
+     [](const Config& c) { return toml_integer(c.algorithm.local_epochs, ""); }},
+    {"algorithm", "batch_size", "--batch-size", "N", "samples of a local step, or all", KeyKind::kInteger,
+     "all", kLaterResult,
+     [](Config& c, Text t) -> Result<void> {
+       std::optional<std::uint64_t> size;
+       MFL_CHECK(set_integer(size, t, 1, "all"));
+       c.algorithm.batch_size = size.value_or(0);
+       return {};
+     },
+     [](const Config& c) {
+       return toml_integer(c.algorithm.batch_size == 0 ? std::nullopt : std::optional(c.algorithm.batch_size),
+                           "all");
+     }},
+    {"algorithm", "drop_last", "--drop-last", "BOOL",
+     "leave out the last batch of an epoch where it is smaller: true or false", KeyKind::kBoolean, "",
+     kLaterResult, [](Config& c, Text t) { return set_choice<bool>(c.algorithm.drop_last, t, kBooleans); },
+     [](const Config& c) { return std::string(c.algorithm.drop_last ? "true" : "false"); },
+     kNamesOf<kBooleans>},
+
+    {"run", "name", "--name", "TEXT", "a label of your own", KeyKind::kText, "", kNoResult,
+     [](Config& c, Text t) { return set_text(c.run.name, t, true); },
+     [](const Config& c) { return toml_text(c.run.name); }},
+    {"run", "steps", "--steps", "N", "local steps in all, T, or auto (1000 unless rounds is given)",
+     KeyKind::kInteger, "auto", kResult,
+     [](Config& c, Text t) { return set_integer(c.run.steps, t, 1, "auto"); },
+     [](const Config& c) { return toml_integer(c.run.steps, "auto"); }},
+    {"run", "rounds", "--rounds", "N", "the length of the run in rounds, in place of steps; 0 for none",
+     KeyKind::kInteger, "", kLaterResult, [](Config& c, Text t) { return set_integer(c.run.rounds, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.rounds, ""); }},
+    {"run", "seed", "--seed", "N", "random seed", KeyKind::kInteger, "", kResult,
+     [](Config& c, Text t) { return set_integer(c.run.seed, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.seed, ""); }},
+    {"run", "precision", "--precision", "P", "f32 or f64", KeyKind::kText, "", kResult,
+     [](Config& c, Text t) { return set_choice<Precision>(c.run.precision, t, kPrecisions); },
+     [](const Config& c) { return toml_choice<Precision>(c.run.precision, kPrecisions); },
+     kNamesOf<kPrecisions>},
+    {"run", "engine", "--engine", "NAME", "where nodes run: threads, serial or mpi (under mpirun always mpi)",
+     KeyKind::kText, "", kNoResult, [](Config& c, Text t) { return set_name(c.run.engine, t, kEngines); },
+     [](const Config& c) { return toml_text(c.run.engine); }, kEngines},
+    {"run", "threads", "--threads", "N", "threads, 0 for one per core", KeyKind::kInteger, "", kNoResult,
+     [](Config& c, Text t) { return set_integer(c.run.threads, t, 0, kMaxThreads); },
+     [](const Config& c) { return toml_integer(c.run.threads, ""); }},
+    {"run", "evaluate_every", "--evaluate-every", "N",
+     "rounds between passes over all samples for the training loss, where batches are smaller; 0 for only at "
+     "the end",
+     KeyKind::kInteger, "", kLaterResult,
+     [](Config& c, Text t) { return set_integer(c.run.evaluate_every, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.evaluate_every, ""); }},
+    {"run", "record_every", "--record-every", "N",
+     "steps between records, 0 for about a hundred records per run", KeyKind::kInteger, "", kNoResult,
+     [](Config& c, Text t) { return set_integer(c.run.record_every, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.record_every, ""); }},
+    {"run", "checkpoint_every", "--checkpoint-every", "N",
+     "rounds between checkpoints, 0 for only when stopped", KeyKind::kInteger, "", kNoResult,
+     [](Config& c, Text t) { return set_integer(c.run.checkpoint_every, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.checkpoint_every, ""); }},
+    {"run", "keep_states", "--keep-states", "N",
+     "States of the last rounds that a server keeps, for mfl server --from-round", KeyKind::kInteger, "",
+     kNoResult, [](Config& c, Text t) { return set_integer(c.run.keep_states, t, 1, kMaxKeepStates); },
+     [](const Config& c) { return toml_integer(c.run.keep_states, ""); }},
+
+    {"schema", "features", "--schema-features", "NAMES",
+     "feature names in order, separated by commas, or their number; 0: as the data has them",
+     KeyKind::kTextsOrInteger, "", kLaterResult, [](Config& c, Text t) { return set_features(c.schema, t); },
+     [](const Config& c) {
+       return c.schema.features.empty() ? toml_integer(c.schema.columns, "") : toml_texts(c.schema.features);
+     }},
+    {"schema", "label", "--schema-label", "NAME", "name that the label column must have", KeyKind::kText, "",
+     kLaterResult, [](Config& c, Text t) { return set_text(c.schema.label, t, true); },
+     [](const Config& c) { return toml_text(c.schema.label); }},
+    {"schema", "task", "--schema-task", "TASK",
+     "what labels are: binary (two classes), even-odd, multiclass, regression (numbers), or auto",
+     KeyKind::kText, "", kLaterResult,
+     [](Config& c, Text t) { return set_choice<LabelTask>(c.schema.task, t, kLabelTasks); },
+     [](const Config& c) { return toml_choice<LabelTask>(c.schema.task, kLabelTasks); }},
+    {"schema", "classes", "--schema-classes", "NAMES", "the classes, all of them, separated by commas",
+     KeyKind::kTexts, "", kLaterResult, [](Config& c, Text t) { return set_classes(c.schema, t); },
+     [](const Config& c) { return toml_texts(c.schema.classes); }},
+    {"schema", "positive", "--schema-positive", "CLASS", "the positive one of the classes",
+     KeyKind::kTextOrNumber, "", kLaterResult,
+     [](Config& c, Text t) { return set_class(c.schema.positive, t); },
+     [](const Config& c) { return toml_text(c.schema.positive); }},
+};
+
+// For a word of another framework; empty for any other.
+std::string translated(std::string_view table, std::string_view key) {
+  const ForeignWord* foreign = find_foreign_word(key);
+  if (foreign == nullptr) return {};
+  if (foreign->key.empty()) return fmt::format("; {}", foreign->note);
+  const std::string where = foreign->table == table ? "" : fmt::format(" in [{}]", foreign->table);
+  const std::string note = foreign->note.empty() ? "" : fmt::format(" ({})", foreign->note);
+  return fmt::format("; did you mean \"{}\"{}{}?", foreign->key, where, note);
+}
+
+// The table of `key`, for one that was written into the wrong table.
+std::string_view table_of(std::string_view key) {
+  const auto* found = std::ranges::find(kKeys, key, &Key::key);
+  return found == std::ranges::end(kKeys) ? std::string_view{} : found->table;
+}
+
+}  // namespace
+
+std::span<const Key> config_keys() { return kKeys; }
+
+std::vector<std::string> choice_texts(const Key& key) {
+  if (key.catalog == nullptr) return {key.choices.begin(), key.choices.end()};
+  std::vector<std::string> out;
+  for (const CatalogEntry* entry : key.catalog()->entries()) out.push_back(entry->name);
+  return out;
+}
+
+std::string help_text(const Key& key) {
+  if (key.catalog == nullptr) return std::string(key.help);
+  std::vector<std::string> usages;
+  for (const CatalogEntry* entry : key.catalog()->entries()) usages.push_back(usage_text(*entry));
+  return fmt::format("{}: {}", key.help, fmt::join(usages, ", "));
+}
+
+std::string default_text(const Key& key, const Config& config) {
+  const std::string toml = key.get(config);
+  return toml.starts_with('"') ? toml.substr(1, toml.size() - 2) : toml;
+}
+
+Result<const Key*> find_key(std::string_view table, std::string_view key) {
+  std::vector<std::string_view> tables, keys;
+  for (const Key& candidate : kKeys) {
+    if (tables.empty() || tables.back() != candidate.table) tables.push_back(candidate.table);
+    if (candidate.table != table) continue;
+    if (candidate.key == key) return &candidate;
+    keys.push_back(candidate.key);
+  }
+  if (keys.empty())
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("unknown table [{}]{}", table, did_you_mean(table, tables)));
+  std::string advice;
+  if (const std::string_view right = table_of(key); !right.empty())
+    advice = fmt::format("; it belongs in [{}]", right);
+  else if (advice = translated(table, key); advice.empty())
+    advice = did_you_mean(key, keys);
+  if (advice.empty()) {
+    advice = "; known:";
+    for (const std::string_view known : keys) advice += fmt::format(" {}", known);
+  }
+  return fail(ErrorCode::kBadConfig, fmt::format("unknown key \"{}\" in [{}]{}", key, table, advice));
+}
+
+}  // namespace mfl

@@ -1,0 +1,114 @@
+#include "mfl/config/factory.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cassert>
+#include <string_view>
+#include <utility>
+
+#include "mfl/model/models.h"
+
+namespace mfl {
+namespace {
+
+const ModelEntry& entry_of(const ModelConfig& model) {
+  const ModelEntry* const entry = models().find(model.name);
+  assert(entry != nullptr);
+  return *entry;
+}
+
+}  // namespace
+
+std::optional<Loss> linear_loss(const ModelConfig& model) { return entry_of(model).loss; }
+
+Result<Loss> require_linear(const ModelConfig& model, std::string_view what) {
+  if (const auto loss = linear_loss(model)) return *loss;
+  return fail(ErrorCode::kBadConfig,
+              fmt::format("{} measures linear models, and the model is {}", what, model.name),
+              "use svm, squared-svm, linear or logistic");
+}
+
+template <class T>
+std::shared_ptr<const Model<T>> make_model(const ModelConfig& model, std::size_t columns,
+                                           const Schema& schema) {
+  return entry_of(model).make<T>({columns, schema.classes.size(), model.intercept});
+}
+
+TargetKind target_kind(const ModelConfig& model) { return entry_of(model).targets; }
+
+LabelTask stated_task(const Config& config) {
+  if (config.schema.task != LabelTask::kUnknown) return config.schema.task;
+  return config.data.task ? label_task(*config.data.task, target_kind(config.model)) : LabelTask::kUnknown;
+}
+
+LabelTask effective_label_task(const Config& config) {
+  const LabelTask stated = stated_task(config);
+  if (stated != LabelTask::kUnknown) return stated;
+  return label_task(effective_task(config), target_kind(config.model));
+}
+
+Schema stated_schema(const Config& config) {
+  Schema schema = config.schema;
+  schema.task = stated_task(config);
+  if (schema.positive.empty()) schema.positive = class_name(config.data.positive);
+  return schema;
+}
+
+Algorithm make_algorithm(const AlgorithmConfig& algorithm) {
+  if (algorithm.name == "gd") return make_gd(algorithm.eta);
+  if (algorithm.name == "mgd") return make_mgd(algorithm.eta, algorithm.gamma);
+  if (algorithm.name == "fl") return make_fl(algorithm.eta, round_length(algorithm));
+  assert(algorithm.name == "mfl");
+  return make_mfl(algorithm.eta, algorithm.gamma, round_length(algorithm));
+}
+
+Setting setting_of(const Config& config, const Algorithm& algorithm) {
+  return {algorithm.rule, effective_lambda(config.model)};
+}
+
+std::unique_ptr<Workers> make_workers(const RunConfig& run, const Ranks& ranks) {
+  if (run.engine == "serial") return serial_workers();
+  assert(run.engine == "threads" || run.engine == "mpi");
+  const auto threads = static_cast<unsigned>(std::min<std::uint64_t>(run.threads, kMaxThreads));
+  return thread_workers(threads == 0 && ranks.size() > 1 ? cores_each(ranks.on_this_machine()) : threads);
+}
+
+Batching make_batching(const Config& config) {
+  return {.batch_size = config.algorithm.batch_size,
+          .drop_last = config.algorithm.drop_last,
+          .by_epochs = counts_epochs(config.algorithm),
+          .seed = config.run.seed};
+}
+
+std::shared_ptr<const Aggregator> aggregator_of(const Config& config) {
+  const bool centralised = make_algorithm(config.algorithm).centralised;
+  return make_aggregator(centralised ? "mean" : config.federation.aggregator).value();
+}
+
+EngineOptions engine_options(const Config& config) {
+  return {.batching = make_batching(config), .aggregator = aggregator_of(config)};
+}
+
+LossRule make_loss_rule(const Config& config) {
+  return {config.algorithm.batch_size != 0, config.run.evaluate_every};
+}
+
+template <class T>
+std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,
+                                       const Config& config, Ranks& ranks) {
+  auto workers = make_workers(config.run, ranks);
+  EngineOptions options = engine_options(config);
+  if (ranks.size() == 1)
+    return local_engine<T>(federation, std::move(settings), std::move(workers), std::move(options));
+  return shared_engine<T>(federation, std::move(settings), std::move(workers), ranks, std::move(options));
+}
+
+template std::shared_ptr<const Model<float>> make_model(const ModelConfig&, std::size_t, const Schema&);
+template std::shared_ptr<const Model<double>> make_model(const ModelConfig&, std::size_t, const Schema&);
+template std::unique_ptr<Engine<float>> make_engine(const Federation<float>&, std::vector<Setting>,
+                                                    const Config&, Ranks&);
+template std::unique_ptr<Engine<double>> make_engine(const Federation<double>&, std::vector<Setting>,
+                                                     const Config&, Ranks&);
+
+}  // namespace mfl

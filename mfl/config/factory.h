@@ -1,0 +1,51 @@
+// Turns names into types; no other file does. Names must have passed validate().
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "mfl/algorithm/algorithm.h"
+#include "mfl/config/config.h"
+#include "mfl/data/task.h"
+#include "mfl/engine/engine.h"
+#include "mfl/engine/ranks.h"
+#include "mfl/engine/workers.h"
+#include "mfl/model/model.h"
+#include "mfl/solve/node.h"
+
+namespace mfl {
+
+// Of a linear model; nothing for the others.
+std::optional<Loss> linear_loss(const ModelConfig& model);
+// kBadConfig unless the model is linear, which `what` ("mfl theory") requires.
+Result<Loss> require_linear(const ModelConfig& model, std::string_view what);
+// For data of a complete schema with this many columns.
+template <class T>
+std::shared_ptr<const Model<T>> make_model(const ModelConfig& model, std::size_t columns,
+                                           const Schema& schema);
+TargetKind target_kind(const ModelConfig& model);
+
+// What the labels mean as far as the configuration says: [schema] task, else [data] task. kUnknown where neither does.
+LabelTask stated_task(const Config& config);
+// The same, with what the source means when nothing is said (default_task).
+LabelTask effective_label_task(const Config& config);
+// The schema that data must fit: [schema] with the stated task and [data] positive. What nobody states is open.
+Schema stated_schema(const Config& config);
+
+Algorithm make_algorithm(const AlgorithmConfig& algorithm);
+Setting setting_of(const Config& config, const Algorithm& algorithm);
+// With threads = 0: one thread per core, divided among the processes of the run on this machine.
+std::unique_ptr<Workers> make_workers(const RunConfig& run, const Ranks& ranks = alone());
+Batching make_batching(const Config& config);
+// Of a valid configuration. A centralised algorithm has the mean.
+std::shared_ptr<const Aggregator> aggregator_of(const Config& config);
+EngineOptions engine_options(const Config& config);
+LossRule make_loss_rule(const Config& config);
+// For settings that share the data, the batches and where nodes run.
+template <class T>
+std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,
+                                       const Config& config, Ranks& ranks);
+
+}  // namespace mfl

@@ -1,0 +1,17 @@
+// From [federation] to a partition of the samples.
+#pragma once
+
+#include <cstdint>
+
+#include "mfl/base/result.h"
+#include "mfl/config/config.h"
+#include "mfl/data/dataset.h"
+#include "mfl/partition/partition.h"
+
+namespace mfl {
+
+// A partition file that names another number of nodes than `federation` is kBadConfig.
+Result<Partition> make_partition(const FederationConfig& federation, const Dataset& train,
+                                 std::uint64_t seed);
+
+}  // namespace mfl

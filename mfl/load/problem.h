@@ -1,0 +1,53 @@
+// The data of an experiment, loaded, split among the nodes and ready to train on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "mfl/base/result.h"
+#include "mfl/config/config.h"
+#include "mfl/data/schema.h"
+#include "mfl/data/source.h"
+#include "mfl/devices/virtual_time.h"
+#include "mfl/engine/engine.h"
+
+namespace mfl {
+
+template <class T>
+struct Problem {
+  Federation<T> federation;
+  bool has_accuracy = false;                       // the targets are two classes
+  Schema schema = {};                              // complete but for data of one class (settle_alone)
+  std::shared_ptr<const Origin> origin = nullptr;  // of the training data; may be null
+  std::string data_digest = {};   // of training data, test data and partition; with ranks only on the first
+  std::string train_digest = {};  // of the training data only
+  double load_seconds = 0;
+};
+
+// Digest of the function that a configuration minimises on that training data: equal for runs that can be compared.
+std::string function_digest(const Config& config, const std::string& train_digest);
+
+// The problem must outlive the result.
+template <class T>
+Population population_of(const Config& config, const Problem<T>& problem) {
+  return make_population(config, problem.federation.node_count(),
+                         [&](std::size_t node) { return problem.federation.samples_of(node); });
+}
+
+// kBadConfig unless all nodes hold stored data and take part in every round with steps on all their samples, which `what` ("mfl theory") requires.
+Result<void> require_all_nodes(const Config& config, std::string_view what);
+
+// For a centralised algorithm one node holds all data, whatever [federation] says.
+template <class T>
+Result<Problem<T>> load_problem(const Config& config);
+
+// The same of data that is loaded already.
+template <class T>
+Result<Problem<T>> make_problem(const Config& config, TrainTest data);
+
+// What data has, looked at as the configuration says. Errors as those of observe().
+Result<Schema> observed_schema(const Config& config, const Dataset& data);
+
+}  // namespace mfl

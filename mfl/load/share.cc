@@ -1,0 +1,204 @@
+#include "mfl/load/share.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <iterator>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "mfl/base/digest.h"
+#include "mfl/config/factory.h"
+#include "mfl/data/fleet.h"
+#include "mfl/data/source.h"
+#include "mfl/engine/assign_nodes.h"
+#include "mfl/load/problem_parts.h"
+
+namespace mfl {
+namespace {
+
+struct Part {
+  std::size_t first = 0, end = 0;
+};
+
+// Whole row blocks, as many for each rank as for the others.
+Part test_part(std::size_t rows, std::size_t rank, std::size_t ranks) {
+  const std::size_t blocks = row_blocks(rows);
+  const auto start = [&](std::size_t r) { return std::min(rows, blocks * r / ranks * kRowBlock); };
+  return {start(rank), start(rank + 1)};
+}
+
+// What a rank's data must have in common with that of the first.
+struct Comparison {
+  std::vector<RankFact> facts;        // known to every rank
+  Sha256 held;                        // of the hashes of the rows that this rank holds
+  std::vector<std::string> expected;  // on the first rank: what every rank's `held` must be
+};
+
+void add_hashes(Sha256& digest, std::span<const std::uint64_t> hashes) {
+  digest.update(std::as_bytes(hashes));
+}
+
+std::string digest_of(std::span<const double> numbers) {
+  return Sha256{}.update(std::as_bytes(numbers)).finish_hex();
+}
+
+std::string digest_of(const std::vector<std::string>& texts) {
+  Sha256 digest;
+  for (const std::string& text : texts) digest.update(std::uint64_t{text.size()}).update(text);
+  return digest.finish_hex();
+}
+
+std::vector<RankFact> facts_of(const std::string& set, const SomeRows& rows) {
+  std::vector<RankFact> facts = {{"the number of " + set + " samples", fmt::to_string(rows.size())},
+                                 {"the number of " + set + " features", fmt::to_string(rows.columns())},
+                                 {"the scale of the " + set + " data", fmt::to_string(rows.shape().scale)},
+                                 {"the digest of the " + set + " labels", digest_of(rows.labels())}};
+  if (const auto origin = rows.without_features().origin) {
+    facts.push_back({"the digest of the " + set + " column names", digest_of(origin->features)});
+    facts.push_back({"the digest of the " + set + " classes", digest_of(origin->classes)});
+  }
+  return facts;
+}
+
+// What each rank's rows hash to: those of its nodes in their order, then its part of the test set.
+std::vector<std::string> expected_of(std::span<const std::uint64_t> train,
+                                     std::span<const std::uint64_t> test, const Partition& partition,
+                                     std::span<const std::size_t> starts, unsigned ranks) {
+  std::vector<std::string> out;
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    Sha256 digest;
+    std::vector<std::uint64_t> held;
+    for (std::size_t i = partition.starts[starts[rank]]; i < partition.starts[starts[rank + 1]]; ++i)
+      held.push_back(train[partition.order[i]]);
+    add_hashes(digest, held);
+    const Part part = test_part(test.size(), rank, ranks);
+    add_hashes(digest, test.subspan(part.first, part.end - part.first));
+    out.push_back(digest.finish_hex());
+  }
+  return out;
+}
+
+// Some of a set's rows with their targets, which depend on the labels of all.
+template <class T>
+Result<Samples<T>> own_samples(const SomeRows& rows, std::span<const std::uint32_t> places,
+                               std::span<const double> targets, Sha256& held) {
+  MFL_TRY(Dataset data, rows.read(places));
+  add_hashes(held, row_hashes(data));
+  MFL_TRY(data, with_precision(std::move(data), precision_of<T>()));
+  return Samples<T>(std::move(data), targets);
+}
+
+template <class T>
+Result<Samples<T>> own_test(const Config& config, const Schema& schema, const SomeRows& rows,
+                            const Ranks& ranks, Sha256& held) {
+  MFL_TRY(const auto targets, targets_of(config, schema, rows.without_features()));
+  const Part part = test_part(rows.size(), ranks.rank(), ranks.size());
+  std::vector<std::uint32_t> places(part.end - part.first);
+  std::iota(places.begin(), places.end(), static_cast<std::uint32_t>(part.first));
+  return own_samples<T>(rows, places, std::span(targets).subspan(part.first, places.size()), held);
+}
+
+// Of the first rank, which knows the digests; those of the others stay empty.
+template <class T>
+Result<Problem<T>> load_own(const Config& config, const Ranks& ranks, Comparison& compared) {
+  MFL_TRY(const TrainTestRows rows, open_rows(data_options(config)));
+  compared.facts = facts_of("training", rows.train);
+  if (rows.test) std::ranges::move(facts_of("test", *rows.test), std::back_inserter(compared.facts));
+  Dataset labels = rows.train.without_features();
+  MFL_TRY(const Schema schema, schema_of(config, labels));
+  MFL_TRY(const Partition partition, who_holds_what(config, labels));
+  compared.facts.push_back({"the digest of the partition", data_digest_of({}, {}, partition)});
+  const std::vector<Shard> all = shards_of(partition);
+  std::vector<std::size_t> work;
+  for (const Shard& shard : all) work.push_back(shard.count);
+  const std::vector<std::size_t> starts = assign_nodes(work, ranks.size());
+  const std::size_t first_node = starts[ranks.rank()], end_node = starts[ranks.rank() + 1];
+
+  std::vector<double> held;
+  for (const std::uint32_t place : partition.order) held.push_back(labels.labels[place]);
+  labels.labels = std::move(held);
+  MFL_TRY(const std::vector<double> targets, targets_of(config, schema, labels));
+  const std::vector<T> kept_targets(targets.begin(), targets.end());  // as precise as they are trained on
+  const std::size_t first_row = partition.starts[first_node];
+  const auto order = std::span(partition.order).subspan(first_row, partition.starts[end_node] - first_row);
+  MFL_TRY(auto train, own_samples<T>(rows.train, order, std::span(targets).subspan(first_row, order.size()),
+                                     compared.held));
+  std::optional<Samples<T>> test;
+  if (rows.test) {
+    MFL_TRY(test, own_test<T>(config, schema, *rows.test, ranks, compared.held));
+  }
+
+  std::vector<Shard> nodes(all.begin() + static_cast<std::ptrdiff_t>(first_node),
+                           all.begin() + static_cast<std::ptrdiff_t>(end_node));
+  for (Shard& shard : nodes) shard.first -= first_row;
+  const std::size_t columns = train.columns();
+  Problem<T> problem{.federation = {make_model<T>(config.model, columns, schema), std::move(train),
+                                    std::move(nodes), std::move(test)},
+                     .schema = schema,
+                     .origin = labels.origin};
+  problem.federation.first_node = first_node;
+  problem.federation.all_samples = std::move(work);
+  problem.has_accuracy = two_classes(config, std::vector<double>(kept_targets.begin(), kept_targets.end()));
+  if (!ranks.first()) return problem;
+  std::vector<std::uint64_t> train_hashes, test_hashes;
+  MFL_TRY(problem.train_digest, rows.train.digest(&train_hashes));
+  std::string test_digest;
+  if (rows.test) {
+    MFL_TRY(test_digest, rows.test->digest(&test_hashes));
+  }
+  compared.expected = expected_of(train_hashes, test_hashes, partition, starts, ranks.size());
+  problem.data_digest = data_digest_of(problem.train_digest, test_digest, partition);
+  return problem;
+}
+
+// A fleet's data is made by whoever needs it; only the test set is shared out.
+template <class T>
+Result<Problem<T>> load_fleet(const Config& config, const Ranks& ranks, Comparison& compared) {
+  MFL_TRY(Problem<T> problem, load_problem<T>(config));
+  compared.facts = {{"the digest of the data", problem.data_digest}};
+  if (ranks.first()) compared.expected.assign(ranks.size(), Sha256{}.finish_hex());
+  std::optional<Samples<T>>& test = problem.federation.test;
+  if (!test) return problem;
+  const Part part = test_part(test->size(), ranks.rank(), ranks.size());
+  std::vector<std::uint32_t> places(part.end - part.first);
+  std::iota(places.begin(), places.end(), static_cast<std::uint32_t>(part.first));
+  const std::vector<double> targets(test->targets(part.first), test->targets(part.first) + places.size());
+  test = Samples<T>(take_rows(test->data(), places), targets);
+  return problem;
+}
+
+Result<void> require_same_data(Comparison compared, Ranks& ranks) {
+  constexpr const char* kHint = "give every rank the same data";
+  MFL_CHECK(ranks.require_same(compared.facts, ErrorCode::kBadData, kHint));
+  const std::vector<std::string> held = ranks.gather(compared.held.finish_hex());
+  MFL_CHECK(ranks.from_first([&]() -> Result<std::string> {
+    for (std::size_t rank = 0; rank < held.size(); ++rank)
+      if (held[rank] != compared.expected[rank])
+        return fail(ErrorCode::kBadData, fmt::format("rank {}: the rows differ from those on rank 0", rank),
+                    kHint);
+    return std::string();
+  }));
+  return {};
+}
+
+}  // namespace
+
+template <class T>
+Result<Problem<T>> load_share(const Config& config, Ranks& ranks) {
+  if (ranks.size() == 1) return load_problem<T>(config);
+  const auto start = std::chrono::steady_clock::now();
+  Comparison compared;
+  Result<Problem<T>> problem = is_fleet(config.data.source) ? load_fleet<T>(config, ranks, compared)
+                                                            : load_own<T>(config, ranks, compared);
+  MFL_CHECK(ranks.agree(problem ? Result<void>{} : tl::unexpected<Error>(problem.error())));
+  MFL_CHECK(require_same_data(std::move(compared), ranks));
+  problem->load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return problem;
+}
+
+template Result<Problem<float>> load_share(const Config&, Ranks&);
+template Result<Problem<double>> load_share(const Config&, Ranks&);
+
+}  // namespace mfl

@@ -1,0 +1,18 @@
+// The part of an experiment's data that one of several processes loads.
+#pragma once
+
+#include "mfl/base/result.h"
+#include "mfl/config/config.h"
+#include "mfl/engine/ranks.h"
+#include "mfl/load/problem.h"
+
+namespace mfl {
+
+// As load_problem, divided among the ranks: each gets the rows of its own nodes, assigned by sample count, and its row blocks of
+// the test set. All ranks know the labels and the partition. The digests equal those of load_problem: the first rank reads all
+// rows once to compute them, a few at a time. Either all ranks fail or none: also, with kBadData, when a rank has other data than the
+// first one: shape, labels, names, partition, or any of the rows that it holds.
+template <class T>
+Result<Problem<T>> load_share(const Config& config, Ranks& ranks);
+
+}  // namespace mfl

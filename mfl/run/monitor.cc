@@ -1,0 +1,148 @@
+#include "mfl/run/monitor.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "mfl/base/message.h"
+#include "mfl/theory/curvature.h"
+#include "mfl/theory/hessian.h"
+
+namespace mfl {
+namespace {
+
+struct Pace {
+  double eta, gamma;
+};
+
+Pace pace_of(const Rule& rule) {
+  return std::visit(
+      [](const auto& any) -> Pace {
+        if constexpr (requires { any.gamma; })
+          return {any.eta, any.gamma};
+        else
+          return {any.eta, 0};
+      },
+      rule);
+}
+
+// The rows that a node holds.
+Dataset rows_of(const Dataset& data, Shard shard) {
+  std::vector<std::uint32_t> rows(shard.count);
+  for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = static_cast<std::uint32_t>(shard.first + r);
+  return take_rows(data, rows);
+}
+
+}  // namespace
+
+template <class T>
+RoundSigns round_signs(const Rule& rule, std::uint64_t steps, const std::vector<Vector<T>>& before,
+                       const std::vector<NamedVector<T>>& after, double mean_square_move) {
+  RoundSigns out;
+  out.steps = steps;
+  const Vector<T>&old_w = before.front(), &new_w = after.front().values;
+  double move = 0, size = 0;
+  for (std::size_t j = 0; j < old_w.size(); ++j) {
+    const double change = static_cast<double>(new_w[j]) - static_cast<double>(old_w[j]);
+    move += change * change;
+    size += static_cast<double>(new_w[j]) * static_cast<double>(new_w[j]);
+  }
+  if (size > 0) out.move = std::sqrt(move / size);
+  if (move > 0) out.spread = std::sqrt(std::max(0.0, mean_square_move - move) / move);
+  const auto* momentum = std::get_if<Momentum>(&rule);
+  if (momentum == nullptr || momentum->gamma == 0) return out;
+  const double kept = std::pow(momentum->gamma, static_cast<double>(steps));
+  const Vector<T>&old_d = before[1], &new_d = after[1].values;
+  double product = 0, old_square = 0, met_square = 0;
+  for (std::size_t j = 0; j < old_d.size(); ++j) {
+    const auto old = static_cast<double>(old_d[j]);
+    const double met = static_cast<double>(new_d[j]) - kept * old;
+    product += old * met;
+    old_square += old * old;
+    met_square += met * met;
+  }
+  if (old_square > 0 && met_square > 0) out.momentum_cosine = product / std::sqrt(old_square * met_square);
+  return out;
+}
+
+Monitor::Monitor(const Rule& rule, std::optional<double> beta, std::function<void(const RunWarning&)> warn)
+    : rule_(rule), beta_(beta), warn_(std::move(warn)) {}
+
+void Monitor::warn(std::string id, std::uint64_t step, std::string message) {
+  if (!given_.insert(id).second) return;
+  warnings_.push_back({std::move(id), step, std::move(message), {}});
+  if (warn_) warn_(warnings_.back());
+}
+
+std::optional<double> Monitor::drift_effect() const {
+  if (!signs_ || !signs_->spread) return std::nullopt;
+  constexpr double kWithoutBeta = 0.25;
+  if (!beta_) return kWithoutBeta * *signs_->spread;
+  const double later_steps = static_cast<double>(signs_->steps) - 1;
+  return pace_of(rule_).eta * *beta_ * later_steps / 2 * *signs_->spread;
+}
+
+void Monitor::recorded(std::uint64_t step) {
+  const auto [eta, gamma] = pace_of(rule_);
+  if (beta_ && eta * *beta_ >= 1)
+    warn("eta_beta", step,
+         fmt::format("eta beta = {:.4g} is not below 1, where the bounds end; eta below {:.4g} is",
+                     eta * *beta_, 1 / *beta_));
+  if (beta_ && eta * *beta_ > 2 * (1 + gamma))
+    warn("unstable", step,
+         fmt::format("eta is above 2 (1 + gamma) / beta = {:.4g}: the run may diverge",
+                     2 * (1 + gamma) / *beta_));
+  if (!signs_) return;
+  constexpr double kAtRest = 1e-2;  // a converged run no longer moves
+  if (const auto effect = drift_effect(); effect && *effect > 1 && signs_->move > kAtRest)
+    warn("drift", step,
+         fmt::format("the nodes drift apart {:.3g} times as far as they move together, more than averaging "
+                     "makes up for: a smaller tau or eta would help",
+                     *signs_->spread));
+  if (signs_->momentum_cosine && *signs_->momentum_cosine < 0)
+    warn("momentum_angle", step,
+         fmt::format("momentum points against the gradients (cosine {:.3g}): gamma is large for this problem",
+                     *signs_->momentum_cosine));
+}
+
+namespace {
+
+template <class T>
+Result<double> largest_beta_here(const Federation<T>& federation, double lambda) {
+  double beta = 0;
+  for (const Shard& node : federation.nodes) {
+    MFL_TRY(Dataset rows, with_precision(rows_of(federation.train.data(), node), Precision::kF64));
+    const std::vector<double> no_targets(node.count, 0.0);
+    const Samples<double> samples(std::move(rows), no_targets);
+    MFL_TRY(const double largest, largest_gram_eigenvalue(samples, {0, node.count}));
+    beta = std::max(beta, *federation.model->smoothness(largest, lambda));
+  }
+  return beta;
+}
+
+}  // namespace
+
+template <class T>
+Result<std::optional<double>> monitored_beta(const Federation<T>& federation, double lambda, Ranks& ranks) {
+  if (federation.fleet || !federation.model->smoothness(0, lambda)) return std::nullopt;
+  const Result<double> here = largest_beta_here(federation, lambda);
+  MFL_CHECK(ranks.agree(here ? Result<void>{} : tl::unexpected<Error>(here.error())));
+  MessageWriter mine;
+  mine.put(*here);
+  double beta = 0;
+  for (const std::string& theirs : ranks.gather(mine.bytes()))
+    beta = std::max(beta, MessageReader(theirs).take<double>());
+  return beta;
+}
+
+#define MFL_INSTANTIATE(T)                                                                   \
+  template RoundSigns round_signs(const Rule&, std::uint64_t, const std::vector<Vector<T>>&, \
+                                  const std::vector<NamedVector<T>>&, double);               \
+  template Result<std::optional<double>> monitored_beta(const Federation<T>&, double, Ranks&);
+MFL_INSTANTIATE(float)
+MFL_INSTANTIATE(double)
+#undef MFL_INSTANTIATE
+
+}  // namespace mfl

@@ -1,0 +1,62 @@
+#include "mfl/run/outcome.h"
+
+#include <utility>
+
+#include "mfl/base/version.h"
+
+namespace mfl {
+
+template <class T>
+RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Problem<T>& problem) {
+  RunSpec spec;
+  spec.name = config.run.name;
+  spec.config = to_toml(config);
+  spec.config_digest = config_digest(config);
+  spec.data_digest = problem.data_digest;
+  spec.problem = function_digest(config, problem.train_digest);
+  spec.mfl_version = version();
+  spec.data = config.data.source;
+  spec.model = config.model.name;
+  spec.algorithm = algorithm.name;
+  spec.precision = sizeof(T) == sizeof(float) ? "f32" : "f64";
+  spec.nodes = problem.federation.node_count();
+  spec.eta = config.algorithm.eta;
+  if (std::holds_alternative<Momentum>(algorithm.rule)) spec.gamma = config.algorithm.gamma;
+  if (!algorithm.centralised && !counts_epochs(config.algorithm)) spec.tau = algorithm.tau;
+  spec.sampled =
+      !algorithm.centralised && (config.federation.fraction_train < 1 || config.federation.quorum != 0);
+  spec.planned_steps = run_length(config);
+  spec.load_seconds = problem.load_seconds;
+  spec.data_schema = schema_json(problem.schema);
+  return spec;
+}
+
+RunOutcome make_outcome(const RunRow& run, Config config) {
+  RunOutcome out;
+  out.run_id = run.id;
+  out.status = run_status_name(run.status);
+  out.message = run.message;
+  out.warnings = run.warnings;
+  out.config = std::move(config);
+  out.load_seconds = run.load_seconds;
+  out.wall_seconds = run.wall_seconds;
+  if (const auto schema = parse_schema(run.data_schema)) out.schema = *schema;
+  if (run.summary) {
+    const RunSummary& summary = *run.summary;
+    out.final = {summary.final.step, summary.final.train_loss, summary.final.test_loss,
+                 summary.final.test_accuracy};
+    out.best_step = summary.best.step;
+    out.best_train_loss = summary.best.train_loss;
+    out.rounds = summary.rounds;
+    out.bytes_up = summary.bytes_up;
+    out.bytes_down = summary.bytes_down;
+    out.digest = summary.digest;
+    out.virtual_seconds = summary.virtual_seconds;
+  }
+  return out;
+}
+
+template RunSpec make_spec(const Config&, const Algorithm&, const Problem<float>&);
+template RunSpec make_spec(const Config&, const Algorithm&, const Problem<double>&);
+
+}  // namespace mfl

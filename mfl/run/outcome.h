@@ -1,0 +1,19 @@
+// Converts a configuration into a row of the store, and a row into what a caller is told.
+#pragma once
+
+#include <string>
+
+#include "mfl/algorithm/algorithm.h"
+#include "mfl/config/config.h"
+#include "mfl/load/problem.h"
+#include "mfl/record/run.h"
+#include "mfl/run/runner.h"
+
+namespace mfl {
+
+template <class T>
+RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Problem<T>& problem);
+
+RunOutcome make_outcome(const RunRow& run, Config config);
+
+}  // namespace mfl

@@ -1,0 +1,246 @@
+#include "mfl/run/training.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "mfl/record/checkpoint.h"
+
+namespace mfl {
+
+Cadence make_cadence(const Config& config) {
+  constexpr std::uint64_t kRecords = 100;
+  const std::uint64_t every =
+      config.run.record_every != 0 ? config.run.record_every : run_length(config) / kRecords;
+  return {std::max<std::uint64_t>(1, every), config.run.checkpoint_every};
+}
+
+template <class T>
+Result<Start<T>> resumed_start(const Unfinished& run, State<T> initial) {
+  if (!run.checkpoint) return Start<T>{run.id, std::move(initial)};
+  auto state = decode_state<T>(run.checkpoint->blob);
+  if (!state) return fail_because(state.error(), fmt::format("cannot resume run {}", run.id));
+  return Start<T>{run.id,       *std::move(state), true, run.wall_seconds, run.virtual_seconds,
+                  run.bytes_up, run.bytes_down};
+}
+
+template <class T>
+Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
+                      Population population, bool has_accuracy, Cadence cadence, LossRule losses,
+                      Recorder& recorder, Start<T> start)
+    : setting_(setting),
+      algorithm_(algorithm),
+      steps_(steps),
+      engine_(engine),
+      population_(std::move(population)),
+      has_accuracy_(has_accuracy),
+      cadence_(cadence),
+      losses_(losses),
+      journal_(recorder, std::move(start.id)),
+      state_(std::move(start.state)),
+      closed_(start.recorded),
+      previous_step_(state_.step),
+      wall_before_(start.wall_seconds),
+      bytes_up_(start.bytes_up),
+      bytes_down_(start.bytes_down) {
+  if (population_.time) {
+    virtual_seconds_ = start.virtual_seconds.value_or(0);
+    last_time_ = RoundTime{};
+  }
+  start_round();
+}
+
+template <class T>
+double Training<T>::seconds() const {
+  return wall_before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+template <class T>
+void Training<T>::start_round() {
+  round_steps_ = next_round_steps(algorithm_, state_.step, steps_);
+  taken_ = 0;
+  plan_.reset();
+}
+
+template <class T>
+Result<void> Training<T>::prepare() {
+  if (plan_) return {};
+  MFL_TRY(plan_, plan_round(population_, state_.round + 1,
+                            {round_steps_, round_bytes(algorithm_, state_, 1), population_.batching}));
+  return {};
+}
+
+template <class T>
+Result<double> Training<T>::train_loss() {
+  MFL_CHECK(prepare());
+  return engine_.train_loss(setting_, state_.w(), plan_->counted);
+}
+
+// So that the row of the state does not depend on where the run was stopped.
+template <class T>
+Result<double> Training<T>::loss_of_next_round() {
+  if (!losses_.batches) return train_loss();
+  MFL_CHECK(prepare());
+  StepRange<T> whole = range(round_steps_);
+  Aggregate<T> discarded;
+  whole.out = &discarded;
+  engine_.run(std::span(&whole, 1), round_steps_);
+  return discarded.loss_before;
+}
+
+template <class T>
+StepRange<T> Training<T>::range(std::uint64_t steps) {
+  return {.setting = setting_,
+          .state = &state_,
+          .starts = taken_ == 0,
+          .ends = taken_ + steps == round_steps_,
+          .out = &aggregate_,
+          .failure = std::nullopt,
+          .measure_moves = monitor_ != nullptr,
+          .evaluate = losses_.evaluates(state_.round),
+          .participants = plan_->counted};
+}
+
+template <class T>
+Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
+  if (range.failure)
+    return end(
+        RunStatus::kDiverged,
+        fmt::format("node {}: {} is not finite in round {} (steps {} to {})", range.failure->node,
+                    range.failure->what, state_.round + 1, state_.step + 1, state_.step + round_steps_),
+        aggregate_.loss_before);
+  if (range.starts) {
+    MFL_CHECK(close_round(aggregate_.loss_before));
+    MFL_CHECK(checkpoint_if_due());
+  }
+  taken_ += steps;
+  if (!range.ends) return {};
+  previous_step_ = state_.step;
+  apply(state_, aggregate_, round_steps_);  // and aggregate_ has the vectors of the round before
+  if (monitor_ != nullptr)
+    monitor_->round_done(round_signs(algorithm_.rule, round_steps_, aggregate_.vectors, state_.vectors,
+                                     aggregate_.mean_square_move));
+  bytes_down_ += round_bytes(algorithm_, state_, plan_->sent);
+  bytes_up_ += round_bytes(algorithm_, state_, plan_->received);
+  last_time_ = plan_->time;
+  if (last_time_) last_time_->total_seconds = *virtual_seconds_ += last_time_->seconds;
+  closed_ = false;
+  start_round();
+  if (state_.step < steps_) return {};
+  MFL_TRY(const double train_loss, this->train_loss());
+  if (!std::isfinite(train_loss))
+    return end(RunStatus::kDiverged, fmt::format("the loss is not finite after step {}", state_.step),
+               train_loss);
+  return end(RunStatus::kDone, "", train_loss);
+}
+
+// The loss of the state's own w is known: its row can be written.
+template <class T>
+Result<void> Training<T>::close_round(double train_loss, Row row) {
+  last_loss_ = train_loss;
+  if (closed_) return {};
+  closed_ = true;
+  if (losses_.decides_best(state_.round, row == Row::kLast)) note_loss(state_, train_loss);
+  const std::string digest = journal_.recorder().keeps() ? state_digest(state_) : "";
+  journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes_up_, bytes_down_, digest, last_time_});
+  const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
+  if (passed || row != Row::kOfRound || state_.step == 0) {
+    const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt;
+    RecordRow record{state_.step, state_.round, train_loss, {}, {}, bytes_up_, bytes_down_, 0, digest};
+    if (test) record.test_loss = test->loss;
+    if (test && has_accuracy_) record.test_accuracy = test->accuracy;
+    record.wall_seconds = seconds();
+    record.virtual_seconds = virtual_seconds_;
+    journal_.add(std::move(record));
+    if (monitor_ != nullptr) monitor_->recorded(state_.step);
+  }
+  return journal_.flush_if_due();
+}
+
+template <class T>
+std::optional<Checkpoint> Training<T>::state_as_checkpoint() const {
+  if (!journal_.recorder().keeps()) return std::nullopt;
+  return Checkpoint{state_.round, encode_state(state_), 0};
+}
+
+template <class T>
+Result<void> Training<T>::checkpoint_if_due() {
+  if (cadence_.checkpoint_every == 0 || state_.round == 0 || state_.round % cadence_.checkpoint_every != 0)
+    return {};
+  return journal_.flush(state_as_checkpoint());
+}
+
+template <class T>
+Result<void> Training<T>::stop() {
+  MFL_TRY(const double train_loss, loss_of_next_round());
+  return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps_),
+             train_loss);
+}
+
+template <class T>
+Result<void> Training<T>::end(RunStatus status, std::string message, double train_loss) {
+  over_ = true;
+  MFL_CHECK(close_round(train_loss, status == RunStatus::kDone ? Row::kLast : Row::kWhenStopped));
+  RunSummary summary;
+  summary.final = {state_.step, train_loss, {}, {}};
+  if (const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt) {
+    summary.final.test_loss = test->loss;
+    if (has_accuracy_) summary.final.test_accuracy = test->accuracy;
+  }
+  summary.best = {state_.best.step, state_.best.train_loss};
+  summary.rounds = state_.round;
+  summary.bytes_up = bytes_up_;
+  summary.bytes_down = bytes_down_;
+  summary.digest = weights_digest(state_);
+  summary.virtual_seconds = virtual_seconds_;
+  const double wall_seconds = seconds();
+  const bool stopped = status == RunStatus::kInterrupted;
+  MFL_CHECK(journal_.flush(stopped ? state_as_checkpoint() : std::nullopt));
+  return journal_.recorder().finish(journal_.id(), status, message, summary, wall_seconds);
+}
+
+template <class T>
+Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings, const RunHooks& hooks) {
+  const auto started = std::chrono::steady_clock::now();
+  const auto total = [&](auto count) {
+    std::uint64_t sum = 0;
+    for (const Training<T>& training : trainings) sum += count(training);
+    return sum;
+  };
+  const std::uint64_t all_steps = total([](const auto& t) { return t.steps(); });
+  std::vector<Training<T>*> going;
+  std::vector<StepRange<T>> ranges;
+  for (;;) {
+    going.clear();
+    for (Training<T>& training : trainings)
+      if (!training.over()) going.push_back(&training);
+    if (going.empty()) return {};
+    if (engine.stop(hooks.stop != nullptr && hooks.stop->load(std::memory_order_relaxed))) {
+      for (Training<T>* training : going) MFL_CHECK(training->stop());
+      return {};
+    }
+    const std::uint64_t steps =
+        (*std::ranges::min_element(going, {}, &Training<T>::steps_left_in_round))->steps_left_in_round();
+    ranges.clear();
+    for (Training<T>* training : going) MFL_CHECK(training->prepare());
+    for (Training<T>* training : going) ranges.push_back(training->range(steps));
+    engine.run(ranges, steps);
+    for (std::size_t i = 0; i < going.size(); ++i) MFL_CHECK(going[i]->took(steps, ranges[i]));
+    if (hooks.progress)
+      hooks.progress({total([](const auto& t) { return t.step(); }), all_steps, going.front()->state().round,
+                      going.front()->last_loss(),
+                      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(),
+                      trainings.size(), total([](const auto& t) { return t.over() ? 1U : 0U; })});
+  }
+}
+
+template Result<Start<float>> resumed_start(const Unfinished&, State<float>);
+template Result<Start<double>> resumed_start(const Unfinished&, State<double>);
+template class Training<float>;
+template class Training<double>;
+template Result<void> train_together(Engine<float>&, std::span<Training<float>>, const RunHooks&);
+template Result<void> train_together(Engine<double>&, std::span<Training<double>>, const RunHooks&);
+
+}  // namespace mfl

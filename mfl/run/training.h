@@ -1,0 +1,116 @@
+// Runs in progress: turns what an engine computes into State, rows in the store and, at the end, a summary.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mfl/base/result.h"
+#include "mfl/devices/virtual_time.h"
+#include "mfl/engine/engine.h"
+#include "mfl/run/journal.h"
+#include "mfl/run/monitor.h"
+#include "mfl/run/runner.h"
+
+namespace mfl {
+
+// How often a run is recorded. Does not affect its numbers.
+struct Cadence {
+  std::uint64_t record_every = 1;      // steps between records with test metrics
+  std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
+};
+
+// The cadence of a configuration; about a hundred records when record_every is 0.
+Cadence make_cadence(const Config& config);
+
+// Where a run starts: at the beginning, or at a checkpoint of a stopped run.
+template <class T>
+struct Start {
+  std::string id;
+  State<T> state;
+  bool recorded = false;                       // the row of this state is in the store
+  double wall_seconds = 0;                     // spent earlier
+  std::optional<double> virtual_seconds = {};  // elapsed earlier; absent without virtual time
+  std::uint64_t bytes_up = 0, bytes_down = 0;  // transferred earlier
+};
+
+// Where a stopped run continues: at its checkpoint, or at `initial` when it has none.
+template <class T>
+Result<Start<T>> resumed_start(const Unfinished& run, State<T> initial);
+
+template <class T>
+class Training {
+ public:
+  // `setting` is its index in the engine.
+  Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
+           Population population, bool has_accuracy, Cadence cadence, LossRule losses, Recorder& recorder,
+           Start<T> start);
+
+  bool over() const { return over_; }
+  const State<T>& state() const { return state_; }
+  std::uint64_t step() const { return state_.step + taken_; }
+  std::uint64_t steps() const { return steps_; }
+  // The training loss where the last round started; of a run that is over the final one.
+  double last_loss() const { return last_loss_; }
+
+  // Steps to the end of the current round.
+  std::uint64_t steps_left_in_round() const { return round_steps_ - taken_; }
+
+  // Decides who takes part in the current round. Call before each range; only the first call per round has an effect.
+  Result<void> prepare();
+
+  // The next `steps` steps for the engine to run, and the bookkeeping after it has run them.
+  StepRange<T> range(std::uint64_t steps);
+  Result<void> took(std::uint64_t steps, const StepRange<T>& range);
+
+  // From now on `monitor` sees every round and every record. It must outlive the training.
+  void watch(Monitor* monitor) { monitor_ = monitor; }
+
+  // Ends the run at the end of its last round, with a checkpoint to resume from.
+  Result<void> stop();
+
+ private:
+  double seconds() const;
+  void start_round();
+  Result<double> train_loss();          // of the state's w, over the nodes of the round that starts from it
+  Result<double> loss_of_next_round();  // what that round would report
+  enum class Row { kOfRound, kLast, kWhenStopped };
+  Result<void> close_round(double train_loss, Row row = Row::kOfRound);
+  Result<void> checkpoint_if_due();
+  std::optional<Checkpoint> state_as_checkpoint() const;
+  Result<void> end(RunStatus status, std::string message, double train_loss);
+
+  std::size_t setting_;
+  Algorithm algorithm_;
+  std::uint64_t steps_;
+  Engine<T>& engine_;
+  Population population_;
+  bool has_accuracy_;
+  Cadence cadence_;
+  LossRule losses_;
+  Journal journal_;
+  State<T> state_;
+  bool closed_;                  // the row of the state is written
+  std::uint64_t previous_step_;  // of the previous round
+  double wall_before_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Aggregate<T> aggregate_;
+  double last_loss_ = 0;
+  std::uint64_t bytes_up_, bytes_down_;    // so far
+  std::optional<double> virtual_seconds_;  // so far
+  std::optional<RoundPlan> plan_;          // of the current round
+  std::optional<RoundTime> last_time_;     // of the round that led to the state
+  std::uint64_t round_steps_ = 0;          // of the current round
+  std::uint64_t taken_ = 0;                // of round_steps_
+  bool over_ = false;
+  Monitor* monitor_ = nullptr;
+};
+
+// Runs all trainings to completion, each range of steps for all of them at once. hooks.stop stops all of them.
+template <class T>
+Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings, const RunHooks& hooks);
+
+}  // namespace mfl
