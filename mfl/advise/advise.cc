@@ -289,7 +289,7 @@ Result<void> pilot_advice(const Problem<T>& problem, const AdviseOptions& option
 }
 
 Result<void> check(const Config& config, const AdviseOptions& options) {
-  if (make_algorithm(config.algorithm).centralised)
+  if (is_centralised(config.algorithm))
     return fail(ErrorCode::kBadConfig,
                 fmt::format("--algorithm {}: has no rounds to advise on", config.algorithm.name),
                 "use fl or mfl; which of them is part of the advice");

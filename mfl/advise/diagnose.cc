@@ -1,5 +1,7 @@
 #include "mfl/advise/diagnose.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <utility>
 
@@ -10,11 +12,6 @@
 
 namespace mfl {
 namespace {
-
-double gamma_of(const Rule& rule) {
-  const auto* momentum = std::get_if<Momentum>(&rule);
-  return momentum != nullptr ? momentum->gamma : 0;
-}
 
 std::string digest_of(const Vector<double>& w) {
   State<double> state;
@@ -73,6 +70,11 @@ Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& 
   out.load_seconds = problem.load_seconds;
   const auto start = std::chrono::steady_clock::now();
   const Algorithm algorithm = make_algorithm(config.algorithm);
+  const auto descent = algorithm.method().descent();
+  if (!descent)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("mfl theory run measures the paper's algorithms, and this is {}", algorithm.name),
+                "use gd, mgd, fl or mfl");
   const auto workers = make_workers(config.run);
   const Federation<double>& federation = problem.federation;
   const Runs runs{problem,
@@ -91,7 +93,7 @@ Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& 
   MFL_TRY(diagnosis.curvature,
           measure_curvature(runs.objective, federation.train, federation.nodes, &runs.run));
   if (diagnosis.curvature) diagnosis.optimum = find_optimum(runs.objective, federation.train, {}, &runs.run);
-  const double eta = config.algorithm.eta, gamma = gamma_of(algorithm.rule);
+  const double eta = descent->eta, gamma = descent->gamma;
   Meter meter(hooks, run_length(config) * (gamma > 0 ? 2 : 1));
   MFL_TRY(diagnosis.run, runs.measure(algorithm.name, eta, gamma, diagnosis.optimum, meter));
   if (gamma > 0) {

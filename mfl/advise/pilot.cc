@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/config/factory.h"
 
 namespace mfl {
@@ -40,7 +41,7 @@ bool run_group(const Federation<T>& federation, double lambda, const RunConfig& 
   for (PilotRun* run : runs) {
     const Algorithm algorithm = algorithm_of(run->setting);
     pilots.push_back({run, settings.size(), initial_state<T>(algorithm, *federation.model, where.seed), {}});
-    settings.push_back({algorithm.rule, lambda});
+    settings.push_back({algorithm, lambda});
     run->losses.clear();
   }
   const std::uint64_t tau = runs.front()->setting.tau;
@@ -50,13 +51,14 @@ bool run_group(const Federation<T>& federation, double lambda, const RunConfig& 
     std::vector<StepRange<T>> ranges;
     ranges.reserve(pilots.size());
     for (Pilot<T>& pilot : pilots)
-      ranges.push_back({pilot.index, &pilot.state, true, true, &pilot.aggregate, std::nullopt});
+      ranges.push_back({.setting = pilot.index, .state = &pilot.state, .out = &pilot.aggregate});
     engine->run(ranges, tau);
     std::vector<Pilot<T>> going;
     for (std::size_t i = 0; i < pilots.size(); ++i) {
       Pilot<T>& pilot = pilots[i];
       if (ranges[i].failure || !pilot.note(pilot.aggregate.loss_before)) continue;
-      apply(pilot.state, pilot.aggregate, tau);
+      apply(settings[pilot.index].algorithm, pilot.state, pilot.aggregate,
+            {.steps = tau, .counted = federation.node_count(), .nodes = federation.node_count()});
       const bool last = pilot.run->losses.size() + 1 == pilot.run->rounds;
       if (last && !pilot.note(engine->train_loss(pilot.index, pilot.state.w()))) continue;
       going.push_back(std::move(pilot));

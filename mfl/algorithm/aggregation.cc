@@ -7,22 +7,43 @@ std::shared_ptr<const Aggregator> if_it_holds_updates(std::shared_ptr<const Aggr
 }
 
 template <class T>
+std::vector<Vector<T>> origin_of_updates(const VectorLayout& layout, const State<T>& state) {
+  std::vector<Vector<T>> origin;
+  for (const std::size_t v : layout.up())
+    origin.push_back(layout[v].down ? state.vectors[layout.place_in_state(v)].values
+                                    : Vector<T>(layout.length(v, state.w().size())));
+  return origin;
+}
+
+template <class T>
+std::vector<UpdateVector<T>> update_vectors(const VectorLayout& layout, std::span<Vector<T>> own,
+                                            const std::vector<Vector<T>>& origin) {
+  std::vector<UpdateVector<T>> out;
+  for (std::size_t i = 0; i < origin.size(); ++i)
+    out.push_back({own[layout.place_at_node(layout.up()[i])], origin[i]});
+  return out;
+}
+
+template <class T>
 void aggregate_updates(const Aggregator& aggregator, std::span<const NodeUpdate<T>> updates,
-                       const std::vector<NamedVector<T>>& broadcast, std::vector<Vector<T>>& out,
+                       const std::vector<Vector<T>>& origin, std::vector<Vector<T>>& out,
                        const ForEach& run) {
   std::vector<NodeVectors<T>> views;
   for (const NodeUpdate<T>& update : updates)
     views.push_back({{update.vectors.begin(), update.vectors.end()}, update.samples});
   NodeVectors<T> from;
-  for (const NamedVector<T>& vector : broadcast) from.vectors.emplace_back(vector.values);
+  from.vectors.assign(origin.begin(), origin.end());
   aggregator.aggregate(views, from, out, run);
 }
 
-template void aggregate_updates(const Aggregator&, std::span<const NodeUpdate<float>>,
-                                const std::vector<NamedVector<float>>&, std::vector<Vector<float>>&,
-                                const ForEach&);
-template void aggregate_updates(const Aggregator&, std::span<const NodeUpdate<double>>,
-                                const std::vector<NamedVector<double>>&, std::vector<Vector<double>>&,
-                                const ForEach&);
+#define MFL_INSTANTIATE(T)                                                                        \
+  template std::vector<Vector<T>> origin_of_updates(const VectorLayout&, const State<T>&);        \
+  template std::vector<UpdateVector<T>> update_vectors(const VectorLayout&, std::span<Vector<T>>, \
+                                                       const std::vector<Vector<T>>&);            \
+  template void aggregate_updates(const Aggregator&, std::span<const NodeUpdate<T>>,              \
+                                  const std::vector<Vector<T>>&, std::vector<Vector<T>>&, const ForEach&);
+MFL_INSTANTIATE(float)
+MFL_INSTANTIATE(double)
+#undef MFL_INSTANTIATE
 
 }  // namespace mfl

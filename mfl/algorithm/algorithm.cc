@@ -1,68 +1,85 @@
 #include "mfl/algorithm/algorithm.h"
 
 #include <algorithm>
-#include <cassert>
+#include <stdexcept>
 #include <utility>
 
 namespace mfl {
 
-Algorithm make_gd(double eta) { return {"gd", GradientDescent{eta}, 1, true}; }
-Algorithm make_mgd(double eta, double gamma) { return {"mgd", Momentum{eta, gamma}, 1, true}; }
-Algorithm make_fl(double eta, std::uint64_t tau) { return {"fl", GradientDescent{eta}, tau, false}; }
-Algorithm make_mfl(double eta, double gamma, std::uint64_t tau) {
-  return {"mfl", Momentum{eta, gamma}, tau, false};
+VectorFlow averaged(std::string name) {
+  return {.name = std::move(name), .in_state = true, .down = true, .at_node = true, .up = true};
+}
+
+VectorFlow broadcast(std::string name) { return {.name = std::move(name), .in_state = true, .down = true}; }
+
+VectorFlow at_server(std::string name) { return {.name = std::move(name), .in_state = true}; }
+
+VectorFlow at_node(std::string name) { return {.name = std::move(name), .at_node = true}; }
+
+VectorFlow sent_up(std::string name, Weighting weighting) {
+  return {.name = std::move(name), .at_node = true, .up = true, .weighting = weighting};
+}
+
+VectorFlow kept(std::string name) { return {.name = std::move(name), .at_node = true, .kept = true}; }
+
+VectorLayout::VectorLayout(std::vector<VectorFlow> vectors)
+    : vectors_(std::move(vectors)),
+      in_state_(vectors_.size()),
+      of_node_(vectors_.size()),
+      sent_up_(vectors_.size()) {
+  const auto refuse = [](const std::string& what) { throw std::invalid_argument("an algorithm: " + what); };
+  if (vectors_.empty() || vectors_[0].name != "w" || !vectors_[0].in_state || !vectors_[0].at_node ||
+      !vectors_[0].up || vectors_[0].length != 0)
+    refuse("its first vector is w, which is in the State, trained at the nodes and sent up");
+  for (std::size_t v = 0; v < vectors_.size(); ++v) {
+    const VectorFlow& flow = vectors_[v];
+    if (flow.name.empty()) refuse("a vector has no name");
+    if (std::ranges::count(vectors_, flow.name, &VectorFlow::name) > 1)
+      refuse("it has two vectors " + flow.name);
+    if (!flow.in_state && !flow.at_node) refuse(flow.name + " is neither in the State nor at a node");
+    if (flow.down && !flow.in_state) refuse(flow.name + " is sent down, and not in the State");
+    if ((flow.up || flow.kept) && !flow.at_node) refuse(flow.name + " is sent up or kept, and not at a node");
+    if (flow.kept && flow.down) refuse(flow.name + " starts as it was sent and as it was kept");
+    const auto put = [&](bool member, std::vector<std::size_t>& list, std::vector<std::size_t>* places) {
+      if (!member) return;
+      if (places != nullptr) (*places)[v] = list.size();
+      list.push_back(v);
+    };
+    put(flow.in_state, state_, &in_state_);
+    put(flow.down, down_, nullptr);
+    put(flow.at_node, at_node_, &of_node_);
+    put(flow.up, up_, &sent_up_);
+    put(flow.kept, kept_, nullptr);
+  }
+}
+
+std::size_t VectorLayout::numbers_down(std::size_t parameters) const {
+  std::size_t numbers = 0;
+  for (const std::size_t v : down_) numbers += length(v, parameters);
+  return numbers;
+}
+
+std::size_t VectorLayout::numbers_up(std::size_t parameters) const {
+  std::size_t numbers = 0;
+  for (const std::size_t v : up_) numbers += length(v, parameters);
+  return numbers;
 }
 
 template <class T>
-State<T> initial_state(const Algorithm& algorithm, std::size_t parameters) {
-  State<T> state;
-  for (const auto name : vector_names(algorithm.rule))
-    state.vectors.push_back({std::string(name), Vector<T>(parameters)});
-  return state;
+void ServerRound<T>::take_means() {
+  for (const std::size_t v : layout.up())
+    if (layout[v].in_state) std::swap((*this)[v], mean(v));
 }
 
-template <class T>
-State<T> initial_state(const Algorithm& algorithm, const Model<T>& model, std::uint64_t seed) {
-  State<T> state = initial_state<T>(algorithm, model.parameters());
-  model.initialise(state.vectors.front().values, Stream(seed, Purpose::kInitialise));
-  return state;
-}
+Algorithm::Algorithm(std::string algorithm_name, std::shared_ptr<const Method> method,
+                     std::uint64_t round_steps, bool in_one_place)
+    : name(std::move(algorithm_name)),
+      tau(round_steps),
+      centralised(in_one_place),
+      method_(std::move(method)),
+      layout_(std::make_shared<const VectorLayout>(method_->vectors())) {}
 
-std::uint64_t next_round_steps(const Algorithm& algorithm, std::uint64_t step, std::uint64_t total) {
-  return std::min(algorithm.tau, total - step);
-}
-
-template <class T>
-void note_loss(State<T>& state, double train_loss) {
-  if (state.round == 0 || !(train_loss < state.best.train_loss)) return;
-  state.best.step = state.step;
-  state.best.train_loss = train_loss;
-  state.best.w = state.w();
-}
-
-template <class T>
-void apply(State<T>& state, Aggregate<T>& aggregate, std::uint64_t steps) {
-  assert(aggregate.vectors.size() == state.vectors.size());
-  for (std::size_t v = 0; v < state.vectors.size(); ++v)
-    std::swap(state.vectors[v].values, aggregate.vectors[v]);
-  state.round += 1;
-  state.step += steps;
-}
-
-template <class T>
-std::uint64_t round_bytes(const Algorithm& algorithm, const State<T>& state, std::size_t nodes) {
-  if (algorithm.centralised) return 0;
-  return std::uint64_t{nodes} * state.vectors.size() * state.w().size() * sizeof(T);
-}
-
-#define MFL_INSTANTIATE(T)                                                           \
-  template State<T> initial_state(const Algorithm&, std::size_t);                    \
-  template State<T> initial_state(const Algorithm&, const Model<T>&, std::uint64_t); \
-  template void note_loss(State<T>&, double);                                        \
-  template void apply(State<T>&, Aggregate<T>&, std::uint64_t);                      \
-  template std::uint64_t round_bytes(const Algorithm&, const State<T>&, std::size_t);
-MFL_INSTANTIATE(float)
-MFL_INSTANTIATE(double)
-#undef MFL_INSTANTIATE
+template struct ServerRound<float>;
+template struct ServerRound<double>;
 
 }  // namespace mfl

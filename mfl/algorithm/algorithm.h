@@ -1,82 +1,205 @@
-// Algorithms as values over an explicit State: how a run starts, how long a round is, and how a round changes State.
-// The vectors that are sent to the nodes and averaged are those of the rule: {w} or {w, d}. Example: end of file.
+// An algorithm is a value: the vectors that it needs, how they travel between server and nodes, and four functions. Engines,
+// checkpoints and the wire carry named vectors and know no algorithm. docs/extending.md writes one outside the repository.
+//
+//   class FedProx final : public MethodOf<FedProx> {          // x <- x - eta (g + mu (x - w)), x from w; w averaged
+//    public:
+//     FedProx(double eta, double mu) : eta_(eta), mu_(mu) {}
+//     std::vector<VectorFlow> vectors() const override { return {averaged("w")}; }
+//     template <class T>
+//     void step(NodeRound<T>& node, const Vector<T>& gradient) const {
+//       Vector<T>& x = node[0];
+//       const Vector<T>& w = node.sent(0);
+//       for (std::size_t i = 0; i < x.size(); ++i) x[i] -= T(eta_) * (gradient[i] + T(mu_) * (x[i] - w[i]));
+//     }
+//    ...
+//   };
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "mfl/algorithm/state.h"
-#include "mfl/model/model.h"
-#include "mfl/solve/rules.h"
+#include "mfl/base/kernels/kernels.h"
+#include "mfl/base/vectors.h"
 
 namespace mfl {
 
-struct Algorithm {
+// How nodes count in the mean of a vector.
+enum class Weighting { kBySamples, kEqually };
+
+// A vector of an algorithm: where it lives and how it travels. Every vector has as many numbers as the model has parameters, unless
+// `length` says otherwise.
+struct VectorFlow {
   std::string name;
-  Rule rule;
+  bool in_state = false;  // part of the server's State
+  bool down = false;      // of the State: sent to the nodes of a round
+  bool at_node =
+      false;  // a node has its own: a copy of what was sent if it was, otherwise zero at the start of a round
+  bool up = false;    // of a node: sent to the server, which gets the mean over the nodes
+  bool kept = false;  // of a node: starts a round as the node left it in the last round that counted it
+  Weighting weighting = Weighting::kBySamples;  // of the mean
+  std::size_t length = 0;
+};
+
+// In the State, sent down, trained at the nodes, sent up; by default the State takes the mean.
+VectorFlow averaged(std::string name);
+// In the State and sent down; nodes read it.
+VectorFlow broadcast(std::string name);
+// In the State alone.
+VectorFlow at_server(std::string name);
+// Of a node in one round: starts at zero, and is not sent.
+VectorFlow at_node(std::string name);
+// The same, and sent up for server().
+VectorFlow sent_up(std::string name, Weighting weighting = Weighting::kBySamples);
+// Of a node across rounds. A node that misses rounds finds it as it was.
+VectorFlow kept(std::string name);
+
+// The vectors of an algorithm, and the subsets of them that have a place of their own: numbers are those of the declaration.
+class VectorLayout {
+ public:
+  // Throws std::invalid_argument unless "w" is the first, in the State, at the node and sent up, names are unique and not empty,
+  // and flows make sense.
+  explicit VectorLayout(std::vector<VectorFlow> vectors);
+
+  const VectorFlow& operator[](std::size_t vector) const { return vectors_[vector]; }
+  std::size_t size() const { return vectors_.size(); }
+  std::span<const std::size_t> state() const { return state_; }  // in_state
+  std::span<const std::size_t> down() const { return down_; }    // down
+  std::span<const std::size_t> at_node() const { return at_node_; }
+  std::span<const std::size_t> up() const { return up_; }
+  std::span<const std::size_t> kept() const { return kept_; }
+  // Where a vector stands in the State, among those of a node, among those that are sent up. Only where it is one of them.
+  std::size_t place_in_state(std::size_t vector) const { return in_state_[vector]; }
+  std::size_t place_at_node(std::size_t vector) const { return of_node_[vector]; }
+  std::size_t place_up(std::size_t vector) const { return sent_up_[vector]; }
+
+  std::size_t length(std::size_t vector, std::size_t parameters) const {
+    return vectors_[vector].length == 0 ? parameters : vectors_[vector].length;
+  }
+  // Numbers sent to a node, and by a node, in a round.
+  std::size_t numbers_down(std::size_t parameters) const;
+  std::size_t numbers_up(std::size_t parameters) const;
+
+ private:
+  std::vector<VectorFlow> vectors_;
+  std::vector<std::size_t> state_, down_, at_node_, up_, kept_;
+  std::vector<std::size_t> in_state_, of_node_, sent_up_;
+};
+
+// A node's view of a round. Vectors have the numbers of the declaration.
+template <class T>
+struct NodeRound {
+  const VectorLayout& layout;
+  std::span<Vector<T>> own;               // those at the node
+  std::span<const NamedVector<T>> state;  // those of the State; the ones that are not sent may be empty
+  const Kernels<T>& kernels;
+  std::uint64_t round = 1;
+  std::uint64_t steps = 0;  // of this node in this round
+  std::size_t samples = 0;  // of this node
+  // Writes the gradient of the node's loss on all of its samples at its own w.
+  std::function<void(Vector<T>& gradient)> full_gradient = {};
+
+  Vector<T>& operator[](std::size_t vector) { return own[layout.place_at_node(vector)]; }
+  const Vector<T>& sent(std::size_t vector) const { return state[layout.place_in_state(vector)].values; }
+};
+
+// The server's view of the end of a round.
+template <class T>
+struct ServerRound {
+  const VectorLayout& layout;
+  std::vector<NamedVector<T>>& state;
+  std::vector<Vector<T>>& means;  // of what was sent up; may be swapped with the State's
+  std::uint64_t steps = 0;        // of the round
+  std::size_t counted = 0;        // nodes whose updates are in the means
+  std::size_t nodes = 0;          // of the federation
+
+  Vector<T>& operator[](std::size_t vector) { return state[layout.place_in_state(vector)].values; }
+  Vector<T>& mean(std::size_t vector) { return means[layout.place_up(vector)]; }
+  // What happens unless an algorithm says otherwise: the State takes the means of the vectors that it has.
+  void take_means();
+};
+
+// The steps of plain and heavy-ball gradient descent, which the paper's theory knows.
+struct Descent {
+  double eta = 0;
+  double gamma = 0;  // 0: without momentum
+};
+
+// What an algorithm computes. Immutable, so safe to use from several threads. Element-wise IEEE operations in a fixed order: then every
+// engine gives the same bits. Derive from MethodOf.
+class Method {
+ public:
+  virtual ~Method() = default;
+
+  virtual std::vector<VectorFlow> vectors() const = 0;
+  virtual std::optional<Descent> descent() const { return std::nullopt; }
+
+  // At a node: before the first step, with a gradient at its w, and after the last step.
+  virtual void begin_node(NodeRound<float>& node) const = 0;
+  virtual void begin_node(NodeRound<double>& node) const = 0;
+  virtual void step_node(NodeRound<float>& node, const Vector<float>& gradient) const = 0;
+  virtual void step_node(NodeRound<double>& node, const Vector<double>& gradient) const = 0;
+  virtual void end_node(NodeRound<float>& node) const = 0;
+  virtual void end_node(NodeRound<double>& node) const = 0;
+  // At the server, with the aggregate of a round. On every process of a run, with the same numbers.
+  virtual void end_round(ServerRound<float>& round) const = 0;
+  virtual void end_round(ServerRound<double>& round) const = 0;
+};
+
+// A Method written once for both precisions: Derived has a template step(NodeRound<T>&, const Vector<T>& gradient) and, where they
+// differ from these, begin(NodeRound<T>&), end(NodeRound<T>&) and server(ServerRound<T>&).
+template <class Derived>
+class MethodOf : public Method {
+ public:
+  template <class T>
+  void begin(NodeRound<T>& /*node*/) const {}
+  template <class T>
+  void end(NodeRound<T>& /*node*/) const {}
+  template <class T>
+  void server(ServerRound<T>& round) const {
+    round.take_means();
+  }
+
+  void begin_node(NodeRound<float>& node) const final { self().begin(node); }
+  void begin_node(NodeRound<double>& node) const final { self().begin(node); }
+  void step_node(NodeRound<float>& node, const Vector<float>& gradient) const final {
+    self().step(node, gradient);
+  }
+  void step_node(NodeRound<double>& node, const Vector<double>& gradient) const final {
+    self().step(node, gradient);
+  }
+  void end_node(NodeRound<float>& node) const final { self().end(node); }
+  void end_node(NodeRound<double>& node) const final { self().end(node); }
+  void end_round(ServerRound<float>& round) const final { self().server(round); }
+  void end_round(ServerRound<double>& round) const final { self().server(round); }
+
+ private:
+  const Derived& self() const { return static_cast<const Derived&>(*this); }
+};
+
+// Cheap to copy.
+class Algorithm {
+ public:
+  Algorithm(std::string algorithm_name, std::shared_ptr<const Method> method, std::uint64_t round_steps,
+            bool in_one_place = false);
+
+  std::string name;
   std::uint64_t tau = 1;     // local steps per round
   bool centralised = false;  // all data in one place: one node, nothing is sent
+
+  const Method& method() const { return *method_; }
+  const VectorLayout& vectors() const { return *layout_; }
+  bool keeps_at_nodes() const { return !layout_->kept().empty(); }
+
+ private:
+  std::shared_ptr<const Method> method_;
+  std::shared_ptr<const VectorLayout> layout_;
 };
-
-Algorithm make_gd(double eta);                                    // GradientDescent, centralised
-Algorithm make_mgd(double eta, double gamma);                     // Momentum, centralised
-Algorithm make_fl(double eta, std::uint64_t tau);                 // GradientDescent, w averaged
-Algorithm make_mfl(double eta, double gamma, std::uint64_t tau);  // Momentum, w and d averaged (Algorithm 1)
-
-// Round 0, step 0, all vectors zero.
-template <class T>
-State<T> initial_state(const Algorithm& algorithm, std::size_t parameters);
-// The same with the w that a run with this seed starts from.
-template <class T>
-State<T> initial_state(const Algorithm& algorithm, const Model<T>& model, std::uint64_t seed);
-
-// Steps of the next round: tau, or the rest of `total` if that is less.
-std::uint64_t next_round_steps(const Algorithm& algorithm, std::uint64_t step, std::uint64_t total);
-
-// The result of a round, with the vectors in the order of State's.
-template <class T>
-struct Aggregate {
-  double loss_before = 0;       // F at the broadcast w
-  double mean_square_move = 0;  // weighted mean of |w_i - broadcast w|^2, if requested
-  std::vector<Vector<T>> vectors;
-};
-
-// What the training loss of a round is over. Without batches it is over all samples of the round's nodes. With them it is the mean
-// over the batches that the nodes computed in the next round, except where F(w) itself is asked for, and of the last round.
-struct LossRule {
-  bool batches = false;
-  std::uint64_t evaluate_every = 0;  // rounds between losses over all samples; 0: none but the last
-
-  // Whether the loss of the state after `round` rounds is wanted over all samples.
-  bool evaluates(std::uint64_t round) const { return evaluate_every != 0 && round % evaluate_every == 0; }
-  // Whether that state may be w^f, which compares losses of one kind: over all samples if such are asked for.
-  bool decides_best(std::uint64_t round, bool is_last) const {
-    return !batches || (is_last || evaluates(round)) == (evaluate_every != 0);
-  }
-};
-
-// Records F(w) of the state's w: w^f becomes w if no earlier round was better (rounds >= 1 only).
-template <class T>
-void note_loss(State<T>& state, double train_loss);
-
-// Advances the state by a round of `steps` steps. Swaps the vectors, so that the aggregate's memory can be reused.
-template <class T>
-void apply(State<T>& state, Aggregate<T>& aggregate, std::uint64_t steps);
-
-// Bytes sent in one direction in a round with `nodes` nodes: the vectors, without framing.
-template <class T>
-std::uint64_t round_bytes(const Algorithm& algorithm, const State<T>& state, std::size_t nodes);
 
 }  // namespace mfl
-
-// Example: the rounds of a run.
-//
-//   const Algorithm algorithm = make_mfl(0.002, 0.5, 4);
-//   State<float> state = initial_state<float>(algorithm, *model, seed);
-//   while (state.step < total) {
-//     const std::uint64_t steps = next_round_steps(algorithm, state.step, total);
-//     ...  // run the nodes from state.vectors and average theirs into `aggregate` (engine.h)
-//     apply(state, aggregate, steps);
-//   }

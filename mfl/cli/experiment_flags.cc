@@ -33,13 +33,15 @@ std::string setting_text(const Config& config) {
   const AlgorithmConfig& algorithm = config.algorithm;
   std::string out = fmt::format("{} on {}, {}, eta {}", config.model.name, config.data.source, algorithm.name,
                                 algorithm.eta);
-  if (algorithm.name == "mgd" || algorithm.name == "mfl") out += fmt::format(", gamma {}", algorithm.gamma);
-  if (algorithm.name == "fl" || algorithm.name == "mfl")
+  if (uses_gamma(algorithm)) out += fmt::format(", gamma {}", algorithm.gamma);
+  if (!is_centralised(algorithm))
     out += fmt::format(", {} {}, {} nodes ({})", counts_epochs(algorithm) ? "local_epochs" : "tau",
                        round_length(algorithm), config.federation.nodes, config.federation.partition);
   if (algorithm.batch_size != 0) out += fmt::format(", batches of {}", algorithm.batch_size);
-  if (!make_algorithm(algorithm).centralised && config.federation.aggregator != "mean")
+  if (!is_centralised(algorithm) && config.federation.aggregator != "mean")
     out += fmt::format(", {}", config.federation.aggregator);
+  if (!is_centralised(algorithm) && !config.federation.codecs.empty())
+    out += fmt::format(", {}", config.federation.codecs);
   if (config.federation.fraction_train < 1)
     out += fmt::format(", {} of them per round", config.federation.fraction_train);
   return out;

@@ -18,7 +18,7 @@ namespace mfl::cli {
 namespace {
 
 struct Arguments {
-  std::string server, tls, name, config_digest;
+  std::string server, tls, name, config_digest, state;
   LogFlags log;
   bool plaintext = false;
   std::optional<double> give_up_after;
@@ -43,6 +43,7 @@ Result<Reply> node_command(const Arguments& args) {
   options.seed = config.run.seed;
   options.threads = config.run.threads;
   options.config_digest = args.config_digest;
+  options.state = args.state;
   if (args.give_up_after)
     options.give_up_after = std::chrono::milliseconds(std::llround(1000 * *args.give_up_after));
   MFL_TRY(options.log, make_log(args.log));
@@ -84,6 +85,10 @@ void setup_node(Command& mfl, Commands& commands) {
   command.add_option("--name", args->name, "The node's name, for --plaintext only")->type_name("NAME");
   command.add_option("--config-digest", args->config_digest, "Follow only this configuration")
       ->type_name("HEX");
+  command
+      .add_option("--state", args->state,
+                  "File of the vectors that some algorithms keep at a node from round to round")
+      ->type_name("FILE");
   command
       .add_option("--give-up-after", args->give_up_after,
                   "Seconds without a connection before it gives up (default: never)")

@@ -46,7 +46,7 @@ bool is_advise_key(const Key& key) {
 std::string advise_line(const RunOutcome& run) {
   const bool whole = run.config.federation.fraction_train == 1 && run.config.federation.quorum == 0;
   if (run.warnings.empty() || !whole || is_fleet(run.config.data.source) ||
-      make_algorithm(run.config.algorithm).centralised)
+      is_centralised(run.config.algorithm))
     return {};
   const std::uint64_t rounds =
       std::max<std::uint64_t>(1, run_length(run.config) / round_length(run.config.algorithm));

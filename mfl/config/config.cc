@@ -65,7 +65,7 @@ Result<void> validate_fleet(const Config& config) {
                 fmt::format("{} is not supported with data {}", what, config.data.source),
                 std::string(advice));
   };
-  if (config.algorithm.name == "gd" || config.algorithm.name == "mgd")
+  if (is_centralised(config.algorithm))
     return refuse(config.algorithm.name + ", which has all samples in one place,", "use fl or mfl");
   if (config.federation.partition != "iid")
     return refuse("partition " + config.federation.partition, "leave the partition at iid");
@@ -122,7 +122,7 @@ Result<void> validate_length(const Config& config) {
   if (counts_epochs(algorithm) && config.run.rounds == 0)
     return refuse("with local_epochs nodes take different numbers of steps: a run has rounds, not steps",
                   "set rounds in [run]");
-  if (counts_epochs(algorithm) && make_algorithm(algorithm).centralised)
+  if (counts_epochs(algorithm) && is_centralised(algorithm))
     return refuse(
         fmt::format("{} has all samples in one place and no rounds of local_epochs", algorithm.name),
         "leave local_epochs out, or use fl or mfl");
@@ -148,7 +148,7 @@ std::uint64_t round_length(const AlgorithmConfig& algorithm) {
 std::uint64_t run_length(const Config& config) {
   constexpr std::uint64_t kSteps = 1000;
   if (config.run.rounds == 0) return config.run.steps.value_or(kSteps);
-  return config.run.rounds * make_algorithm(config.algorithm).tau;
+  return config.run.rounds * (is_centralised(config.algorithm) ? 1 : round_length(config.algorithm));
 }
 
 double effective_lambda(const ModelConfig& model) {
@@ -206,8 +206,7 @@ Result<void> validate(const Config& config) {
     if (const auto set = key.set(copy, text); !set)
       return at(fmt::format("{} = {} in [{}]", key.key, text, key.table), set.error());
   }
-  // gd and mgd have all samples in one place.
-  const bool federated = config.algorithm.name != "gd" && config.algorithm.name != "mgd";
+  const bool federated = !is_centralised(config.algorithm);
   if (federated && config.data.train && *config.data.train < config.federation.nodes)
     return fail(
         ErrorCode::kBadConfig,
@@ -243,7 +242,7 @@ std::string config_digest(const Config& config) {
   canonical.model.lambda = effective_lambda(config.model);
   if (!counts_epochs(config.algorithm)) canonical.algorithm.tau = round_length(config.algorithm);
   if (config.run.rounds == 0) canonical.run.steps = run_length(config);
-  if (canonical.algorithm.name == "fedavg") canonical.algorithm.name = "fl";
+  canonical.algorithm.name = make_algorithm(config.algorithm).name;
   return sha256_hex(canonical_text(canonical, true));
 }
 

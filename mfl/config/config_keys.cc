@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "mfl/aggregate/aggregator.h"
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/base/nearest.h"
+#include "mfl/codec/codec.h"
 #include "mfl/config/config_values.h"
 #include "mfl/config/foreign_words.h"
 #include "mfl/engine/workers.h"
@@ -17,7 +19,6 @@
 namespace mfl {
 namespace {
 
-constexpr std::string_view kAlgorithms[] = {"gd", "mgd", "fl", "mfl", "fedavg"};
 constexpr std::string_view kEngines[] = {"threads", "serial", "mpi"};
 constexpr std::string_view kPartitions[] = {"iid", "contiguous", "label-sorted", "file:PATH"};
 
@@ -48,10 +49,6 @@ constexpr NumberRange kShare{[](double x) { return x > 0 && x <= 1; }, "in (0, 1
 constexpr NumberRange kSeconds{[](double x) { return x > 0 && x <= 1e9; }, "> 0 and at most 1e9"};
 constexpr NumberRange kChance{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
 constexpr NumberRange kMomentum{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
-
-Result<void> set_algorithm(std::string& to, std::string_view text) {
-  return set_name(to, text == "fedavg" ? "fl" : text, kAlgorithms);
-}
 
 Result<void> set_partition(std::string& to, std::string_view text) {
   constexpr std::string_view kFile = "file:";
@@ -195,6 +192,22 @@ constexpr Key kKeys[] = {
      [](const Config& c) { return toml_text(c.federation.aggregator); },
      {},
      [] { return &aggregators().index(); }},
+    {"federation",
+     "codecs",
+     "--codecs",
+     "SPECS",
+     "what an update passes on its way to the server, such as \"clip(10), bf16\"; none if empty",
+     KeyKind::kText,
+     "",
+     kLaterResult,
+     [](Config& c, Text t) -> Result<void> {
+       MFL_TRY(const CodecChain chain, CodecChain::parse(t));
+       c.federation.codecs = chain.spec();
+       return {};
+     },
+     [](const Config& c) { return toml_text(c.federation.codecs); },
+     {},
+     [] { return &codecs().index(); }},
     {"federation", "fraction_train", "--fraction-train", "X",
      "share of the nodes that a round chooses, in (0, 1]", KeyKind::kNumber, "", kLaterResult,
      [](Config& c, Text t) { return set_number(c.federation.fraction_train, t, kShare); },
@@ -262,9 +275,18 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) { return set_choice<bool>(c.model.intercept, t, kBooleans); },
      [](const Config& c) { return std::string(c.model.intercept ? "true" : "false"); }, kNamesOf<kBooleans>},
 
-    {"algorithm", "name", "--algorithm", "NAME", "gd, mgd, fl (or fedavg) or mfl", KeyKind::kText, "",
-     kResult, [](Config& c, Text t) { return set_algorithm(c.algorithm.name, t); },
-     [](const Config& c) { return toml_text(c.algorithm.name); }, kAlgorithms},
+    {"algorithm",
+     "name",
+     "--algorithm",
+     "SPEC",
+     "how nodes and server train",
+     KeyKind::kText,
+     "",
+     kResult,
+     [](Config& c, Text t) { return set_spec(c.algorithm.name, t, algorithms()); },
+     [](const Config& c) { return toml_text(c.algorithm.name); },
+     {},
+     [] { return &algorithms().index(); }},
     {"algorithm", "eta", "--eta", "X", "step size, > 0", KeyKind::kNumber, "", kResult,
      [](Config& c, Text t) { return set_number(c.algorithm.eta, t, kPositive); },
      [](const Config& c) { return toml_number(c.algorithm.eta); }},

@@ -18,6 +18,10 @@ const ModelEntry& entry_of(const ModelConfig& model) {
   return *entry;
 }
 
+const AlgorithmEntry& entry_of(const AlgorithmConfig& algorithm) {
+  return *parse_spec(algorithm.name, algorithms()).value().entry;
+}
+
 }  // namespace
 
 std::optional<Loss> linear_loss(const ModelConfig& model) { return entry_of(model).loss; }
@@ -56,15 +60,14 @@ Schema stated_schema(const Config& config) {
 }
 
 Algorithm make_algorithm(const AlgorithmConfig& algorithm) {
-  if (algorithm.name == "gd") return make_gd(algorithm.eta);
-  if (algorithm.name == "mgd") return make_mgd(algorithm.eta, algorithm.gamma);
-  if (algorithm.name == "fl") return make_fl(algorithm.eta, round_length(algorithm));
-  assert(algorithm.name == "mfl");
-  return make_mfl(algorithm.eta, algorithm.gamma, round_length(algorithm));
+  return make_algorithm(algorithm.name, {algorithm.eta, algorithm.gamma}, round_length(algorithm)).value();
 }
 
+bool is_centralised(const AlgorithmConfig& algorithm) { return entry_of(algorithm).centralised; }
+bool uses_gamma(const AlgorithmConfig& algorithm) { return entry_of(algorithm).uses_gamma; }
+
 Setting setting_of(const Config& config, const Algorithm& algorithm) {
-  return {algorithm.rule, effective_lambda(config.model)};
+  return {algorithm, effective_lambda(config.model)};
 }
 
 std::unique_ptr<Workers> make_workers(const RunConfig& run, const Ranks& ranks) {
@@ -82,12 +85,16 @@ Batching make_batching(const Config& config) {
 }
 
 std::shared_ptr<const Aggregator> aggregator_of(const Config& config) {
-  const bool centralised = make_algorithm(config.algorithm).centralised;
-  return make_aggregator(centralised ? "mean" : config.federation.aggregator).value();
+  return make_aggregator(is_centralised(config.algorithm) ? "mean" : config.federation.aggregator).value();
+}
+
+CodecChain codecs_of(const Config& config) {
+  return CodecChain::parse(is_centralised(config.algorithm) ? "" : config.federation.codecs).value();
 }
 
 EngineOptions engine_options(const Config& config) {
-  return {.batching = make_batching(config), .aggregator = aggregator_of(config)};
+  return {
+      .batching = make_batching(config), .aggregator = aggregator_of(config), .codecs = codecs_of(config)};
 }
 
 LossRule make_loss_rule(const Config& config) {

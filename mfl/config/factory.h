@@ -6,14 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "mfl/algorithm/algorithm.h"
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/config/config.h"
 #include "mfl/data/task.h"
 #include "mfl/engine/engine.h"
 #include "mfl/engine/ranks.h"
 #include "mfl/engine/workers.h"
 #include "mfl/model/model.h"
-#include "mfl/solve/node.h"
 
 namespace mfl {
 
@@ -35,12 +34,17 @@ LabelTask effective_label_task(const Config& config);
 Schema stated_schema(const Config& config);
 
 Algorithm make_algorithm(const AlgorithmConfig& algorithm);
+// All samples in one place: no nodes to speak of.
+bool is_centralised(const AlgorithmConfig& algorithm);
+bool uses_gamma(const AlgorithmConfig& algorithm);
 Setting setting_of(const Config& config, const Algorithm& algorithm);
 // With threads = 0: one thread per core, divided among the processes of the run on this machine.
 std::unique_ptr<Workers> make_workers(const RunConfig& run, const Ranks& ranks = alone());
 Batching make_batching(const Config& config);
 // Of a valid configuration. A centralised algorithm has the mean.
 std::shared_ptr<const Aggregator> aggregator_of(const Config& config);
+// The same; a centralised algorithm sends nothing and has none.
+CodecChain codecs_of(const Config& config);
 EngineOptions engine_options(const Config& config);
 LossRule make_loss_rule(const Config& config);
 // For settings that share the data, the batches and where nodes run.

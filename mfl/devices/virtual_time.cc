@@ -65,7 +65,7 @@ Result<RoundPlan> plan_timed_round(const Population& population, std::uint64_t r
 }  // namespace
 
 std::optional<VirtualTime> make_virtual_time(const Config& config) {
-  if (make_algorithm(config.algorithm).centralised) return std::nullopt;
+  if (is_centralised(config.algorithm)) return std::nullopt;
   if (config.devices == DevicesConfig{} && config.network == NetworkConfig{}) return std::nullopt;
   return VirtualTime{config.run.seed, config.devices, config.network, config.federation.round_deadline,
                      config.federation.quorum};
@@ -73,12 +73,11 @@ std::optional<VirtualTime> make_virtual_time(const Config& config) {
 
 double answer_seconds(const VirtualTime& time, std::uint64_t node, std::size_t samples,
                       const RoundWork& work) {
-  const auto bytes = static_cast<double>(work.bytes);
   const auto gradients = static_cast<double>(rows_of_steps(work.batching, samples, work.steps));
   const double latency = quality(time, time.network.latency, kLatency, node);
-  const double down = bytes / quality(time, time.network.down, kDown, node);
+  const double down = static_cast<double>(work.bytes_down) / quality(time, time.network.down, kDown, node);
   const double compute = gradients / quality(time, time.devices.speed, kSpeed, node);
-  const double up = bytes / quality(time, time.network.up, kUp, node);
+  const double up = static_cast<double>(work.bytes_up) / quality(time, time.network.up, kUp, node);
   return 2 * latency + down + compute + up;
 }
 
@@ -109,14 +108,15 @@ Attempt judge_attempt(std::span<const double> answers, double deadline, std::siz
 
 Population make_population(const Config& config, std::size_t nodes,
                            std::function<std::size_t(std::size_t)> samples_of) {
-  if (make_algorithm(config.algorithm).centralised) return {nodes, {}, std::nullopt, {}};
+  if (is_centralised(config.algorithm)) return {nodes, {}, std::nullopt, {}};
   const FederationConfig& federation = config.federation;
   return {nodes,
           {config.run.seed, federation.fraction_train, federation.quorum},
           make_virtual_time(config),
           std::move(samples_of),
           make_batching(config),
-          aggregator_of(config)};
+          aggregator_of(config),
+          codecs_of(config)};
 }
 
 Result<RoundPlan> plan_round(const Population& population, std::uint64_t round, const RoundWork& work) {

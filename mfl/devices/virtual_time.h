@@ -19,6 +19,7 @@
 #include "mfl/aggregate/aggregator.h"
 #include "mfl/algorithm/participation.h"
 #include "mfl/base/result.h"
+#include "mfl/codec/codec.h"
 #include "mfl/config/config.h"
 #include "mfl/record/run.h"
 #include "mfl/solve/batches.h"
@@ -40,9 +41,9 @@ std::optional<VirtualTime> make_virtual_time(const Config& config);
 
 // What a node has to do in a round.
 struct RoundWork {
-  std::uint64_t steps = 0;  // or epochs (Batching::by_epochs)
-  std::uint64_t bytes = 0;  // sent to a node, and the same number back
-  Batching batching = {};   // which samples those steps are on
+  std::uint64_t steps = 0;                     // or epochs (Batching::by_epochs)
+  std::uint64_t bytes_down = 0, bytes_up = 0;  // of one node
+  Batching batching = {};                      // which samples those steps are on
 };
 
 // From the start of a round until the node's update has arrived. A device's speed, bandwidths and latency are drawn once
@@ -73,6 +74,7 @@ struct Population {
   std::function<std::size_t(std::size_t node)> samples_of;  // called only when there is a time model
   Batching batching = {};
   std::shared_ptr<const Aggregator> aggregator = nullptr;  // null: the exact mean
+  CodecChain codecs = {};                                  // of updates
 };
 
 // With a centralised algorithm all nodes take part in every round.

@@ -14,12 +14,13 @@
 #include <vector>
 
 #include "mfl/aggregate/aggregator.h"
-#include "mfl/algorithm/algorithm.h"
+#include "mfl/algorithm/node_states.h"
+#include "mfl/algorithm/rounds.h"
 #include "mfl/engine/fleet.h"
+#include "mfl/engine/node.h"
 #include "mfl/engine/ranks.h"
 #include "mfl/engine/workers.h"
 #include "mfl/model/model.h"
-#include "mfl/solve/node.h"
 
 namespace mfl {
 
@@ -67,7 +68,8 @@ struct StepRange {
   const State<T>* state = nullptr;
   bool starts =
       true;  // a round starts here: nodes start from the state's vectors; else they continue with their own
-  bool ends = true;  // a round ends here: the nodes' vectors are averaged; else nodes keep them
+  bool ends = true;  // a round ends here: what the nodes send up is aggregated; else they keep their vectors
+  std::uint64_t round_steps = 0;  // of the whole round; 0: it is this range
   // loss_before is written when the round starts, vectors when it ends; memory is reused. With batches smaller than a node's
   // samples the node's part of loss_before is the mean over its batches, each at the w of its step.
   Aggregate<T>* out = nullptr;
@@ -99,6 +101,14 @@ class Engine {
   // On the test set; empty if there is none.
   virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) = 0;
 
+  // The nodes of the setting's last round keep what they had at its end (VectorFlow::kept). Without this call the next round starts from
+  // what they had before.
+  virtual void keep(std::size_t setting) = 0;
+  // What nodes keep, by ascending numbers; of all processes of the run, each of which calls it. Empty where nothing is kept.
+  virtual std::vector<KeptVectors<T>> kept(std::size_t setting) = 0;
+  // Before the first run(): continues from that.
+  virtual void restore(std::size_t setting, const std::vector<KeptVectors<T>>& kept) = 0;
+
   // Whether to stop, given whether this process was asked to. Processes that share a run agree: if one of them was asked,
   // all of them stop after their next run().
   virtual bool stop(bool asked) { return asked; }
@@ -109,6 +119,7 @@ struct EngineOptions {
   // How the vectors of the nodes become one; null: the exact mean. Any other needs memory for the vectors of all nodes of a round.
   // Losses are always means that are weighted by samples.
   std::shared_ptr<const Aggregator> aggregator = nullptr;
+  CodecChain codecs = {};  // that an update passes before it is aggregated
   std::function<void()> before_step =
       {};  // called by workers before every local step; what it throws ends run()
 };

@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "mfl/engine/engine.h"
@@ -15,8 +17,12 @@ template <class T>
 struct Worker {
   Worker(const Model<T>& model, std::span<const Setting> settings, std::size_t wave)
       : memory(model, settings, wave), losses(settings.size()) {
-    for (const Setting& setting : settings)
-      sums.emplace_back(model.parameters(), vector_names(setting.rule).size());
+    for (const Setting& setting : settings) {
+      const VectorLayout& layout = setting.algorithm.vectors();
+      std::vector<std::size_t> lengths;
+      for (const std::size_t v : layout.up()) lengths.push_back(layout.length(v, model.parameters()));
+      sums.emplace_back(lengths);
+    }
   }
 
   NodeMemory<T> memory;
@@ -37,12 +43,16 @@ class LocalEngine final : public Engine<T> {
         workers_(std::move(workers)),
         ranks_(ranks),
         aggregator_(if_it_holds_updates(options.aggregator)),
+        codecs_(std::move(options.codecs)),
         stepping_{.batching = options.batching, .before_step = std::move(options.before_step)},
         run_blocks_([this](std::size_t n, const std::function<void(std::size_t)>& work) {
           workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
         }),
-        kept_(settings_.size()),
-        held_(settings_.size()) {
+        unfinished_(settings_.size()),
+        node_states_(settings_.size()),
+        updates_(settings_.size()),
+        keeps_(std::ranges::any_of(
+            settings_, [](const Setting& setting) { return setting.algorithm.keeps_at_nodes(); })) {
     constexpr std::size_t kBlocksAWorker = 4;  // enough to even out, few enough to stay O(workers x model)
     const std::size_t count = workers_->count();
     over_blocks_ = count > 1 && uneven(nodes_here(), count);
@@ -59,11 +69,19 @@ class LocalEngine final : public Engine<T> {
     chosen_.clear();
     ending_.clear();
     for (const StepRange<T>& range : ranges) {
-      chosen_.push_back({range.setting, range.starts, range.evaluate});
+      chosen_.push_back({.setting = range.setting,
+                         .state = range.state->vectors,
+                         .starts = range.starts,
+                         .ends = range.ends,
+                         .round_steps = range.round_steps,
+                         .evaluate = range.evaluate});
       if (range.starts)
         for (Worker<T>& worker : states_) worker.sums[range.setting].clear();
-      if (!range.ends) make_place(range.setting, range.state->vectors.size());
-      if (range.ends && aggregator_) held_[range.setting].resize(own_part(range.participants).second);
+      if (!range.ends) make_place(range.setting);
+      if (!range.ends) continue;
+      const std::size_t count = own_part(range.participants).second;
+      if (aggregator_) updates_[range.setting].resize(count);
+      if (layout_of(range).kept().size() > 0) node_states_[range.setting].start_round(count);
     }
     stepping_.round = ranges.front().state->round + 1;
     for_each_node(ranges.front().participants, [&](Worker<T>& worker, std::size_t node, std::size_t place) {
@@ -112,6 +130,20 @@ class LocalEngine final : public Engine<T> {
         static_cast<double>(all.correct) / static_cast<double>(n)};
   }
 
+  void keep(std::size_t setting) override { node_states_[setting].commit(); }
+
+  std::vector<KeptVectors<T>> kept(std::size_t setting) override {
+    std::vector<KeptVectors<T>> here = node_states_[setting].all();
+    return ranks_ == nullptr || !keeps_ ? here : gather_kept<T>(*ranks_, here);
+  }
+
+  void restore(std::size_t setting, const std::vector<KeptVectors<T>>& kept) override {
+    std::vector<KeptVectors<T>> own;
+    std::ranges::copy_if(kept, std::back_inserter(own),
+                         [this](const KeptVectors<T>& one) { return runs_node(one.node); });
+    node_states_[setting].restore(std::move(own));
+  }
+
   bool stop(bool asked) override {
     if (ranks_ == nullptr) return asked;
     stop_asked_ = asked;
@@ -146,16 +178,33 @@ class LocalEngine final : public Engine<T> {
   std::pair<std::size_t, std::size_t> own_part(std::span<const std::uint32_t> participants) const {
     if (federation_.fleet) {
       const std::size_t all = participants.empty() ? federation_.node_count() : participants.size();
-      if (ranks_ == nullptr) return {0, all};
-      const std::size_t first = all * ranks_->rank() / ranks_->size();
-      return {first, all * (ranks_->rank() + 1) / ranks_->size() - first};
+      auto [first, last] = fleet_share(keeps_ ? federation_.node_count() : all);
+      if (keeps_ && !participants.empty()) {
+        first = place_among(participants, first);
+        last = place_among(participants, last);
+      }
+      return {first, last - first};
     }
     if (participants.empty()) return {0, federation_.nodes.size()};
-    const auto at = [&](std::size_t node) {
-      return static_cast<std::size_t>(std::ranges::lower_bound(participants, node) - participants.begin());
-    };
-    const std::size_t first = at(federation_.first_node);
-    return {first, at(federation_.first_node + federation_.nodes.size()) - first};
+    const std::size_t first = place_among(participants, federation_.first_node);
+    return {first, place_among(participants, federation_.first_node + federation_.nodes.size()) - first};
+  }
+
+  // Whether this process runs the node where nodes keep vectors, each on one process.
+  bool runs_node(std::uint64_t node) const {
+    std::size_t first = federation_.first_node, last = first + federation_.nodes.size();
+    if (federation_.fleet) std::tie(first, last) = fleet_share(federation_.node_count());
+    return node >= first && node < last;
+  }
+
+  // The part [first, last) of `all` that this process runs of a fleet.
+  std::pair<std::size_t, std::size_t> fleet_share(std::size_t all) const {
+    if (ranks_ == nullptr) return {0, all};
+    return {all * ranks_->rank() / ranks_->size(), all * (ranks_->rank() + 1) / ranks_->size()};
+  }
+
+  static std::size_t place_among(std::span<const std::uint32_t> participants, std::size_t node) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(participants, node) - participants.begin());
   }
 
   // Valid until the next call for this worker.
@@ -179,16 +228,20 @@ class LocalEngine final : public Engine<T> {
     return federation_.fleet ? federation_.node_count() : federation_.nodes.size();
   }
 
-  void make_place(std::size_t setting, std::size_t vector_count) {
-    auto& kept = kept_[setting];
-    if (kept.empty()) kept.assign(nodes_here() * vector_count, Vector<T>(model_.parameters()));
+  const VectorLayout& layout_of(const StepRange<T>& range) const {
+    return settings_[range.setting].algorithm.vectors();
+  }
+
+  void make_place(std::size_t setting) {
+    auto& unfinished = unfinished_[setting];
+    if (unfinished.empty()) unfinished.assign(nodes_here(), states_.front().memory.vectors(setting));
   }
 
   void run_node(Worker<T>& worker, std::span<StepRange<T>> ranges, std::size_t node, std::size_t place,
                 std::uint64_t steps) {
     const NodeData<T> data = data_of(worker, node);
     const std::size_t samples = data.shard.count;
-    for (const StepRange<T>& range : ranges) take_up(worker.memory.vectors(range.setting), range, node);
+    for (const StepRange<T>& range : ranges) start_node(worker.memory.vectors(range.setting), range, node);
     train_node<T>(settings_, chosen_, model_, data, steps, stepping_, worker.memory, worker.losses,
                   over_blocks_ ? &run_blocks_ : nullptr);
     for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -198,43 +251,72 @@ class LocalEngine final : public Engine<T> {
         sums.loss_is_finite = false;
         sums.fail(federation_.first_node + node, "the loss");
       }
-      if (range.ends && range.measure_moves)
-        sums.add_move(range.state->w(), worker.memory.vectors(range.setting)[0], samples);
-      if (range.ends && aggregator_)
-        hold(worker.memory.vectors(range.setting), range, node, place, samples, sums);
-      else
-        put_down(worker.memory.vectors(range.setting), range, node, samples, sums);
-    }
-  }
-
-  void take_up(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node) {
-    for (std::size_t v = 0; v < vectors.size(); ++v) {
-      if (range.starts) {
-        std::ranges::copy(range.state->vectors[v].values, vectors[v].begin());
-      } else {
-        vectors[v].swap(kept_[range.setting][node * vectors.size() + v]);
-      }
-    }
-  }
-
-  void put_down(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node,
-                std::size_t weight, Sums& sums) {
-    for (std::size_t v = 0; v < vectors.size(); ++v) {
+      std::vector<Vector<T>>& vectors = worker.memory.vectors(range.setting);
       if (!range.ends) {
-        vectors[v].swap(kept_[range.setting][node * vectors.size() + v]);
-      } else if (const auto bad = sums.vectors[v].add(std::span<const T>(vectors[v]), weight)) {
-        sums.fail(federation_.first_node + node, fmt::format("{}[{}]", range.state->vectors[v].name, *bad));
+        vectors.swap(unfinished_[range.setting][node]);
+        continue;
       }
+      if (range.measure_moves) sums.add_move(range.state->w(), vectors[0], samples);
+      end_node(vectors, range, node, place, samples, sums);
     }
   }
 
-  // For the aggregator, which needs the vectors of all nodes at once.
-  void hold(const std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node,
-            std::size_t place, std::size_t samples, Sums& sums) {
-    for (std::size_t v = 0; v < vectors.size(); ++v)
-      if (const auto bad = first_not_finite(std::span<const T>(vectors[v])))
-        sums.fail(federation_.first_node + node, fmt::format("{}[{}]", range.state->vectors[v].name, *bad));
-    held_[range.setting][place] = {vectors, samples};
+  // The vectors of a node at the start of a round, or as it left them within one.
+  void start_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node) {
+    if (!range.starts) return vectors.swap(unfinished_[range.setting][node]);
+    const VectorLayout& layout = layout_of(range);
+    const auto* const kept =
+        layout.kept().empty() ? nullptr : node_states_[range.setting].find(federation_.first_node + node);
+    std::size_t next_kept = 0;
+    for (const std::size_t v : layout.at_node()) {
+      Vector<T>& own = vectors[layout.place_at_node(v)];
+      if (layout[v].down)
+        std::ranges::copy(range.state->vectors[layout.place_in_state(v)].values, own.begin());
+      else if (layout[v].kept && kept != nullptr)
+        std::ranges::copy((*kept)[next_kept], own.begin());
+      else
+        std::ranges::fill(own, T{0});
+      if (layout[v].kept) ++next_kept;
+    }
+  }
+
+  // Hands over what a node keeps and sends up.
+  void end_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node,
+                std::size_t place, std::size_t samples, Sums& sums) {
+    const VectorLayout& layout = layout_of(range);
+    const std::size_t number = federation_.first_node + node;
+    if (!layout.kept().empty()) propose(vectors, range, number, place, sums);
+    if (!codecs_.empty()) {
+      const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
+      codecs_.pass<T>(update_vectors<T>(layout, vectors, origin));
+    }
+    NodeUpdate<T> update{{}, samples};
+    for (std::size_t up = 0; up < layout.up().size(); ++up) {
+      const VectorFlow& flow = layout[layout.up()[up]];
+      const Vector<T>& own = vectors[layout.place_at_node(layout.up()[up])];
+      const auto bad = aggregator_
+                           ? first_not_finite(std::span<const T>(own))
+                           : sums.vectors[up].add(std::span<const T>(own),
+                                                  flow.weighting == Weighting::kBySamples ? samples : 1);
+      if (bad) sums.fail(number, fmt::format("{}[{}]", flow.name, *bad));
+      if (aggregator_) update.vectors.push_back(own);
+    }
+    sums.samples += samples;
+    sums.nodes += 1;
+    if (aggregator_) updates_[range.setting][place] = std::move(update);
+  }
+
+  // What the node would keep.
+  void propose(const std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t number,
+               std::size_t place, Sums& sums) {
+    const VectorLayout& layout = layout_of(range);
+    KeptVectors<T> kept{number, {}};
+    for (const std::size_t v : layout.kept()) {
+      kept.vectors.push_back(vectors[layout.place_at_node(v)]);
+      if (const auto bad = first_not_finite(std::span<const T>(kept.vectors.back())))
+        sums.fail(number, fmt::format("{}[{}]", layout[v].name, *bad));
+    }
+    node_states_[range.setting].propose(place, std::move(kept));
   }
 
   // Merges the losses that the workers have added up; the first one's sum is then the total.
@@ -262,6 +344,8 @@ class LocalEngine final : public Engine<T> {
     for (const Worker<T>& worker : std::span(states_).subspan(1)) {
       const Sums& sums = worker.sums[range.setting];
       if (range.ends && range.measure_moves) total.square_moves.merge(sums.square_moves);
+      total.samples += sums.samples;
+      total.nodes += sums.nodes;
       if (sums.failure) total.fail(sums.failure->node, sums.failure->what);
     }
   }
@@ -275,7 +359,6 @@ class LocalEngine final : public Engine<T> {
     MessageWriter mine;
     mine.put(stop_asked_);
     for (const StepRange<T>& range : ranges) {
-      if (range.ends) total_of(range).weight = weight_of(range);
       put_small(mine, total_of(range), parts(range));
       if (!range.ends || !vectors_are_small_ || aggregator_) continue;
       for (std::size_t v = 0; v < total_of(range).vectors.size(); ++v) merge_vectors(range, v);
@@ -298,16 +381,8 @@ class LocalEngine final : public Engine<T> {
     constexpr std::size_t kSmall = std::size_t{1} << 20, kBytesOfACoordinate = 16;
     std::size_t coordinates = 0;
     for (const StepRange<T>& range : ranges)
-      if (range.ends) coordinates += range.state->vectors.size() * model_.parameters();
+      if (range.ends) coordinates += layout_of(range).numbers_up(model_.parameters());
     return coordinates * kBytesOfACoordinate * ranks_->size() <= kSmall;
-  }
-
-  // What the nodes that this process ran have in all.
-  std::uint64_t weight_of(const StepRange<T>& range) const {
-    std::uint64_t weight = 0;
-    for (const Worker<T>& worker : states_)
-      weight += worker.sums[range.setting].vectors.front().total_weight();
-    return weight;
   }
 
   void conclude(StepRange<T>& range) {
@@ -322,9 +397,10 @@ class LocalEngine final : public Engine<T> {
   }
 
   void aggregate(StepRange<T>& range) {
-    std::vector<NodeUpdate<T>>& held = held_[range.setting];
-    if (ranks_ != nullptr) held = gather_updates<T>(*ranks_, held);
-    aggregate_updates<T>(*aggregator_, held, range.state->vectors, range.out->vectors, run_blocks_);
+    std::vector<NodeUpdate<T>>& updates = updates_[range.setting];
+    if (ranks_ != nullptr) updates = gather_updates<T>(*ranks_, updates);
+    aggregate_updates<T>(*aggregator_, updates, origin_of_updates(layout_of(range), *range.state),
+                         range.out->vectors, run_blocks_);
   }
 
   void merge_vectors(const StepRange<T>& range, std::size_t v) {
@@ -335,13 +411,15 @@ class LocalEngine final : public Engine<T> {
   void average(StepRange<T>& range, std::size_t v) {
     const bool merged = ranks_ != nullptr && vectors_are_small_;
     if (!merged) merge_vectors(range, v);
-    range.out->vectors[v].resize(model_.parameters());
+    range.out->vectors[v].resize(total_of(range).vectors[v].size());
     if (ranks_ == nullptr || merged) total_of(range).vectors[v].mean(std::span<T>(range.out->vectors[v]));
   }
 
   void average_over_ranks(StepRange<T>& range, std::size_t v) {
     const Sums& total = total_of(range);
-    ranks_->mean(total.vectors[v], total.weight, std::span<T>(range.out->vectors[v]));
+    const bool by_samples = layout_of(range)[layout_of(range).up()[v]].weighting == Weighting::kBySamples;
+    ranks_->mean(total.vectors[v], by_samples ? total.samples : total.nodes,
+                 std::span<T>(range.out->vectors[v]));
   }
 
   const Federation<T>& federation_;
@@ -350,21 +428,25 @@ class LocalEngine final : public Engine<T> {
   std::unique_ptr<Workers> workers_;
   Ranks* ranks_;
   std::shared_ptr<const Aggregator> aggregator_;  // null: the exact mean
+  CodecChain codecs_;
   Stepping stepping_;
   bool stop_asked_ = false, stop_agreed_ = false;
   bool vectors_are_small_ = false;  // of the ranges that are run: the ranks have told each other
   ForEach run_blocks_;
   bool over_blocks_ = false;
   std::vector<Worker<T>> states_;
-  std::vector<std::vector<Vector<T>>> kept_;  // by setting: the vectors of nodes between ranges of one round
-  std::vector<std::vector<NodeUpdate<T>>> held_;  // by setting, in the order of nodes; for aggregator_
+  // By setting and node: the vectors of nodes between ranges of one round.
+  std::vector<std::vector<std::vector<Vector<T>>>> unfinished_;
+  std::vector<NodeStates<T>> node_states_;           // by setting
+  std::vector<std::vector<NodeUpdate<T>>> updates_;  // by setting, in the order of nodes; for aggregator_
+  bool keeps_;                                       // some setting has vectors that nodes keep
   std::unique_ptr<PassCache> cache_;
   // Of the range that is run:
   struct Ending {
     StepRange<T>* range;
     std::size_t vector;
   };
-  std::vector<Chosen> chosen_;
+  std::vector<Chosen<T>> chosen_;
   std::vector<Ending> ending_;  // what is to be averaged
 };
 

@@ -16,27 +16,44 @@ void merge_mean(MessageReader& from, ExactMean& total) {
   total.merge_packed(from.take_all<std::uint32_t>(), weight);
 }
 
+template <class T>
+void put_plain(MessageWriter& to, const std::vector<Vector<T>>& vectors) {
+  to.put(vectors.size());
+  for (const Vector<T>& vector : vectors) to.put_all(std::span<const T>(vector));
+}
+
+template <class T>
+std::vector<Vector<T>> take_plain(MessageReader& from) {
+  std::vector<Vector<T>> vectors(from.take<std::size_t>());
+  for (Vector<T>& vector : vectors) {
+    const auto numbers = from.take_all<T>();
+    vector.assign(numbers.begin(), numbers.end());
+  }
+  return vectors;
+}
+
 }  // namespace
 
-Sums::Sums(std::size_t columns, std::size_t vector_count)
-    : vectors(vector_count, ExactMean(columns)), loss(1), square_moves(1) {}
+Sums::Sums(std::span<const std::size_t> lengths)
+    : vectors(lengths.begin(), lengths.end()), loss(1), square_moves(1) {}
 
 void Sums::clear() {
   for (ExactMean& sum : vectors) sum.clear();
   loss.clear();
   square_moves.clear();
   loss_is_finite = true;
+  samples = nodes = 0;
   failure.reset();
 }
 
 template <class T>
-void Sums::add_move(const Vector<T>& from, const Vector<T>& w, std::uint64_t samples) {
+void Sums::add_move(const Vector<T>& from, const Vector<T>& w, std::uint64_t weight) {
   double square = 0;
   for (std::size_t j = 0; j < w.size(); ++j) {
     const double change = static_cast<double>(w[j]) - static_cast<double>(from[j]);
     square += change * change;
   }
-  (void)square_moves.add(std::span<const double>(&square, 1), samples);
+  (void)square_moves.add(std::span<const double>(&square, 1), weight);
 }
 
 void Sums::fail(std::size_t node, std::string what) {
@@ -49,7 +66,10 @@ void put_small(MessageWriter& to, const Sums& sums, SmallParts parts) {
     put_mean(to, sums.loss);
   }
   if (parts.square_moves) put_mean(to, sums.square_moves);
-  if (parts.weight) to.put(sums.weight);
+  if (parts.weights) {
+    to.put(sums.samples);
+    to.put(sums.nodes);
+  }
   to.put(sums.failure.has_value());
   if (!sums.failure) return;
   to.put(sums.failure->node);
@@ -62,7 +82,10 @@ void merge_small_from(MessageReader& from, Sums& total, SmallParts parts) {
     merge_mean(from, total.loss);
   }
   if (parts.square_moves) merge_mean(from, total.square_moves);
-  if (parts.weight) total.weight += from.take<std::uint64_t>();
+  if (parts.weights) {
+    total.samples += from.take<std::uint64_t>();
+    total.nodes += from.take<std::uint64_t>();
+  }
   if (!from.take<bool>()) return;
   const auto node = from.take<std::size_t>();
   total.fail(node, from.take_text());
@@ -95,22 +118,30 @@ std::vector<NodeUpdate<T>> gather_updates(Ranks& ranks, std::span<const NodeUpda
   MessageWriter out;
   for (const NodeUpdate<T>& update : mine) {
     out.put(update.samples);
-    out.put(update.vectors.size());
-    for (const Vector<T>& vector : update.vectors) out.put_all(std::span<const T>(vector));
+    put_plain(out, update.vectors);
   }
   std::vector<NodeUpdate<T>> all;
-  for (const std::string& message : ranks.gather(out.bytes())) {
-    MessageReader in(message);
-    while (!in.at_end()) {
-      NodeUpdate<T>& update = all.emplace_back();
-      update.samples = in.take<std::uint64_t>();
-      const auto vectors = in.take<std::size_t>();
-      for (std::size_t v = 0; v < vectors; ++v) {
-        const auto numbers = in.take_all<T>();
-        update.vectors.emplace_back(numbers.begin(), numbers.end());
-      }
+  for (const std::string& message : ranks.gather(out.bytes()))
+    for (MessageReader in(message); !in.at_end();) {
+      const auto samples = in.take<std::uint64_t>();
+      all.push_back({take_plain<T>(in), samples});
     }
+  return all;
+}
+
+template <class T>
+std::vector<KeptVectors<T>> gather_kept(Ranks& ranks, std::span<const KeptVectors<T>> mine) {
+  MessageWriter out;
+  for (const KeptVectors<T>& kept : mine) {
+    out.put(kept.node);
+    put_plain(out, kept.vectors);
   }
+  std::vector<KeptVectors<T>> all;
+  for (const std::string& message : ranks.gather(out.bytes()))
+    for (MessageReader in(message); !in.at_end();) {
+      const auto node = in.take<std::uint64_t>();
+      all.push_back({node, take_plain<T>(in)});
+    }
   return all;
 }
 
@@ -128,9 +159,10 @@ void gather_blocks(Ranks& ranks, std::vector<Evaluation>& blocks, std::size_t& r
   }
 }
 
-#define MFL_INSTANTIATE(T)                                                         \
-  template void Sums::add_move(const Vector<T>&, const Vector<T>&, std::uint64_t); \
-  template std::vector<NodeUpdate<T>> gather_updates(Ranks&, std::span<const NodeUpdate<T>>);
+#define MFL_INSTANTIATE(T)                                                                    \
+  template void Sums::add_move(const Vector<T>&, const Vector<T>&, std::uint64_t);            \
+  template std::vector<NodeUpdate<T>> gather_updates(Ranks&, std::span<const NodeUpdate<T>>); \
+  template std::vector<KeptVectors<T>> gather_kept(Ranks&, std::span<const KeptVectors<T>>);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE

@@ -17,12 +17,13 @@ namespace mfl {
 
 // Of one setting.
 struct Sums {
-  Sums(std::size_t columns, std::size_t vector_count);
+  // Of vectors with these lengths.
+  explicit Sums(std::span<const std::size_t> lengths);
 
   void clear();
   // How far a node's w has moved from that of the State. A move that is not finite is noticed where its vector is added.
   template <class T>
-  void add_move(const Vector<T>& from, const Vector<T>& w, std::uint64_t samples);
+  void add_move(const Vector<T>& from, const Vector<T>& w, std::uint64_t weight);
   // Keeps the failure of the node with the lowest number.
   void fail(std::size_t node, std::string what);
 
@@ -30,7 +31,7 @@ struct Sums {
   ExactMean loss;
   ExactMean square_moves;
   bool loss_is_finite = true;
-  std::uint64_t weight = 0;  // of everything added to a vector, by all processes of the run
+  std::uint64_t samples = 0, nodes = 0;  // of everything added to a vector, by all processes of the run
   std::optional<NotFinite> failure;
 };
 
@@ -38,7 +39,7 @@ struct Sums {
 struct SmallParts {
   bool loss = false;
   bool square_moves = false;
-  bool weight = false;
+  bool weights = false;
 };
 
 // Everything but the vectors, for another process.
@@ -56,6 +57,10 @@ bool merge_over_ranks(Ranks& ranks, ExactMean& mean, bool finite);
 // The updates of all ranks in the order of ranks, each of which runs consecutive nodes.
 template <class T>
 std::vector<NodeUpdate<T>> gather_updates(Ranks& ranks, std::span<const NodeUpdate<T>> mine);
+
+// What the nodes of all ranks keep, in the order of ranks.
+template <class T>
+std::vector<KeptVectors<T>> gather_kept(Ranks& ranks, std::span<const KeptVectors<T>> mine);
 
 // Replaces this rank's row blocks and their number of rows with those of all ranks, in the order of ranks.
 void gather_blocks(Ranks& ranks, std::vector<Evaluation>& blocks, std::size_t& rows);

@@ -37,8 +37,15 @@ UpdateLimitOptions limit_options(const Algorithm& algorithm, const CoordinatorOp
                          options.least_loss,
                          std::sqrt(static_cast<double>(std::numeric_limits<T>::max())),
                          {}};
-  for (const std::string_view name : vector_names(algorithm.rule)) out.vectors.emplace_back(name);
+  for (const std::size_t v : algorithm.vectors().up()) out.vectors.push_back(algorithm.vectors()[v].name);
   return out;
+}
+
+// Of a model whose vectors fit into `bytes` in either direction.
+template <class T>
+std::uint64_t most_parameters(const Algorithm& algorithm, std::uint64_t bytes) {
+  const VectorLayout& layout = algorithm.vectors();
+  return bytes / (std::max(layout.down().size(), layout.up().size()) * sizeof(T));
 }
 
 template <class T>
@@ -49,7 +56,7 @@ RunShapeOptions shape_options(const Algorithm& algorithm, const CoordinatorOptio
   out.bits = 8 * sizeof(T);
   out.columns = options.columns;
   if (model_of) out.parameters = [model_of](const Schema& schema) { return model_of(schema)->parameters(); };
-  out.max_parameters = options.max_payload / (vector_names(algorithm.rule).size() * sizeof(T));
+  out.max_parameters = most_parameters<T>(algorithm, options.max_payload);
   out.max_samples = options.max_samples;
   out.schema = options.schema;
   out.schema_from = options.schema_from;
@@ -73,6 +80,7 @@ class RoundCoordinator final : public Coordinator {
       if (shape_.columns() == 0) shape_.set_columns(parameters());
       bytes_up_ = from->bytes_up;
       bytes_down_ = from->bytes_down;
+      counted_ = std::move(from->counted);
       make_place();
     }
     note_written();
@@ -118,7 +126,10 @@ class RoundCoordinator final : public Coordinator {
     if (over()) return {Order::Kind::kDone, {}, phase_, digest_};
     const Seat* seat = seats_.find(node);
     if (!open_ || seat == nullptr || seat->state != Seat::State::kAwaited || last == ticket_) return {};
-    return {Order::Kind::kTask, {options_.run_id, ticket_, steps_, state_digest_, payload_}, {}, {}};
+    return {Order::Kind::kTask,
+            {options_.run_id, ticket_, steps_, state_digest_, down_blocks_, counted_round(node), payload_},
+            {},
+            {}};
   }
 
   Verdict submit(Time now, const std::string& node, Update update) override {
@@ -164,7 +175,7 @@ class RoundCoordinator final : public Coordinator {
 
   std::optional<std::uint64_t> payload_size(const std::string& node, const Ticket& ticket) const override {
     if (!check_ticket(node, options_.run_id, ticket).counts()) return std::nullopt;
-    return steps_ == 0 ? 0 : state_bytes();
+    return steps_ == 0 ? 0 : up_bytes();
   }
 
   std::string spare_buffer() override { return sum_ ? sum_->spare_buffer() : std::string(); }
@@ -206,7 +217,12 @@ class RoundCoordinator final : public Coordinator {
 
  private:
   std::size_t parameters() const { return state_.vectors.empty() ? 0 : state_.w().size(); }
-  std::uint64_t state_bytes() const { return state_.vectors.size() * parameters() * sizeof(T); }
+  const VectorLayout& layout() const { return algorithm_.vectors(); }
+  // Of the vectors that one node gets, and sends, in a round.
+  std::uint64_t down_bytes() const { return layout().numbers_down(parameters()) * sizeof(T); }
+  std::uint64_t up_bytes() const {
+    return layout().numbers_up(parameters()) * options_.codecs.bytes_per_number<T>();
+  }
 
   std::size_t needed_nodes() const {
     return std::max({std::size_t{1}, options_.min_available_nodes, options_.quorum});
@@ -215,15 +231,18 @@ class RoundCoordinator final : public Coordinator {
   void make_place() {
     // Waking a thread takes longer than the work on a small state.
     constexpr std::uint64_t kSmall = std::uint64_t{256} << 10U;
-    workers_ = state_bytes() <= kSmall ? serial_workers() : thread_workers(options_.threads);
-    sum_.emplace(state_.vectors.size(), parameters(), *workers_, options_.aggregator);
+    down_blocks_ = blocks_of(layout(), layout().down(), parameters(), CodecChain{}.encoding<T>());
+    up_blocks_ = blocks_of(layout(), layout().up(), parameters(), options_.codecs.encoding<T>());
+    workers_ = up_bytes() <= kSmall ? serial_workers() : thread_workers(options_.threads);
+    sum_.emplace(layout(), parameters(), *workers_, options_.aggregator);
     show_state();
   }
 
   // What nodes are given of the state.
   void show_state() {
     state_digest_ = mfl::state_digest(state_);
-    payload_ = std::make_shared<const std::string>(to_payload(state_.vectors));
+    payload_ = std::make_shared<const std::string>(down_payload(layout(), state_));
+    weights_ = layout()[0].down ? payload_ : std::make_shared<const std::string>(to_payload<T>({state_.w()}));
   }
 
   void note(const Verdict& verdict) { ++refused_[static_cast<std::size_t>(verdict.reason)]; }
@@ -271,10 +290,15 @@ class RoundCoordinator final : public Coordinator {
   Verdict count(const std::string& node, std::uint64_t weight, Update update) {
     if (update.weight != weight)
       return {Reason::kWeight, fmt::format("{} samples, {} when it joined", update.weight, weight)};
-    const std::uint64_t expected = steps_ == 0 ? 0 : state_bytes();
+    static const std::vector<Block> kNone;
+    if (const auto& blocks = steps_ == 0 ? kNone : up_blocks_; update.blocks != blocks)
+      return {Reason::kShape,
+              fmt::format("sent {}, expected {}", blocks_text(update.blocks), blocks_text(blocks))};
+    const std::uint64_t expected = steps_ == 0 ? 0 : up_bytes();
     if (update.payload.size() != expected)
       return {Reason::kShape,
               fmt::format("{} bytes of vectors, {} expected", update.payload.size(), expected)};
+    if (steps_ != 0) decode(update.payload);
     UpdateSize size{{}, update.loss};
     Verdict verdict = measure(update, size);
     if (verdict.reason == Reason::kNotFinite) diverging_.insert(node);
@@ -289,15 +313,30 @@ class RoundCoordinator final : public Coordinator {
     return {};
   }
 
+  // From what a node has sent to plain numbers.
+  void decode(std::string& payload) const {
+    if (options_.codecs.empty() || options_.codecs.encoding<T>() == CodecChain{}.encoding<T>()) return;
+    const std::vector<Vector<T>> origin = origin_of_updates(layout(), state_);
+    std::vector<Vector<T>> numbers = origin;
+    std::vector<UpdateVector<T>> update;
+    for (std::size_t i = 0; i < origin.size(); ++i) update.push_back({numbers[i], origin[i]});
+    options_.codecs.decode<T>(payload, update);
+    payload = to_payload(numbers);
+  }
+
   Verdict measure(const Update& update, UpdateSize& size) {
     if (!std::isfinite(update.loss)) return {Reason::kNotFinite, "the loss is not finite"};
     if (steps_ == 0) return {};
-    auto measured = sum_->measure(update.payload, state_.vectors);
+    auto measured = sum_->measure(update.payload, state_);
     if (const auto bad = measured.not_finite)
-      return {Reason::kNotFinite, fmt::format("{}[{}] is not finite",
-                                              state_.vectors[*bad / parameters()].name, *bad % parameters())};
+      return {Reason::kNotFinite, fmt::format("{} is not finite", sum_->name_of(*bad))};
     size.moves = std::move(measured.moves);
     return {};
+  }
+
+  std::uint64_t counted_round(const std::string& node) const {
+    const auto found = counted_.find(node);
+    return found == counted_.end() ? 0 : found->second;
   }
 
   void give_up(const std::string& node) {
@@ -325,6 +364,7 @@ class RoundCoordinator final : public Coordinator {
     shape_.forget();
     state_ = {};
     payload_.reset();
+    weights_.reset();
     sum_.reset();
     aggregate_ = {};
   }
@@ -504,23 +544,24 @@ class RoundCoordinator final : public Coordinator {
     CommittedRound round;
     round.round = ticket_.round;
     round.closed = row_of_state(train_loss);
-    round.vectors = payload_;
+    round.weights = weights_;
     round.nodes = seats_.names(Seat::State::kCounted);
     if (!schema_kept_ && is_complete(schema())) round.data_schema = schema_json(schema());
     SizeHistory history = limits_.history_after(sizes_);
-    const std::uint64_t up = bytes_up_ + round.nodes.size() * state_bytes();
-    const std::uint64_t down = bytes_down_ + seats_.size() * state_bytes();
+    const std::uint64_t up = bytes_up_ + round.nodes.size() * up_bytes();
+    const std::uint64_t down = bytes_down_ + seats_.size() * down_bytes();
     const std::uint64_t step = state_.step;
-    sum_->finish(state_.vectors, aggregate_.vectors);
-    apply(state_, aggregate_, steps_);
+    sum_->finish(state_, aggregate_.vectors);
+    apply(algorithm_, state_, aggregate_, {steps_, round.nodes.size(), options_.nodes});
+    if (algorithm_.keeps_at_nodes())
+      for (const std::string& node : round.nodes) counted_[node] = round.round;
     workers_->for_each(2, [&](unsigned, std::size_t part) {
       if (part == 0)
-        round.blob = encode_round(state_, up, down, history);
+        round.blob = encode_round(state_, up, down, history, counted_);
       else
         show_state();
     });
     if (auto kept = log_.take(round); !kept) {
-      apply(state_, aggregate_, 0);  // the vectors as they were
       state_.round = ticket_.round - 1;
       state_.step = step;
       return stop_with(std::move(kept).error());
@@ -605,7 +646,10 @@ class RoundCoordinator final : public Coordinator {
   State<T> state_;            // without vectors until the first round starts
   bool schema_kept_ = false;  // in the log, by this process
   std::string state_digest_;
-  std::shared_ptr<const std::string> payload_;
+  std::vector<Block> down_blocks_, up_blocks_;
+  CountedRounds counted_;
+  std::shared_ptr<const std::string> payload_;  // for nodes
+  std::shared_ptr<const std::string> weights_;  // begins with those of w
   Members members_;
   std::uint64_t last_session_ = 0;
   std::set<std::uint64_t> displaced_;  // sessions that another process of their node has ended

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "mfl/aggregate/aggregator.h"
-#include "mfl/algorithm/algorithm.h"
+#include "mfl/algorithm/rounds.h"
 #include "mfl/base/result.h"
 #include "mfl/federation/messages.h"
 #include "mfl/federation/quarantine.h"
@@ -42,6 +42,7 @@ struct CoordinatorOptions {
   std::uint64_t steps = 0;  // T
   std::uint64_t seed = 0;   // of the choice of nodes
 
+  std::size_t nodes = 1;                // of the federation: N of algorithms that count all of them
   std::size_t min_available_nodes = 1;  // a round starts with no fewer
   double fraction_train = 1;            // of the available nodes that a round chooses, in (0, 1]
   std::size_t quorum = 0;  // updates that a round needs at its deadline; 0: of all that were chosen
@@ -59,6 +60,7 @@ struct CoordinatorOptions {
       0;            // of an update's distance from the broadcast State; 0: automatic (update_limits.h)
   LossRule losses;  // that nodes follow too
   std::shared_ptr<const Aggregator> aggregator;  // null: the exact mean
+  CodecChain codecs;                             // that updates have passed
   double least_loss = 0;                         // that the model can have (Model::least_loss)
   std::vector<std::string> warnings;  // of how this process started, for FederationStatus::warnings
   unsigned threads = 1;  // that add up large updates, as of thread_workers(); nothing depends on it

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mfl/data/schema.h"
 
@@ -14,7 +15,7 @@ namespace mfl {
 using Time = std::chrono::milliseconds;  // since any fixed moment; never runs backwards
 
 // Raised when server and nodes of different versions would no longer understand each other.
-// 2: schemas are compared. 3: a plan carries the experiment as text.
+// 2: schemas are compared. 3: a plan carries the experiment as text, and vectors are named blocks.
 inline constexpr std::uint32_t kProtocolVersion = 3;
 
 // What a node must know to train. A further key of an experiment needs no other message.
@@ -52,13 +53,28 @@ struct Ticket {
   bool operator==(const Ticket&) const = default;
 };
 
+// One vector of a payload, which has one after the other.
+struct Block {
+  std::string name;
+  std::string encoding;  // "f32", "f64" or that of a codec
+  std::uint64_t numbers = 0;
+
+  bool operator==(const Block&) const = default;
+};
+
+// "w (784 numbers as f32), d (784 numbers as f32)"; "no vectors" for none.
+std::string blocks_text(const std::vector<Block>& blocks);
+
 // Work for a node: `steps` steps from these vectors, or, for 0 steps, their loss alone.
 struct Assignment {
   std::string run_id;
   Ticket ticket;
   std::uint64_t steps = 0;
-  std::string state_digest;                    // of the state that the payload is from
-  std::shared_ptr<const std::string> payload;  // all vectors in their order, little-endian numbers
+  std::string state_digest;   // of the state that the payload is from
+  std::vector<Block> blocks;  // of the payload
+  // The round that last counted an update of this node; 0: none has. Told where nodes keep vectors.
+  std::uint64_t counted_round = 0;
+  std::shared_ptr<const std::string> payload;  // the vectors that are sent down, little-endian numbers
 };
 
 // How long a task took, in seconds, as measured by the node. No decision depends on it.
@@ -72,9 +88,10 @@ struct Timing {
 struct Update {
   std::string run_id;
   Ticket ticket;
-  std::uint64_t weight = 0;  // as when it joined
-  double loss = 0;           // F_i at the w of the task
-  std::string payload;       // as of Assignment; empty for a task of 0 steps
+  std::uint64_t weight = 0;        // as when it joined
+  double loss = 0;                 // F_i at the w of the task
+  std::vector<Block> blocks = {};  // of the payload
+  std::string payload = {};        // the vectors that are sent up, encoded; empty for a task of 0 steps
   Timing timing = {};
 };
 

@@ -16,7 +16,7 @@ Participant::Next Participant::next() const {
 }
 
 Update Participant::update() const {
-  return {task_->run_id, task_->ticket, weight_, work_->loss, work_->payload};
+  return {task_->run_id, task_->ticket, weight_, work_->loss, work_->blocks, work_->payload};
 }
 
 void Participant::lost() {
@@ -36,8 +36,8 @@ void Participant::ordered(Order order) {
   }
 }
 
-void Participant::trained(double loss, std::string payload) {
-  work_ = Work{task_->state_digest, task_->steps, loss, std::move(payload)};
+void Participant::trained(double loss, std::vector<Block> blocks, std::string payload) {
+  work_ = Work{task_->state_digest, task_->steps, loss, std::move(blocks), std::move(payload)};
 }
 
 void Participant::judged(const Verdict& verdict) {

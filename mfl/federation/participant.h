@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "mfl/federation/messages.h"
 
@@ -32,8 +33,8 @@ class Participant {
   // The connection or the session is lost. What was trained is kept.
   void lost();
   void ordered(Order order);
-  // The work of task(): payload empty for a task of 0 steps.
-  void trained(double loss, std::string payload);
+  // The work of task(): no blocks and no payload for a task of 0 steps.
+  void trained(double loss, std::vector<Block> blocks, std::string payload);
   void judged(const Verdict& verdict);
 
   // How the run ended; nothing while it continues.
@@ -46,6 +47,7 @@ class Participant {
     std::string state_digest;
     std::uint64_t steps;
     double loss;
+    std::vector<Block> blocks;
     std::string payload;
   };
 

@@ -17,36 +17,56 @@ void put(std::string& out, const Vector<T>& values) {
 }  // namespace
 
 template <class T>
-std::string to_payload(const std::vector<NamedVector<T>>& vectors) {
+std::string down_payload(const VectorLayout& layout, const State<T>& state) {
   std::string out;
-  if (!vectors.empty()) out.reserve(vectors.size() * vectors.front().values.size() * sizeof(T));
-  for (const NamedVector<T>& vector : vectors) put(out, vector.values);
+  out.reserve(layout.numbers_down(state.w().size()) * sizeof(T));
+  for (const std::size_t v : layout.down()) put(out, state.vectors[layout.place_in_state(v)].values);
   return out;
 }
 
 template <class T>
 std::string to_payload(const std::vector<Vector<T>>& vectors) {
+  std::size_t numbers = 0;
+  for (const Vector<T>& vector : vectors) numbers += vector.size();
   std::string out;
-  if (!vectors.empty()) out.reserve(vectors.size() * vectors.front().size() * sizeof(T));
+  out.reserve(numbers * sizeof(T));
   for (const Vector<T>& vector : vectors) put(out, vector);
   return out;
 }
 
 template <class T>
-std::vector<Vector<T>> from_payload(std::string_view payload, std::size_t count, std::size_t columns) {
-  assert(payload.size() == count * columns * sizeof(T));
-  std::vector<Vector<T>> vectors(count, Vector<T>(columns));
-  for (Vector<T>& vector : vectors) {
-    if (columns != 0) std::memcpy(vector.data(), payload.data(), columns * sizeof(T));
-    payload.remove_prefix(columns * sizeof(T));
+std::vector<Vector<T>> from_payload(std::string_view payload, std::span<const std::size_t> lengths) {
+  std::vector<Vector<T>> vectors;
+  for (const std::size_t length : lengths) {
+    const std::size_t bytes = length * sizeof(T);
+    assert(payload.size() >= bytes);
+    Vector<T>& vector = vectors.emplace_back(length);
+    if (length != 0) std::memcpy(vector.data(), payload.data(), bytes);
+    payload.remove_prefix(bytes);
   }
+  assert(payload.empty());
   return vectors;
 }
 
-#define MFL_INSTANTIATE(T)                                             \
-  template std::string to_payload(const std::vector<NamedVector<T>>&); \
-  template std::string to_payload(const std::vector<Vector<T>>&);      \
-  template std::vector<Vector<T>> from_payload(std::string_view, std::size_t, std::size_t);
+std::vector<Block> blocks_of(const VectorLayout& layout, std::span<const std::size_t> vectors,
+                             std::size_t parameters, std::string_view encoding) {
+  std::vector<Block> blocks;
+  for (const std::size_t v : vectors)
+    blocks.push_back({layout[v].name, std::string(encoding), layout.length(v, parameters)});
+  return blocks;
+}
+
+std::vector<std::size_t> lengths_of(const VectorLayout& layout, std::span<const std::size_t> vectors,
+                                    std::size_t parameters) {
+  std::vector<std::size_t> lengths;
+  for (const std::size_t v : vectors) lengths.push_back(layout.length(v, parameters));
+  return lengths;
+}
+
+#define MFL_INSTANTIATE(T)                                                 \
+  template std::string down_payload(const VectorLayout&, const State<T>&); \
+  template std::string to_payload(const std::vector<Vector<T>>&);          \
+  template std::vector<Vector<T>> from_payload(std::string_view, std::span<const std::size_t>);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE

@@ -1,4 +1,4 @@
-// The vectors of a State as one string of little-endian numbers, as they are sent.
+// Vectors as one string of little-endian numbers, one after the other, as they are sent.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,28 @@
 #include <string_view>
 #include <vector>
 
-#include "mfl/algorithm/state.h"
+#include "mfl/algorithm/algorithm.h"
+#include "mfl/federation/messages.h"
 
 namespace mfl {
 
+// Those of the State that nodes get.
 template <class T>
-std::string to_payload(const std::vector<NamedVector<T>>& vectors);
+std::string down_payload(const VectorLayout& layout, const State<T>& state);
+// Those that the server gets, or any others.
 template <class T>
 std::string to_payload(const std::vector<Vector<T>>& vectors);
 
-// `count` vectors of `columns` numbers. payload.size() == count * columns * sizeof(T).
+// Vectors of these lengths, whose sum is payload.size() / sizeof(T).
 template <class T>
-std::vector<Vector<T>> from_payload(std::string_view payload, std::size_t count, std::size_t columns);
+std::vector<Vector<T>> from_payload(std::string_view payload, std::span<const std::size_t> lengths);
+
+// The blocks of a payload with some of the layout's vectors, for example layout.up(), in this encoding.
+std::vector<Block> blocks_of(const VectorLayout& layout, std::span<const std::size_t> vectors,
+                             std::size_t parameters, std::string_view encoding);
+
+// Of some of the layout's vectors.
+std::vector<std::size_t> lengths_of(const VectorLayout& layout, std::span<const std::size_t> vectors,
+                                    std::size_t parameters);
 
 }  // namespace mfl

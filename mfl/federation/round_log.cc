@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 
 #include "mfl/base/digest.h"
 #include "mfl/record/checkpoint.h"
@@ -11,7 +12,8 @@
 namespace mfl {
 namespace {
 
-constexpr std::string_view kMagic = "MFLROUND", kMagicWithHistory = "MFLROUN2";
+constexpr std::string_view kMagic = "MFLROUND", kMagicWithHistory = "MFLROUN2",
+                           kMagicWithCounted = "MFLROUN3";
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::size_t kHeader = kMagic.size() + 2 * kWord;  // without a history
 constexpr std::size_t kMostMoves = 64;
@@ -34,20 +36,47 @@ std::string checksum(std::string_view body, std::size_t header) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
+std::string counted_text(const CountedRounds& counted) {
+  std::string out;
+  for (const auto& [node, round] : counted) out += fmt::format("{} {}\n", round, node);
+  return out;
+}
+
+// Nothing for a text that counted_text() does not write.
+std::optional<CountedRounds> read_counted(std::string_view text) {
+  CountedRounds counted;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    const std::size_t blank = line.find(' ');
+    if (line.size() == rest.size() || blank == std::string_view::npos) return std::nullopt;
+    std::uint64_t round = 0;
+    if (std::from_chars(line.data(), line.data() + blank, round).ptr != line.data() + blank)
+      return std::nullopt;
+    counted[std::string(line.substr(blank + 1))] = round;
+    rest.remove_prefix(line.size() + 1);
+  }
+  return counted_text(counted) == text ? std::optional(counted) : std::nullopt;
+}
+
 }  // namespace
 
 template <class T>
 std::string encode_round(const State<T>& state, std::uint64_t bytes_up, std::uint64_t bytes_down,
-                         const SizeHistory& history) {
+                         const SizeHistory& history, const CountedRounds& counted_rounds) {
+  const std::string counted = counted_text(counted_rounds);
   std::string out;
-  out.reserve(kHeader + (2 + history.moves.size()) * kWord + encoded_size(state) + kTrailer);
-  out += history.moves.empty() ? kMagic : kMagicWithHistory;
+  out.reserve(kHeader + (3 + history.moves.size()) * kWord + counted.size() + encoded_size(state) + kTrailer);
+  out += !counted.empty() ? kMagicWithCounted : history.moves.empty() ? kMagic : kMagicWithHistory;
   put(out, bytes_up);
   put(out, bytes_down);
-  if (!history.moves.empty()) {
+  if (!history.moves.empty() || !counted.empty()) {
     put(out, std::bit_cast<std::uint64_t>(history.loss));
     put(out, history.moves.size());
     for (const double move : history.moves) put(out, std::bit_cast<std::uint64_t>(move));
+  }
+  if (!counted.empty()) {
+    put(out, counted.size());
+    out += counted;
   }
   const std::size_t header = out.size();
   append_state(out, state);
@@ -61,7 +90,8 @@ Result<Resumption<T>> decode_round(std::string_view bytes) {
     return fail(ErrorCode::kRunFailed, fmt::format("round is damaged: {}", how),
                 "start a new run in another state folder");
   };
-  const bool has_history = bytes.starts_with(kMagicWithHistory);
+  const bool has_counted = bytes.starts_with(kMagicWithCounted);
+  const bool has_history = has_counted || bytes.starts_with(kMagicWithHistory);
   if ((!has_history && !bytes.starts_with(kMagic)) || bytes.size() < kHeader + 2 * kTrailer)
     return damaged("it does not begin with MFLROUND or is cut short");
   const std::string_view body = bytes.substr(0, bytes.size() - kTrailer);
@@ -70,8 +100,17 @@ Result<Resumption<T>> decode_round(std::string_view bytes) {
   if (has_history) {
     const std::uint64_t moves = word(3);
     header += 2 * kWord + std::min<std::uint64_t>(moves, kMostMoves) * kWord;
-    if (moves == 0 || moves > kMostMoves || body.size() < header + kTrailer)
+    if ((moves == 0 && !has_counted) || moves > kMostMoves || body.size() < header + kTrailer)
       return damaged("its history does not fit");
+  }
+  std::string_view counted;
+  if (has_counted) {
+    const std::uint64_t size = take(body.substr(header));
+    header += kWord;
+    if (size == 0 || size > body.size() - header || body.size() - header - size < kTrailer)
+      return damaged("its list of nodes does not fit");
+    counted = body.substr(header, static_cast<std::size_t>(size));
+    header += counted.size();
   }
   if (checksum(body, header) != bytes.substr(body.size()))
     return damaged("its bytes do not match their checksum");
@@ -82,12 +121,19 @@ Result<Resumption<T>> decode_round(std::string_view bytes) {
     out.history.loss = std::bit_cast<double>(word(2));
     for (std::size_t i = 0; i < word(3); ++i) out.history.moves.push_back(std::bit_cast<double>(word(4 + i)));
   }
+  if (has_counted) {
+    auto nodes = read_counted(counted);
+    if (!nodes) return damaged("its list of nodes cannot be read");
+    out.counted = *std::move(nodes);
+  }
   MFL_TRY(out.state, decode_state<T>(body.substr(header)));
   return out;
 }
 
-template std::string encode_round(const State<float>&, std::uint64_t, std::uint64_t, const SizeHistory&);
-template std::string encode_round(const State<double>&, std::uint64_t, std::uint64_t, const SizeHistory&);
+template std::string encode_round(const State<float>&, std::uint64_t, std::uint64_t, const SizeHistory&,
+                                  const CountedRounds&);
+template std::string encode_round(const State<double>&, std::uint64_t, std::uint64_t, const SizeHistory&,
+                                  const CountedRounds&);
 template Result<Resumption<float>> decode_round(std::string_view);
 template Result<Resumption<double>> decode_round(std::string_view);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,9 +22,10 @@ struct CommittedRound {
   std::uint64_t round = 0;
   std::string blob;  // encode_round()
   RoundRow closed;
-  std::shared_ptr<const std::string> vectors;  // of the state that `closed` describes, as they are sent
-  std::string data_schema;                     // JSON, with the first commit of a process; else empty
-  std::vector<std::string> nodes = {};         // whose updates were counted, in the order of their names
+  std::shared_ptr<const std::string>
+      weights;                          // begins with w of the state that `closed` describes, as it is sent
+  std::string data_schema;              // JSON, with the first commit of a process; else empty
+  std::vector<std::string> nodes = {};  // whose updates were counted, in the order of their names
 };
 
 // How a run ended.
@@ -31,7 +33,7 @@ struct Ending {
   RunStatus status = RunStatus::kDone;
   std::string message;
   RoundRow last;                               // of the final state
-  std::shared_ptr<const std::string> vectors;  // of the final state, as they are sent
+  std::shared_ptr<const std::string> weights;  // the same of the final state
   RunSummary summary;
   std::vector<std::string> warnings = {};  // FederationStatus::warnings at the end
 };
@@ -59,20 +61,25 @@ class RoundLog {
   virtual std::optional<TestRow> last_test() const { return std::nullopt; }
 };
 
+// The round that last counted a node, by its name; where nodes keep vectors.
+using CountedRounds = std::map<std::string, std::uint64_t>;
+
 // What the log returns after a restart.
 template <class T>
 struct Resumption {
   State<T> state;
   std::uint64_t bytes_up = 0, bytes_down = 0;  // of vectors sent for committed rounds
   SizeHistory history = {};                    // of the updates of committed rounds
+  CountedRounds counted = {};
 };
 
 // "MFLROUND", u64 bytes up, u64 bytes down, little-endian, the state as in a checkpoint, which ends in its own SHA-256, and
 // the SHA-256 of what precedes the state and of those last 32 bytes of it: a large state is hashed once. With a history it begins with
-// "MFLROUN2" and has f64 history.loss, u64 count of history.moves and these as f64 before the state.
+// "MFLROUN2" and has f64 history.loss, u64 count of history.moves and these as f64 before the state. With `counted` it begins with
+// "MFLROUN3" and has, after these, u64 length of a text and the text, a line "ROUND NAME" per node in the order of names.
 template <class T>
 std::string encode_round(const State<T>& state, std::uint64_t bytes_up, std::uint64_t bytes_down,
-                         const SizeHistory& history = {});
+                         const SizeHistory& history = {}, const CountedRounds& counted = {});
 
 // Takes any bytes; errors are kRunFailed.
 template <class T>

@@ -1,5 +1,7 @@
 #include "mfl/federation/round_sum.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -30,12 +32,12 @@ class Numbers {
 };
 
 // By lanes, for SIMD, whose sums are added in a fixed order. Finite if all numbers are, short of an overflow.
-template <class T>
-double square_distance(std::span<const T> x, const T* from) {
+template <class T, class From>
+double square_distance(std::span<const T> x, const From& from) {
   constexpr std::size_t kLanes = 8;
   std::array<double, kLanes> sums = {};
   const auto add = [&](std::size_t lane, std::size_t i) {
-    const double move = static_cast<double>(x[i]) - static_cast<double>(from[i]);
+    const double move = static_cast<double>(x[i]) - from(i);
     sums[lane] += move * move;
   };
   std::size_t i = 0;
@@ -50,19 +52,23 @@ double square_distance(std::span<const T> x, const T* from) {
 }  // namespace
 
 template <class T>
-RoundSum<T>::RoundSum(std::size_t vectors, std::size_t columns, Workers& workers,
+RoundSum<T>::RoundSum(VectorLayout layout, std::size_t parameters, Workers& workers,
                       std::shared_ptr<const Aggregator> aggregator, std::size_t most_held,
                       std::size_t most_bytes)
-    : vectors_(vectors),
-      columns_(columns),
-      most_held_(std::clamp<std::size_t>(most_bytes / std::max<std::size_t>(1, vectors * columns * sizeof(T)),
-                                         1, most_held)),
+    : layout_(std::move(layout)),
+      lengths_(lengths_of(layout_, layout_.up(), parameters)),
+      numbers_(layout_.numbers_up(parameters)),
+      most_held_(
+          std::clamp<std::size_t>(most_bytes / std::max<std::size_t>(1, numbers_ * sizeof(T)), 1, most_held)),
       most_bytes_(most_bytes),
       workers_(workers),
       aggregator_(if_it_holds_updates(std::move(aggregator))) {
-  for (std::size_t v = 0; v < vectors; ++v)
-    for (std::size_t first = 0; first < columns; first += kSliceColumns)
-      slices_.push_back({v, first, ExactMean(std::min(kSliceColumns, columns - first))});
+  std::size_t place = 0;
+  for (std::size_t up = 0; up < lengths_.size(); ++up)
+    for (std::size_t first = 0; first < lengths_[up]; first += kSliceColumns) {
+      slices_.push_back({up, first, place, ExactMean(std::min(kSliceColumns, lengths_[up] - first))});
+      place += slices_.back().sum.size();
+    }
 }
 
 template <class T>
@@ -71,43 +77,52 @@ void RoundSum<T>::for_each_slice(const std::function<void(Slice& slice)>& work) 
 }
 
 template <class T>
-const char* RoundSum<T>::place_in(const std::string& payload, const Slice& slice) const {
-  return payload.data() + (slice.vector * columns_ + slice.first) * sizeof(T);
+const T* RoundSum<T>::start_of(const Slice& slice, const State<T>& state) const {
+  const std::size_t v = layout_.up()[slice.up];
+  return layout_[v].down ? state.vectors[layout_.place_in_state(v)].values.data() + slice.first : nullptr;
 }
 
 template <class T>
-typename RoundSum<T>::Measured RoundSum<T>::measure(const std::string& payload,
-                                                    const std::vector<NamedVector<T>>& from) {
-  assert(payload.size() == vectors_ * columns_ * sizeof(T) && from.size() == vectors_);
+std::string RoundSum<T>::name_of(std::size_t place) const {
+  std::size_t up = 0;
+  for (; place >= lengths_[up]; ++up) place -= lengths_[up];
+  return fmt::format("{}[{}]", layout_[layout_.up()[up]].name, place);
+}
+
+template <class T>
+typename RoundSum<T>::Measured RoundSum<T>::measure(const std::string& payload, const State<T>& state) {
+  assert(payload.size() == numbers_ * sizeof(T));
   constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::atomic<std::size_t> bad = kNone;
   squares_.resize(slices_.size());
   for_each_slice([&](Slice& slice) {
     Numbers<T> numbers;
-    const auto x = numbers.copy(place_in(payload, slice), slice.sum.size());
-    const T* start = from[slice.vector].values.data() + slice.first;
-    const double square = square_distance(x, start);
+    const auto x = numbers.copy(payload.data() + slice.place * sizeof(T), slice.sum.size());
+    const T* const start = start_of(slice, state);
+    const double square =
+        start != nullptr ? square_distance(x, [&](std::size_t i) { return static_cast<double>(start[i]); })
+                         : square_distance(x, [](std::size_t) { return 0.0; });
     squares_[static_cast<std::size_t>(&slice - slices_.data())] = square;
     if (std::isfinite(square)) return;
     const auto found = first_not_finite(x);
     if (!found) return;
-    const std::size_t place = slice.vector * columns_ + slice.first + *found;
+    const std::size_t place = slice.place + *found;
     for (std::size_t seen = bad; place < seen && !bad.compare_exchange_weak(seen, place);) {
     }
   });
   Measured out;
   if (bad != kNone) out.not_finite = bad.load();
-  out.moves.resize(vectors_);
-  for (std::size_t i = 0; i < slices_.size(); ++i) out.moves[slices_[i].vector] += squares_[i];
+  out.moves.resize(lengths_.size());
+  for (std::size_t i = 0; i < slices_.size(); ++i) out.moves[slices_[i].up] += squares_[i];
   for (double& move : out.moves) move = std::sqrt(move);
   return out;
 }
 
 template <class T>
 void RoundSum<T>::add(const std::string& node, std::string payload, std::uint64_t weight) {
-  assert(payload.size() == vectors_ * columns_ * sizeof(T));
+  assert(payload.size() == numbers_ * sizeof(T));
   if (aggregator_) {
-    kept_[{node.size(), node}] = {from_payload<T>(payload, vectors_, columns_), weight};
+    kept_[{node.size(), node}] = {from_payload<T>(payload, lengths_), weight};
     return;
   }
   held_.push_back({std::move(payload), weight});
@@ -119,8 +134,10 @@ void RoundSum<T>::add_held() {
   for_each_slice([&](Slice& slice) {
     if (fresh_) slice.sum.clear();
     Numbers<T> numbers;
+    const bool by_samples = layout_[layout_.up()[slice.up]].weighting == Weighting::kBySamples;
     for (const Held& held : held_)
-      slice.sum.add(numbers.copy(place_in(held.payload, slice), slice.sum.size()), held.weight);
+      slice.sum.add(numbers.copy(held.payload.data() + slice.place * sizeof(T), slice.sum.size()),
+                    by_samples ? held.weight : 1);
   });
   drop_held();
   fresh_ = false;
@@ -145,23 +162,24 @@ std::string RoundSum<T>::spare_buffer() {
 }
 
 template <class T>
-void RoundSum<T>::aggregate(const std::vector<NamedVector<T>>& broadcast, std::vector<Vector<T>>& out) {
+void RoundSum<T>::aggregate(const State<T>& state, std::vector<Vector<T>>& out) {
   std::vector<NodeUpdate<T>> updates;
   for (auto& [name, kept] : kept_) updates.push_back(std::move(kept));
   kept_.clear();
-  aggregate_updates<T>(*aggregator_, updates, broadcast, out, [this](std::size_t n, const auto& work) {
-    workers_.for_each(n, [&](unsigned, std::size_t i) { work(i); });
-  });
+  aggregate_updates<T>(*aggregator_, updates, origin_of_updates(layout_, state), out,
+                       [this](std::size_t n, const auto& work) {
+                         workers_.for_each(n, [&](unsigned, std::size_t i) { work(i); });
+                       });
 }
 
 template <class T>
-void RoundSum<T>::finish(const std::vector<NamedVector<T>>& broadcast, std::vector<Vector<T>>& out) {
-  if (aggregator_) return aggregate(broadcast, out);
+void RoundSum<T>::finish(const State<T>& state, std::vector<Vector<T>>& out) {
+  if (aggregator_) return aggregate(state, out);
   add_held();
-  out.resize(vectors_);
-  for (Vector<T>& vector : out) vector.resize(columns_);
+  out.resize(lengths_.size());
+  for (std::size_t up = 0; up < out.size(); ++up) out[up].resize(lengths_[up]);
   for_each_slice([&](Slice& slice) {
-    slice.sum.mean(std::span<T>(out[slice.vector]).subspan(slice.first, slice.sum.size()));
+    slice.sum.mean(std::span<T>(out[slice.up]).subspan(slice.first, slice.sum.size()));
   });
 }
 

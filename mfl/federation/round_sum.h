@@ -29,7 +29,7 @@ class RoundSum {
   // are held.
   //
   // An aggregator other than the exact mean needs all updates of a round in memory, whatever the limits; null: the exact mean.
-  RoundSum(std::size_t vectors, std::size_t columns, Workers& workers,
+  RoundSum(VectorLayout layout, std::size_t parameters, Workers& workers,
            std::shared_ptr<const Aggregator> aggregator = nullptr, std::size_t most_held = 8,
            std::size_t most_bytes = std::size_t{1} << 29U);
 
@@ -40,16 +40,18 @@ class RoundSum {
     std::optional<std::size_t> not_finite;  // the place of the first number that is not
     std::vector<double> moves;  // of each vector from `from` (L2); may be infinite; undefined if not_finite
   };
-  // Of vectors as of payload.h; payload.size() == vectors * columns * sizeof(T). `from` has the same shape and is finite. The moves are
-  // added up in a fixed order: they do not depend on the workers.
-  Measured measure(const std::string& payload, const std::vector<NamedVector<T>>& from);
+  // Of vectors that are sent up, as of payload.h, with as many bytes as they have. Moves are from where the vectors started: the State, which
+  // is finite, or zero. They are added up in a fixed order and do not depend on the workers.
+  Measured measure(const std::string& payload, const State<T>& state);
+  // "d[17]", of a place in a payload.
+  std::string name_of(std::size_t place) const;
 
   // Adds such vectors, all of which are finite. 0 < weight <= ExactMean::kMaxWeight.
   void add(const std::string& node, std::string payload, std::uint64_t weight);
 
   // Of all that was added since clear(), one vector after the other; there must be something, and enough for the aggregator. The
   // memory of `out` is reused, and what was added is used up. Nodes are in the order of their names, shorter ones first: that of a simulation.
-  void finish(const std::vector<NamedVector<T>>& broadcast, std::vector<Vector<T>>& out);
+  void finish(const State<T>& state, std::vector<Vector<T>>& out);
 
   void clear();
 
@@ -63,17 +65,22 @@ class RoundSum {
     std::uint64_t weight;
   };
   struct Slice {
-    std::size_t vector, first;  // its coordinates
+    std::size_t up,
+        first;          // its coordinates: the vector's place among those that are sent up, and a place in it
+    std::size_t place;  // in a payload, in numbers
     ExactMean sum;
   };
 
   void for_each_slice(const std::function<void(Slice& slice)>& work);
-  const char* place_in(const std::string& payload, const Slice& slice) const;
+  // Where the slice's numbers started the round; null: at zero.
+  const T* start_of(const Slice& slice, const State<T>& state) const;
   void add_held();
   void drop_held();
-  void aggregate(const std::vector<NamedVector<T>>& broadcast, std::vector<Vector<T>>& out);
+  void aggregate(const State<T>& state, std::vector<Vector<T>>& out);
 
-  std::size_t vectors_, columns_, most_held_, most_bytes_;
+  VectorLayout layout_;
+  std::vector<std::size_t> lengths_;  // of what is sent up
+  std::size_t numbers_, most_held_, most_bytes_;
   Workers& workers_;
   std::vector<Slice> slices_;
   std::shared_ptr<const Aggregator> aggregator_;  // null: the exact mean

@@ -37,14 +37,14 @@ double StoreLog::seconds() const {
 }
 
 std::vector<RecordRow> StoreLog::records_of(const RoundRow& row,
-                                            const std::shared_ptr<const std::string>& vectors, bool always) {
+                                            const std::shared_ptr<const std::string>& weights, bool always) {
   const std::uint64_t every = options_.record_every;
   const bool passed = row.step == 0 || (recorded_ && row.step / every > *recorded_ / every);
   recorded_ = row.step;
   if (!passed && !always) return {};
   RecordRow record{row.step, row.round, row.train_loss, {}, {}, row.bytes_up, row.bytes_down, 0, row.digest};
-  if (options_.test && vectors && std::isfinite(row.train_loss)) {
-    const TestRow test = options_.test(*vectors);
+  if (options_.test && weights && std::isfinite(row.train_loss)) {
+    const TestRow test = options_.test(*weights);
     record.test_loss = test.loss;
     record.test_accuracy = test.accuracy;
     last_test_ = test;
@@ -54,7 +54,7 @@ std::vector<RecordRow> StoreLog::records_of(const RoundRow& row,
 }
 
 Result<void> StoreLog::commit(const CommittedRound& round) {
-  const auto records = records_of(round.closed, round.vectors, false);
+  const auto records = records_of(round.closed, round.weights, false);
   // First, and on its own: a schema without a round binds nobody to anything else than the round would.
   if (!round.data_schema.empty()) MFL_CHECK(store_.set_data_schema(run_id_, round.data_schema));
   MFL_CHECK(
@@ -63,7 +63,7 @@ Result<void> StoreLog::commit(const CommittedRound& round) {
 }
 
 Result<void> StoreLog::finish(const Ending& ending) {
-  const auto records = records_of(ending.last, ending.vectors, true);
+  const auto records = records_of(ending.last, ending.weights, true);
   RunSummary summary = ending.summary;
   summary.final.test_loss = records.front().test_loss;
   summary.final.test_accuracy = records.front().test_accuracy;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "mfl/aggregate/exact_mean.h"
+#include "mfl/algorithm/aggregation.h"
 #include "mfl/federation/payload.h"
 
 namespace mfl {
@@ -54,14 +55,15 @@ tl::unexpected<Error> bad_task(std::string what) {
 template <class T>
 class ShardTrainer final : public Trainer {
  public:
-  ShardTrainer(const Federation<T>& federation, const Algorithm& algorithm, const Setting& setting,
-               std::unique_ptr<Workers> workers, const std::atomic<bool>* stop, const TrainerOptions& options)
+  ShardTrainer(const Federation<T>& federation, const Setting& setting, std::unique_ptr<Workers> workers,
+               const std::atomic<bool>* stop, const TrainerOptions& options, KeptFile<T> kept)
       : federation_(federation),
         options_(options),
-        tau_(algorithm.tau),
+        algorithm_(setting.algorithm),
         engine_(local_engine<T>(federation, {setting}, stoppable(std::move(workers), stop),
                                 {.batching = options.batching, .before_step = stop_check(stop)})),
-        state_(initial_state<T>(algorithm, federation.model->parameters())) {
+        state_(initial_state<T>(setting.algorithm, federation.model->parameters())),
+        kept_(std::move(kept)) {
     assert(federation.nodes.size() == 1);
   }
 
@@ -79,60 +81,85 @@ class ShardTrainer final : public Trainer {
   }
 
  private:
-  std::size_t payload_bytes() const { return state_.vectors.size() * parameters() * sizeof(T); }
+  const VectorLayout& layout() const { return algorithm_.vectors(); }
+  std::size_t down_bytes() const { return layout().numbers_down(parameters()) * sizeof(T); }
+  std::size_t up_bytes() const {
+    return layout().numbers_up(parameters()) * options_.codecs.bytes_per_number<T>();
+  }
   std::size_t parameters() const { return federation_.model->parameters(); }
 
   // Checks the task and makes its vectors the state.
   Result<void> take(const Assignment& task) {
-    if (task.payload == nullptr || task.payload->size() != payload_bytes())
+    const std::vector<Block> expected =
+        blocks_of(layout(), layout().down(), parameters(), CodecChain{}.encoding<T>());
+    if (task.blocks != expected)
+      return bad_task(fmt::format("the server sent {} for round {}, {} was expected",
+                                  blocks_text(task.blocks), task.ticket.round, blocks_text(expected)));
+    if (task.payload == nullptr || task.payload->size() != down_bytes())
       return bad_task(fmt::format("the server sent {} bytes of vectors for round {}, {} were expected",
-                                  task.payload ? task.payload->size() : 0, task.ticket.round,
-                                  payload_bytes()));
-    if (task.steps > tau_)
+                                  task.payload ? task.payload->size() : 0, task.ticket.round, down_bytes()));
+    if (task.steps > algorithm_.tau)
       return bad_task(fmt::format("the server asks for {} steps in round {}, and tau is {}", task.steps,
-                                  task.ticket.round, tau_));
-    auto vectors = from_payload<T>(*task.payload, state_.vectors.size(), parameters());
-    for (std::size_t v = 0; v < vectors.size(); ++v)
-      if (const auto bad = first_not_finite(std::span<const T>(vectors[v])))
+                                  task.ticket.round, algorithm_.tau));
+    auto vectors = from_payload<T>(*task.payload, lengths_of(layout(), layout().down(), parameters()));
+    for (std::size_t i = 0; i < vectors.size(); ++i)
+      if (const auto bad = first_not_finite(std::span<const T>(vectors[i])))
         return bad_task(fmt::format("{}[{}] of the server's State for round {} is not finite",
-                                    state_.vectors[v].name, *bad, task.ticket.round));
-    for (std::size_t v = 0; v < vectors.size(); ++v) state_.vectors[v].values = std::move(vectors[v]);
+                                    layout()[layout().down()[i]].name, *bad, task.ticket.round));
+    for (std::size_t i = 0; i < vectors.size(); ++i)
+      state_.vectors[layout().place_in_state(layout().down()[i])].values = std::move(vectors[i]);
     return {};
   }
 
-  Trained work(const Assignment& task) {
-    if (task.steps == 0) return Trained{engine_->train_loss(0, state_.w()), {}};
+  Result<Trained> work(const Assignment& task) {
+    if (task.steps == 0) return Trained{engine_->train_loss(0, state_.w()), {}, {}};
     state_.round = task.ticket.round - 1;
+    if (algorithm_.keeps_at_nodes()) {
+      MFL_TRY(const auto kept, kept_.at(task.counted_round));
+      engine_->restore(0, kept);
+    }
     StepRange<T> range{.state = &state_, .out = &aggregate_};
     range.evaluate = options_.losses.evaluates(state_.round);
     engine_->run(std::span(&range, 1), task.steps);
+    std::vector<Block> blocks =
+        blocks_of(layout(), layout().up(), parameters(), options_.codecs.encoding<T>());
     // Numbers that are not finite are for the server to see and refuse; the engine does not keep them.
     if (range.failure)
-      return Trained{std::numeric_limits<double>::quiet_NaN(), std::string(payload_bytes(), '\0')};
-    return Trained{aggregate_.loss_before, to_payload(aggregate_.vectors)};
+      return Trained{std::numeric_limits<double>::quiet_NaN(), std::move(blocks),
+                     std::string(up_bytes(), '\0')};
+    if (algorithm_.keeps_at_nodes()) {
+      engine_->keep(0);
+      MFL_CHECK(kept_.propose(task.ticket.round, engine_->kept(0)));
+    }
+    const std::vector<Vector<T>> origin = origin_of_updates(layout(), state_);
+    std::vector<UpdateVector<T>> update;
+    for (std::size_t i = 0; i < origin.size(); ++i) update.push_back({aggregate_.vectors[i], origin[i]});
+    return Trained{aggregate_.loss_before, std::move(blocks), options_.codecs.encode<T>(update)};
   }
 
   const Federation<T>& federation_;
   TrainerOptions options_;
-  std::uint64_t tau_;
+  Algorithm algorithm_;
   std::unique_ptr<Engine<T>> engine_;
   State<T> state_;
   Aggregate<T> aggregate_;
+  KeptFile<T> kept_;
 };
 
 }  // namespace
 
 template <class T>
-std::unique_ptr<Trainer> make_trainer(const Federation<T>& federation, const Algorithm& algorithm,
-                                      const Setting& setting, std::unique_ptr<Workers> workers,
-                                      const std::atomic<bool>* stop, const TrainerOptions& options) {
-  return std::make_unique<ShardTrainer<T>>(federation, algorithm, setting, std::move(workers), stop, options);
+std::unique_ptr<Trainer> make_trainer(const Federation<T>& federation, const Setting& setting,
+                                      std::unique_ptr<Workers> workers, const std::atomic<bool>* stop,
+                                      const TrainerOptions& options, KeptFile<T> kept) {
+  return std::make_unique<ShardTrainer<T>>(federation, setting, std::move(workers), stop, options,
+                                           std::move(kept));
 }
 
-#define MFL_INSTANTIATE(T)                                                                               \
-  template std::unique_ptr<Trainer> make_trainer(const Federation<T>&, const Algorithm&, const Setting&, \
-                                                 std::unique_ptr<Workers>, const std::atomic<bool>*,     \
-                                                 const TrainerOptions&);
+#define MFL_INSTANTIATE(T)                                                                           \
+  template std::unique_ptr<Trainer> make_trainer(const Federation<T>&, const Setting&,               \
+                                                 std::unique_ptr<Workers>, const std::atomic<bool>*, \
+                                                 const TrainerOptions&, KeptFile<T>);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE

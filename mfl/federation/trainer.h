@@ -7,12 +7,14 @@
 
 #include "mfl/base/result.h"
 #include "mfl/engine/engine.h"
+#include "mfl/federation/kept_file.h"
 #include "mfl/federation/messages.h"
 
 namespace mfl {
 
 struct Trained {
-  double loss = 0;  // F_i at the task's w; may be not finite
+  double loss = 0;            // F_i at the task's w; may be not finite
+  std::vector<Block> blocks;  // of the payload
   std::string payload;
 };
 
@@ -24,21 +26,22 @@ class Trainer {
   virtual std::uint64_t columns() const = 0;  // features
   virtual std::uint32_t bits() const = 0;     // of a number
   // kNetwork when the task is not one of the plan: another shape than the rule needs, a number that is not finite, more steps than tau.
-  // kRunFailed when it was stopped; the trainer is then of no further use.
+  // kRunFailed when it was stopped, or when what the node keeps was lost (KeptFile); the trainer is then of no further use.
   virtual Result<Trained> train(const Assignment& task) = 0;
 };
 
 struct TrainerOptions {
   Batching batching = {};
   LossRule losses = {};
+  CodecChain codecs = {};  // that an update passes
 };
 
-// `federation` has one node, with its name where batches are drawn, and outlives the trainer. `stop` is polled before every step and, where there are several workers, before every
+// `kept` is what the node keeps across rounds. `federation` has one node, with its name where batches are drawn, and outlives the trainer. `stop` is polled before every step and, where there are several workers, before every
 // block of rows.
 template <class T>
-std::unique_ptr<Trainer> make_trainer(const Federation<T>& federation, const Algorithm& algorithm,
-                                      const Setting& setting, std::unique_ptr<Workers> workers,
+std::unique_ptr<Trainer> make_trainer(const Federation<T>& federation, const Setting& setting,
+                                      std::unique_ptr<Workers> workers,
                                       const std::atomic<bool>* stop = nullptr,
-                                      const TrainerOptions& options = {});
+                                      const TrainerOptions& options = {}, KeptFile<T> kept = {});
 
 }  // namespace mfl

@@ -79,7 +79,7 @@ Result<Problem<T>> fleet_problem(const Config& config) {
 }  // namespace
 
 Result<Partition> who_holds_what(const Config& config, const Dataset& train) {
-  if (make_algorithm(config.algorithm).centralised) return contiguous(train.rows, 1);
+  if (is_centralised(config.algorithm)) return contiguous(train.rows, 1);
   return make_partition(config.federation, train, config.run.seed);
 }
 

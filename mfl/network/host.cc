@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <thread>
@@ -62,7 +63,7 @@ RunSpec spec_of(const Config& config, const Algorithm& algorithm, std::size_t no
   spec.precision = config.run.precision == Precision::kF32 ? "f32" : "f64";
   spec.nodes = nodes;
   spec.eta = config.algorithm.eta;
-  if (std::holds_alternative<Momentum>(algorithm.rule)) spec.gamma = config.algorithm.gamma;
+  if (uses_gamma(config.algorithm)) spec.gamma = config.algorithm.gamma;
   if (!counts_epochs(config.algorithm)) spec.tau = round_length(config.algorithm);
   spec.sampled = config.federation.fraction_train < 1 || config.federation.quorum != 0;
   spec.planned_steps = run_length(config);
@@ -163,6 +164,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   const FederationConfig& federation = config.federation;
   out.min_available_nodes =
       federation.min_available_nodes != 0 ? federation.min_available_nodes : federation.nodes;
+  out.nodes = federation.nodes;
   out.fraction_train = federation.fraction_train;
   out.quorum = federation.quorum;
   constexpr double kMilliseconds = 1000;
@@ -174,6 +176,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.least_loss = make_model<double>(config.model, 1, {})->least_loss(effective_lambda(config.model));
   out.losses = make_loss_rule(config);
   out.aggregator = aggregator_of(config);
+  out.codecs = codecs_of(config);
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(config.run.threads, kMaxThreads));
   if (has_ended(run)) {
     out.ended_status = run_status_name(run.status);
@@ -200,10 +203,10 @@ class TestBench {
   // Of the test set: what nodes must have.
   const Schema& schema() const { return problem_.schema; }
 
-  TestRow test(const std::string& vectors) {
+  TestRow test(const std::string& weights) {
     const std::size_t parameters = problem_.federation.model->parameters();
     const auto w =
-        from_payload<T>(std::string_view(vectors).substr(0, parameters * sizeof(T)), 1, parameters);
+        from_payload<T>(std::string_view(weights).substr(0, parameters * sizeof(T)), std::array{parameters});
     const auto metrics = engine_->test(0, w.front());
     TestRow row;
     if (metrics) row.loss = metrics->loss;
@@ -299,7 +302,7 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
   if (!options.test_data.empty()) {
     MFL_TRY(bench, TestBench<T>::load(config, algorithm, options.test_data, coordinator.schema));
     MFL_CHECK(take_test_schema(*bench, options.test_data, coordinator));
-    log_options.test = [&bench](const std::string& vectors) { return bench->test(vectors); };
+    log_options.test = [&bench](const std::string& weights) { return bench->test(weights); };
   }
   coordinator.columns = coordinator.schema.columns;
   const ModelOf<T> served_model = [&config](const Schema& schema) {

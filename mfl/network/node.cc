@@ -82,6 +82,11 @@ Joining joining_of(const Plan& plan, const Config& config, const Schema& schema,
           random_instance()};
 }
 
+// Which node of which run.
+struct Identity {
+  std::string run_id, node;
+};
+
 // Owns what a trainer works on.
 class Workplace {
  public:
@@ -92,14 +97,14 @@ class Workplace {
 template <class T>
 class LoadedWorkplace final : public Workplace {
  public:
-  LoadedWorkplace(Problem<T> problem, const Config& config, const std::string& name,
+  LoadedWorkplace(Problem<T> problem, const Config& config, const Identity& who, KeptFile<T> kept,
                   const std::atomic<bool>* stop)
       : problem_(std::move(problem)) {
-    problem_.federation.names = {name};
+    problem_.federation.names = {who.node};
     const Algorithm algorithm = make_algorithm(config.algorithm);
     trainer_ =
-        make_trainer<T>(problem_.federation, algorithm, setting_of(config, algorithm),
-                        make_workers(config.run), stop, {make_batching(config), make_loss_rule(config)});
+        make_trainer<T>(problem_.federation, setting_of(config, algorithm), make_workers(config.run), stop,
+                        {make_batching(config), make_loss_rule(config), codecs_of(config)}, std::move(kept));
   }
   Trainer& trainer() override { return *trainer_; }
 
@@ -109,19 +114,27 @@ class LoadedWorkplace final : public Workplace {
 };
 
 template <class T>
-Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, TrainTest data, const std::string& name,
-                                                std::uint64_t max_payload, const std::atomic<bool>* stop) {
+Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, TrainTest data, const Identity& who,
+                                                const NodeOptions& options) {
   MFL_TRY(Problem<T> problem, make_problem<T>(config, std::move(data)));
-  const std::size_t vectors = vector_names(make_algorithm(config.algorithm).rule).size();
+  const Algorithm algorithm = make_algorithm(config.algorithm);
+  const std::size_t vectors = std::max(algorithm.vectors().down().size(), algorithm.vectors().up().size());
   const std::size_t parameters = problem.federation.model->parameters();
-  if (parameters > max_payload / (vectors * sizeof(T)))
+  if (parameters > options.max_payload / (vectors * sizeof(T)))
     return fail(
         ErrorCode::kNetwork,
         fmt::format(
             "the run's State has {} vectors of {} numbers, more than the {} bytes that this node takes",
-            vectors, parameters, max_payload),
+            vectors, parameters, options.max_payload),
         "check the classes and the features of the run");
-  return std::make_unique<LoadedWorkplace<T>>(std::move(problem), config, name, stop);
+  if (algorithm.keeps_at_nodes() && options.state.empty())
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{} keeps vectors at this node, and there is no file for them", algorithm.name),
+                "give --state FILE, the same one at every start of this node");
+  MFL_TRY(KeptFile<T> kept,
+          KeptFile<T>::open(algorithm.keeps_at_nodes() ? options.state : std::filesystem::path{}, who.run_id,
+                            who.node));
+  return std::make_unique<LoadedWorkplace<T>>(std::move(problem), config, who, std::move(kept), options.stop);
 }
 
 // As the server knows this node: draws depend on it.
@@ -133,14 +146,13 @@ Result<std::string> own_name(const ClientOptions& options) {
 
 // What labels mean is the run's to say.
 Result<std::unique_ptr<Workplace>> make_workplace(Config config, const Schema& run, TrainTest data,
-                                                  const std::string& name, std::uint64_t max_payload,
-                                                  const std::atomic<bool>* stop) {
+                                                  const Identity& who, const NodeOptions& options) {
   config.schema = run;
   config.data.task.reset();
   config.data.positive.clear();
   return config.run.precision == Precision::kF32
-             ? workplace_as<float>(config, std::move(data), name, max_payload, stop)
-             : workplace_as<double>(config, std::move(data), name, max_payload, stop);
+             ? workplace_as<float>(config, std::move(data), who, options)
+             : workplace_as<double>(config, std::move(data), who, options);
 }
 
 // Exponential, with jitter.
@@ -300,8 +312,7 @@ class NodeRun {
           fmt::format("the run's schema has changed from {} to {}", schema_text(schema_), schema_text(run)),
           "start the node again");
     MFL_TRY(const std::string name, own_name(options_.client));
-    MFL_TRY(workplace_,
-            make_workplace(config_, run, std::move(data_), name, options_.max_payload, options_.stop));
+    MFL_TRY(workplace_, make_workplace(config_, run, std::move(data_), {outcome_.run_id, name}, options_));
     schema_ = run;
     log(LogLine::Level::kInfo, "schema", {{"text", schema_text(run)}});
     return true;
@@ -327,7 +338,7 @@ class NodeRun {
           if (stopped()) return stop_here();
           if (!trained) return tl::unexpected<Error>(std::move(trained).error());
           timing_.compute = seconds_since(start);
-          participant_->trained(trained->loss, std::move(trained->payload));
+          participant_->trained(trained->loss, std::move(trained->blocks), std::move(trained->payload));
           break;
         }
         case Participant::Next::kSubmit: {

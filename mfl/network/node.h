@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,8 @@ struct NodeOptions {
   std::uint64_t seed = 1;     // of what the data options draw
   std::uint64_t threads = 0;  // 0: one per core
   std::string config_digest;  // refuse any other; empty: accept the server's
+  std::filesystem::path
+      state;  // file of what this node keeps across rounds; needed by algorithms that keep something
   std::uint64_t max_payload = std::uint64_t{1} << 30U;     // bytes of vectors that the server may send
   std::optional<std::chrono::milliseconds> give_up_after;  // without a connection; nothing: never
   Log log;

@@ -29,6 +29,25 @@ v1::Ticket to_wire(const Ticket& ticket) {
 
 Ticket from_wire(const v1::Ticket& ticket) { return {ticket.epoch(), ticket.round(), ticket.attempt()}; }
 
+template <class Blocks>
+void put_blocks(const std::vector<Block>& blocks, Blocks& out) {
+  for (const Block& block : blocks) {
+    v1::Block& added = *out.Add();
+    added.set_name(block.name);
+    added.set_encoding(block.encoding);
+    added.set_numbers(block.numbers);
+  }
+}
+
+template <class Blocks>
+Result<std::vector<Block>> take_blocks(const Blocks& blocks) {
+  constexpr int kMost = 64;
+  if (blocks.size() > kMost) return malformed(fmt::format("{} blocks of vectors", blocks.size()));
+  std::vector<Block> out;
+  for (const v1::Block& block : blocks) out.push_back({block.name(), block.encoding(), block.numbers()});
+  return out;
+}
+
 std::size_t chunks(std::string_view payload) { return (payload.size() + kChunk - 1) / kChunk; }
 
 std::string_view chunk_of(std::string_view payload, std::size_t number) {
@@ -95,6 +114,8 @@ std::string encode_piece(const Order& order, std::size_t number) {
     task.set_steps(order.task.steps);
     task.set_state_digest(order.task.state_digest);
     task.set_size(order.task.payload->size());
+    put_blocks(order.task.blocks, *task.mutable_blocks());
+    task.set_counted_round(order.task.counted_round);
   }
   return out.SerializeAsString();
 }
@@ -111,6 +132,7 @@ void append_piece(std::string& out, const Update& update, std::size_t number) {
     header.set_compute_seconds(update.timing.compute);
     header.set_down_seconds(update.timing.down);
     header.set_round_trip_seconds(update.timing.round_trip);
+    put_blocks(update.blocks, *header.mutable_blocks());
     part.AppendToString(&out);
   }
   if (const auto chunk = chunk_of(update.payload, number); !chunk.empty()) append_chunk(out, chunk);
@@ -134,7 +156,9 @@ Result<Order> OrderReader::take(std::string_view bytes) {
       const v1::Task& task = message.task();
       if (task.size() == 0 || task.size() > max_payload_)
         return malformed(fmt::format("a task with {} bytes of vectors", task.size()));
-      task_ = Assignment{task.run_id(), from_wire(task.ticket()), task.steps(), task.state_digest(), nullptr};
+      MFL_TRY(auto blocks, take_blocks(task.blocks()));
+      task_ = Assignment{task.run_id(),     from_wire(task.ticket()), task.steps(), task.state_digest(),
+                         std::move(blocks), task.counted_round(),     nullptr};
       size_ = task.size();
       payload_ = before_ != nullptr && before_.use_count() == 1 ? std::move(before_)
                                                                 : std::make_shared<std::string>();
@@ -167,10 +191,12 @@ Result<void> UpdateReader::take(std::string_view bytes) {
   if (message.has_header() == header_) return malformed("an update needs one header, in its first part");
   if (!header_) {
     const v1::UpdateHeader& header = message.header();
+    MFL_TRY(auto blocks, take_blocks(header.blocks()));
     update_ = {header.run_id(),
                from_wire(header.ticket()),
                header.weight(),
                header.loss(),
+               std::move(blocks),
                {},
                {header.compute_seconds(), header.down_seconds(), header.round_trip_seconds()}};
     size_ = header.size();

@@ -84,14 +84,17 @@ class Reader {
   std::string_view rest_;
 };
 
-// Gives a reader at the byte after the version.
+constexpr std::uint32_t kWithoutKept = 1;
+
+// Gives a reader at the version, which is one that this program knows.
 Result<Reader> open(std::string_view bytes) {
   if (!bytes.starts_with(kMagic)) return damaged("it does not start with MFLSTATE");
   if (bytes.size() < kMagic.size() + sizeof(std::uint32_t) + kTrailer)
     return damaged(fmt::format("it is truncated at {} bytes", bytes.size()));
   const std::string_view body = bytes.substr(0, bytes.size() - kTrailer);
-  Reader reader(body.substr(kMagic.size()));
-  MFL_TRY(const auto version, reader.number<std::uint32_t>("version"));
+  const Reader reader(body.substr(kMagic.size()));
+  Reader ahead = reader;
+  MFL_TRY(const auto version, ahead.number<std::uint32_t>("version"));
   if (version > kCheckpointVersion)
     return fail(ErrorCode::kRunFailed,
                 fmt::format("checkpoint has format version {}, this mfl supports versions up to {}", version,
@@ -99,7 +102,7 @@ Result<Reader> open(std::string_view bytes) {
                 "resume with the mfl that wrote it, or start the run again");
   if (sha256_bytes(body) != bytes.substr(body.size()))
     return damaged("its bytes do not match their checksum");
-  if (version != kCheckpointVersion) return damaged(fmt::format("it has format version {}", version));
+  if (version < kWithoutKept) return damaged(fmt::format("it has format version {}", version));
   return reader;
 }
 
@@ -117,6 +120,33 @@ Result<std::vector<NamedVector<T>>> read_vectors(Reader& reader) {
   return vectors;
 }
 
+template <class T>
+void put_kept(std::string& out, const std::vector<KeptVectors<T>>& kept) {
+  put<std::uint64_t>(out, kept.size());
+  for (const KeptVectors<T>& node : kept) {
+    put(out, node.node);
+    put(out, static_cast<std::uint32_t>(node.vectors.size()));
+    for (const Vector<T>& vector : node.vectors) put_values(out, vector);
+  }
+}
+
+template <class T>
+Result<std::vector<KeptVectors<T>>> read_kept(Reader& reader) {
+  MFL_TRY(const auto nodes, reader.number<std::uint64_t>("count of nodes"));
+  std::vector<KeptVectors<T>> kept;
+  for (std::uint64_t i = 0; i < nodes; ++i) {
+    KeptVectors<T> node;
+    MFL_TRY(node.node, reader.number<std::uint64_t>("number of a node"));
+    if (!kept.empty() && node.node <= kept.back().node) return damaged("its nodes are not in order");
+    MFL_TRY(const auto vectors, reader.number<std::uint32_t>("count of a node's vectors"));
+    for (std::uint32_t v = 0; v < vectors; ++v) {
+      MFL_TRY(node.vectors.emplace_back(), reader.values<T>("vector of a node"));
+    }
+    kept.push_back(std::move(node));
+  }
+  return kept;
+}
+
 }  // namespace
 
 template <class T>
@@ -131,10 +161,10 @@ std::size_t encoded_size(const State<T>& state) {
 }
 
 template <class T>
-void append_state(std::string& out, const State<T>& state) {
+void append_snapshot(std::string& out, const State<T>& state, const std::vector<KeptVectors<T>>& kept) {
   const std::size_t start = out.size();
   out += kMagic;
-  put(out, kCheckpointVersion);
+  put(out, kept.empty() ? kWithoutKept : kCheckpointVersion);
   put(out, static_cast<std::uint32_t>(8 * sizeof(T)));
   put(out, state.round);
   put(out, state.step);
@@ -147,26 +177,34 @@ void append_state(std::string& out, const State<T>& state) {
   put(out, state.best.step);
   put(out, std::bit_cast<std::uint64_t>(state.best.train_loss));
   put_values(out, state.best.w);
+  if (!kept.empty()) put_kept(out, kept);
   out += sha256_bytes(std::string_view(out).substr(start));
 }
 
 template <class T>
-std::string encode_state(const State<T>& state) {
+void append_state(std::string& out, const State<T>& state) {
+  append_snapshot(out, state, {});
+}
+
+template <class T>
+std::string encode_state(const State<T>& state, const std::vector<KeptVectors<T>>& kept) {
   std::string out;
   out.reserve(encoded_size(state));
-  append_state(out, state);
+  append_snapshot(out, state, kept);
   return out;
 }
 
 template <class T>
-Result<State<T>> decode_state(std::string_view bytes) {
+Result<Snapshot<T>> decode_snapshot(std::string_view bytes) {
   MFL_TRY(Reader reader, open(bytes));
+  MFL_TRY(const auto version, reader.number<std::uint32_t>("version"));
   MFL_TRY(const auto bits, reader.number<std::uint32_t>("precision"));
   if (bits != 8 * sizeof(T))
     return fail(ErrorCode::kRunFailed,
                 fmt::format("checkpoint has precision f{}, the run asks for f{}", bits, 8 * sizeof(T)),
                 "resume with the configuration the run was started with");
-  State<T> state;
+  Snapshot<T> snapshot;
+  State<T>& state = snapshot.state;
   MFL_TRY(state.round, reader.number<std::uint64_t>("round"));
   MFL_TRY(state.step, reader.number<std::uint64_t>("step"));
   MFL_TRY(state.vectors, read_vectors<T>(reader));
@@ -174,14 +212,25 @@ Result<State<T>> decode_state(std::string_view bytes) {
   MFL_TRY(const auto loss, reader.number<std::uint64_t>("best loss"));
   state.best.train_loss = std::bit_cast<double>(loss);
   MFL_TRY(state.best.w, reader.values<T>("best weights"));
+  if (version > kWithoutKept) {
+    MFL_TRY(snapshot.kept, read_kept<T>(reader));
+  }
   if (reader.left() != 0) return damaged(fmt::format("it has {} bytes after its end", reader.left()));
-  return state;
+  return snapshot;
 }
 
-#define MFL_INSTANTIATE(T)                                   \
-  template std::string encode_state(const State<T>&);        \
-  template void append_state(std::string&, const State<T>&); \
-  template std::size_t encoded_size(const State<T>&);        \
+template <class T>
+Result<State<T>> decode_state(std::string_view bytes) {
+  MFL_TRY(Snapshot<T> snapshot, decode_snapshot<T>(bytes));
+  if (!snapshot.kept.empty()) return damaged("it has vectors of nodes, and none are expected");
+  return std::move(snapshot.state);
+}
+
+#define MFL_INSTANTIATE(T)                                                                \
+  template std::string encode_state(const State<T>&, const std::vector<KeptVectors<T>>&); \
+  template Result<Snapshot<T>> decode_snapshot(std::string_view);                         \
+  template void append_state(std::string&, const State<T>&);                              \
+  template std::size_t encoded_size(const State<T>&);                                     \
   template Result<State<T>> decode_state(std::string_view);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

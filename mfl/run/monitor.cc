@@ -13,21 +13,6 @@
 namespace mfl {
 namespace {
 
-struct Pace {
-  double eta, gamma;
-};
-
-Pace pace_of(const Rule& rule) {
-  return std::visit(
-      [](const auto& any) -> Pace {
-        if constexpr (requires { any.gamma; })
-          return {any.eta, any.gamma};
-        else
-          return {any.eta, 0};
-      },
-      rule);
-}
-
 // The rows that a node holds.
 Dataset rows_of(const Dataset& data, Shard shard) {
   std::vector<std::uint32_t> rows(shard.count);
@@ -38,7 +23,7 @@ Dataset rows_of(const Dataset& data, Shard shard) {
 }  // namespace
 
 template <class T>
-RoundSigns round_signs(const Rule& rule, std::uint64_t steps, const std::vector<Vector<T>>& before,
+RoundSigns round_signs(const Descent& descent, std::uint64_t steps, const std::vector<Vector<T>>& before,
                        const std::vector<NamedVector<T>>& after, double mean_square_move) {
   RoundSigns out;
   out.steps = steps;
@@ -51,9 +36,8 @@ RoundSigns round_signs(const Rule& rule, std::uint64_t steps, const std::vector<
   }
   if (size > 0) out.move = std::sqrt(move / size);
   if (move > 0) out.spread = std::sqrt(std::max(0.0, mean_square_move - move) / move);
-  const auto* momentum = std::get_if<Momentum>(&rule);
-  if (momentum == nullptr || momentum->gamma == 0) return out;
-  const double kept = std::pow(momentum->gamma, static_cast<double>(steps));
+  if (descent.gamma == 0) return out;
+  const double kept = std::pow(descent.gamma, static_cast<double>(steps));
   const Vector<T>&old_d = before[1], &new_d = after[1].values;
   double product = 0, old_square = 0, met_square = 0;
   for (std::size_t j = 0; j < old_d.size(); ++j) {
@@ -67,8 +51,9 @@ RoundSigns round_signs(const Rule& rule, std::uint64_t steps, const std::vector<
   return out;
 }
 
-Monitor::Monitor(const Rule& rule, std::optional<double> beta, std::function<void(const RunWarning&)> warn)
-    : rule_(rule), beta_(beta), warn_(std::move(warn)) {}
+Monitor::Monitor(const Descent& descent, std::optional<double> beta,
+                 std::function<void(const RunWarning&)> warn)
+    : descent_(descent), beta_(beta), warn_(std::move(warn)) {}
 
 void Monitor::warn(std::string id, std::uint64_t step, std::string message) {
   if (!given_.insert(id).second) return;
@@ -81,11 +66,11 @@ std::optional<double> Monitor::drift_effect() const {
   constexpr double kWithoutBeta = 0.25;
   if (!beta_) return kWithoutBeta * *signs_->spread;
   const double later_steps = static_cast<double>(signs_->steps) - 1;
-  return pace_of(rule_).eta * *beta_ * later_steps / 2 * *signs_->spread;
+  return descent_.eta * *beta_ * later_steps / 2 * *signs_->spread;
 }
 
 void Monitor::recorded(std::uint64_t step) {
-  const auto [eta, gamma] = pace_of(rule_);
+  const auto [eta, gamma] = descent_;
   if (beta_ && eta * *beta_ >= 1)
     warn("eta_beta", step,
          fmt::format("eta beta = {:.4g} is not below 1, where the bounds end; eta below {:.4g} is",
@@ -137,9 +122,9 @@ Result<std::optional<double>> monitored_beta(const Federation<T>& federation, do
   return beta;
 }
 
-#define MFL_INSTANTIATE(T)                                                                   \
-  template RoundSigns round_signs(const Rule&, std::uint64_t, const std::vector<Vector<T>>&, \
-                                  const std::vector<NamedVector<T>>&, double);               \
+#define MFL_INSTANTIATE(T)                                                                      \
+  template RoundSigns round_signs(const Descent&, std::uint64_t, const std::vector<Vector<T>>&, \
+                                  const std::vector<NamedVector<T>>&, double);                  \
   template Result<std::optional<double>> monitored_beta(const Federation<T>&, double, Ranks&);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

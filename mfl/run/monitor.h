@@ -27,18 +27,18 @@ struct RoundSigns {
   std::optional<double> momentum_cosine;
 };
 
-// From the vectors before and after a round of `steps` steps ("w" first, then "d" if there is one).
+// From the vectors before and after a round of `steps` steps: "w" first, then "d" if gamma is not 0.
 template <class T>
-RoundSigns round_signs(const Rule& rule, std::uint64_t steps, const std::vector<Vector<T>>& before,
+RoundSigns round_signs(const Descent& descent, std::uint64_t steps, const std::vector<Vector<T>>& before,
                        const std::vector<NamedVector<T>>& after, double mean_square_move);
 
 // Remembers which warnings it gave: each kind comes once, at the first record for which it holds. Not thread-safe.
 class Monitor {
  public:
   // `beta` is absent where the loss is not smooth.
-  Monitor(const Rule& rule, std::optional<double> beta, std::function<void(const RunWarning&)> warn);
+  Monitor(const Descent& descent, std::optional<double> beta, std::function<void(const RunWarning&)> warn);
 
-  const Rule& rule() const { return rule_; }
+  const Descent& descent() const { return descent_; }
   void round_done(const RoundSigns& signs) { signs_ = signs; }
   // There is no warning about drift once a round moves w by less than a hundredth: such a run has converged.
   void recorded(std::uint64_t step);
@@ -53,7 +53,7 @@ class Monitor {
  private:
   void warn(std::string id, std::uint64_t step, std::string message);
 
-  Rule rule_;
+  Descent descent_;
   std::optional<double> beta_;
   std::function<void(const RunWarning&)> warn_;
   std::optional<RoundSigns> signs_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "mfl/base/version.h"
+#include "mfl/config/factory.h"
 
 namespace mfl {
 
@@ -21,7 +22,7 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Proble
   spec.precision = sizeof(T) == sizeof(float) ? "f32" : "f64";
   spec.nodes = problem.federation.node_count();
   spec.eta = config.algorithm.eta;
-  if (std::holds_alternative<Momentum>(algorithm.rule)) spec.gamma = config.algorithm.gamma;
+  if (uses_gamma(config.algorithm)) spec.gamma = config.algorithm.gamma;
   if (!algorithm.centralised && !counts_epochs(config.algorithm)) spec.tau = algorithm.tau;
   spec.sampled =
       !algorithm.centralised && (config.federation.fraction_train < 1 || config.federation.quorum != 0);

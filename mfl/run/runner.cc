@@ -35,7 +35,7 @@ template <class T>
 std::string start_bytes(const Start<T>& start) {
   MessageWriter out;
   out.put_text(start.id);
-  out.put_text(encode_state(start.state));
+  out.put_text(encode_state(start.state, start.kept));
   out.put(start.recorded);
   out.put(start.wall_seconds);
   out.put(start.virtual_seconds.has_value());
@@ -50,7 +50,9 @@ Result<Start<T>> read_start(std::string_view bytes) {
   MessageReader in(bytes);
   Start<T> start;
   start.id = in.take_text();
-  MFL_TRY(start.state, decode_state<T>(in.take_text()));
+  MFL_TRY(Snapshot<T> snapshot, decode_snapshot<T>(in.take_text()));
+  start.state = std::move(snapshot.state);
+  start.kept = std::move(snapshot.kept);
   start.recorded = in.take<bool>();
   start.wall_seconds = in.take<double>();
   const bool has_virtual_seconds = in.take<bool>();
@@ -136,8 +138,13 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
                        *std::move(start));
   std::optional<Monitor> monitor;
   if (options.monitor) {
+    const auto descent = algorithm.method().descent();
+    if (!descent)
+      return fail(ErrorCode::kBadConfig,
+                  fmt::format("--monitor judges the paper's steps, and not those of {}", algorithm.name),
+                  "leave --monitor out, or use an algorithm of the paper");
     MFL_TRY(const auto beta, monitored_beta(problem.federation, effective_lambda(config.model), ranks));
-    monitor.emplace(algorithm.rule, beta, hooks.warn);
+    monitor.emplace(*descent, beta, hooks.warn);
     training.watch(&*monitor);
   }
   if (const auto trained = train_together(*engine, std::span(&training, 1), hooks); !trained) {

@@ -26,7 +26,7 @@ namespace {
 // Whether rounds differ in the nodes or the batches that they use: settings can then share a pass only while they are in the same
 // round.
 bool goes_in_step(const Config& config) {
-  const bool chooses_nodes = !make_algorithm(config.algorithm).centralised &&
+  const bool chooses_nodes = !is_centralised(config.algorithm) &&
                              (config.federation.fraction_train < 1 || is_fleet(config.data.source));
   return chooses_nodes || config.algorithm.batch_size != 0 || counts_epochs(config.algorithm);
 }
@@ -37,7 +37,7 @@ bool goes_in_step(const Config& config) {
 std::string shared_part(const Config& config) {
   if (make_virtual_time(config)) return to_toml(config);
   Config shared = config;
-  const bool centralised = make_algorithm(config.algorithm).centralised;
+  const bool centralised = is_centralised(config.algorithm);
   const bool in_step = goes_in_step(config);
   shared.algorithm = {};
   shared.algorithm.name = centralised ? "gd" : "fl";

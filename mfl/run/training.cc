@@ -20,10 +20,16 @@ Cadence make_cadence(const Config& config) {
 template <class T>
 Result<Start<T>> resumed_start(const Unfinished& run, State<T> initial) {
   if (!run.checkpoint) return Start<T>{run.id, std::move(initial)};
-  auto state = decode_state<T>(run.checkpoint->blob);
-  if (!state) return fail_because(state.error(), fmt::format("cannot resume run {}", run.id));
-  return Start<T>{run.id,       *std::move(state), true, run.wall_seconds, run.virtual_seconds,
-                  run.bytes_up, run.bytes_down};
+  auto snapshot = decode_snapshot<T>(run.checkpoint->blob);
+  if (!snapshot) return fail_because(snapshot.error(), fmt::format("cannot resume run {}", run.id));
+  return Start<T>{.id = run.id,
+                  .state = std::move(snapshot->state),
+                  .kept = std::move(snapshot->kept),
+                  .recorded = true,
+                  .wall_seconds = run.wall_seconds,
+                  .virtual_seconds = run.virtual_seconds,
+                  .bytes_up = run.bytes_up,
+                  .bytes_down = run.bytes_down};
 }
 
 template <class T>
@@ -40,6 +46,7 @@ Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint
       losses_(losses),
       journal_(recorder, std::move(start.id)),
       state_(std::move(start.state)),
+      node_bytes_(round_bytes<T>(algorithm_, state_.w().size(), population_.codecs)),
       closed_(start.recorded),
       previous_step_(state_.step),
       wall_before_(start.wall_seconds),
@@ -49,6 +56,7 @@ Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint
     virtual_seconds_ = start.virtual_seconds.value_or(0);
     last_time_ = RoundTime{};
   }
+  engine_.restore(setting_, start.kept);
   start_round();
 }
 
@@ -68,7 +76,7 @@ template <class T>
 Result<void> Training<T>::prepare() {
   if (plan_) return {};
   MFL_TRY(plan_, plan_round(population_, state_.round + 1,
-                            {round_steps_, round_bytes(algorithm_, state_, 1), population_.batching}));
+                            {round_steps_, node_bytes_.down, node_bytes_.up, population_.batching}));
   return {};
 }
 
@@ -96,6 +104,7 @@ StepRange<T> Training<T>::range(std::uint64_t steps) {
           .state = &state_,
           .starts = taken_ == 0,
           .ends = taken_ + steps == round_steps_,
+          .round_steps = round_steps_,
           .out = &aggregate_,
           .failure = std::nullopt,
           .measure_moves = monitor_ != nullptr,
@@ -118,12 +127,14 @@ Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
   taken_ += steps;
   if (!range.ends) return {};
   previous_step_ = state_.step;
-  apply(state_, aggregate_, round_steps_);  // and aggregate_ has the vectors of the round before
-  if (monitor_ != nullptr)
-    monitor_->round_done(round_signs(algorithm_.rule, round_steps_, aggregate_.vectors, state_.vectors,
+  const std::size_t counted = plan_->counted.empty() ? population_.nodes : plan_->counted.size();
+  apply(algorithm_, state_, aggregate_, {round_steps_, counted, population_.nodes});
+  engine_.keep(setting_);
+  if (monitor_ != nullptr)  // whose algorithms swap: aggregate_ has the vectors of the round before
+    monitor_->round_done(round_signs(monitor_->descent(), round_steps_, aggregate_.vectors, state_.vectors,
                                      aggregate_.mean_square_move));
-  bytes_down_ += round_bytes(algorithm_, state_, plan_->sent);
-  bytes_up_ += round_bytes(algorithm_, state_, plan_->received);
+  bytes_down_ += plan_->sent * node_bytes_.down;
+  bytes_up_ += plan_->received * node_bytes_.up;
   last_time_ = plan_->time;
   if (last_time_) last_time_->total_seconds = *virtual_seconds_ += last_time_->seconds;
   closed_ = false;
@@ -160,9 +171,10 @@ Result<void> Training<T>::close_round(double train_loss, Row row) {
 }
 
 template <class T>
-std::optional<Checkpoint> Training<T>::state_as_checkpoint() const {
+std::optional<Checkpoint> Training<T>::state_as_checkpoint() {
+  const std::vector<KeptVectors<T>> kept = engine_.kept(setting_);
   if (!journal_.recorder().keeps()) return std::nullopt;
-  return Checkpoint{state_.round, encode_state(state_), 0};
+  return Checkpoint{state_.round, encode_state(state_, kept), 0};
 }
 
 template <class T>

@@ -31,6 +31,7 @@ template <class T>
 struct Start {
   std::string id;
   State<T> state;
+  std::vector<KeptVectors<T>> kept = {};       // by the nodes
   bool recorded = false;                       // the row of this state is in the store
   double wall_seconds = 0;                     // spent earlier
   std::optional<double> virtual_seconds = {};  // elapsed earlier; absent without virtual time
@@ -80,7 +81,7 @@ class Training {
   enum class Row { kOfRound, kLast, kWhenStopped };
   Result<void> close_round(double train_loss, Row row = Row::kOfRound);
   Result<void> checkpoint_if_due();
-  std::optional<Checkpoint> state_as_checkpoint() const;
+  std::optional<Checkpoint> state_as_checkpoint();
   Result<void> end(RunStatus status, std::string message, double train_loss);
 
   std::size_t setting_;
@@ -93,6 +94,7 @@ class Training {
   LossRule losses_;
   Journal journal_;
   State<T> state_;
+  RoundBytes node_bytes_;        // of a round with one node
   bool closed_;                  // the row of the state is written
   std::uint64_t previous_step_;  // of the previous round
   double wall_before_;

@@ -183,8 +183,8 @@ class PathMeter {
       const double loss = combine();
       if (into > 1) path_.virtual_steps.back().loss_after = loss;
       note_virtual_step(first + into - 1, loss, interval);
-      rule_.step<double>(kernels_, gradient_, virtual_);
-      for (Node& node : nodes_) rule_.step<double>(kernels_, node.own_gradient, node.own);
+      rule_.step(kernels_, gradient_, virtual_[0], virtual_[1]);
+      for (Node& node : nodes_) rule_.step(kernels_, node.own_gradient, node.own[0], node.own[1]);
       if (!note_gaps(first + into, into)) return take_back(first);
     }
     path_.virtual_steps.back().loss_after = virtual_loss();

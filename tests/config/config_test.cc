@@ -166,7 +166,7 @@ TEST(Config, BadFilesNameLineKeyAndTheNearestOne) {
       {"[algorithm]\ntau = 0\n", {":2: tau = 0", ">= 1"}},
       {"[algorithm]\ntau = 4.0\n",
        {":2: tau = 4.0", "must be an integer or \"auto\", not a floating-point number"}},
-      {"[algorithm]\nname = \"mlf\"\n", {":2: ", "gd, mgd, fl, mfl or fedavg", "did you mean \"mfl\"?"}},
+      {"[algorithm]\nname = \"mlf\"\n", {":2: ", "unknown algorithm \"mlf\"", "did you mean \"mfl\"?"}},
       {"[federation]\nnodes = 0\n", {":2: nodes = 0", ">= 1"}},
       {"[federation]\nnodes = -4\n", {":2: nodes = -4", ">= 1"}},
       {"[federation]\npartition = \"contigous\"\n", {":2: ", "did you mean \"contiguous\"?"}},

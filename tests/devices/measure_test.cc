@@ -21,10 +21,10 @@ MeasuredAnswer answer_of(const VirtualTime& time, std::uint64_t node) {
   only = time;
   only.devices = {};
   only.network.down = kNoLimit;
-  out.up_seconds = answer_seconds(only, node, 0, {0, 8000}) - latency;
+  out.up_seconds = answer_seconds(only, node, 0, {0, 8000, 8000, {}}) - latency;
   only.network.down = time.network.down;
   only.network.up = kNoLimit;
-  out.down_seconds = answer_seconds(only, node, 0, {0, 8000}) - latency;
+  out.down_seconds = answer_seconds(only, node, 0, {0, 8000, 8000, {}}) - latency;
   out.round_trip_seconds = 2 * latency;
   return out;
 }

@@ -90,7 +90,7 @@ Population population_by_hand(VirtualTime time, double fraction = 1) {
 }
 
 TEST(VirtualTime, ACaseWorkedOutByHand) {
-  const RoundWork work{2, 200};
+  const RoundWork work{2, 200, 200, {}};
   EXPECT_DOUBLE_EQ(answer_seconds(by_hand(), 0, 10, work), 0.5 + 2 + 0.2 + 0.5 + 4);
   EXPECT_DOUBLE_EQ(answer_seconds(by_hand(), 1, 20, work), 7.4);
   EXPECT_DOUBLE_EQ(answer_seconds(by_hand(), 2, 40, work), 7.8);
@@ -164,7 +164,7 @@ TEST(VirtualTime, AbandonedAttemptsTakeTheirTimeAndAreDrawnAnew) {
   time.deadline = 20;
   std::uint64_t abandoned = 0;
   for (std::uint64_t round = 1; round <= 40; ++round) {
-    const RoundPlan plan = plan_round(population_by_hand(time), round, {2, 200}).value();
+    const RoundPlan plan = plan_round(population_by_hand(time), round, {2, 200, 200, {}}).value();
     EXPECT_TRUE(plan.counted.empty());  // all are needed, so all have answered in the end
     const auto tries = static_cast<double>(plan.time->abandoned);
     EXPECT_DOUBLE_EQ(plan.time->seconds, tries * (20 + kRetryPause) + 7.8);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "mfl/algorithm/algorithms.h"
 #include "tests/engine/federations.h"
 
 namespace mfl {
@@ -17,7 +18,7 @@ template <class T>
 State<T> trained(const Federation<T>& federation, const std::string& spec,
                  std::unique_ptr<Workers> workers = serial_workers()) {
   const Algorithm algorithm = make_mfl(0.02, 0.5, 3);
-  const auto engine = local_engine<T>(federation, {Setting{algorithm.rule, 0.1}}, std::move(workers),
+  const auto engine = local_engine<T>(federation, {Setting{algorithm, 0.1}}, std::move(workers),
                                       {.aggregator = make_aggregator(spec).value()});
   return train_on(*engine, algorithm, federation.model->parameters(), 12);
 }
@@ -47,7 +48,7 @@ TYPED_TEST(Aggregators, TheMeanOfTheTableIsThatOfTheEngine) {
   const auto& model = kModels[3];
   const auto federation = make_federation<TypeParam>(model, *make_synthetic(400, 50, 1), *contiguous(400, 7));
   const Algorithm algorithm = make_mfl(0.02, 0.5, 3);
-  const auto engine = local_engine<TypeParam>(federation, {Setting{algorithm.rule, 0.1}}, serial_workers());
+  const auto engine = local_engine<TypeParam>(federation, {Setting{algorithm, 0.1}}, serial_workers());
   EXPECT_EQ(state_digest(train_on(*engine, algorithm, federation.model->parameters(), 12)),
             state_digest(trained(federation, "mean")));
 }
@@ -64,7 +65,7 @@ TYPED_TEST(Aggregators, AVectorThatIsNotFiniteNamesTheNode) {
   const auto& model = kModels[2];
   const auto federation = make_federation<TypeParam>(model, *make_synthetic(600, 50, 6), *contiguous(600, 5));
   const Algorithm algorithm = make_mfl(std::sqrt(std::numeric_limits<TypeParam>::max()), 0.5, 3);
-  const auto engine = local_engine<TypeParam>(federation, {Setting{algorithm.rule, 0}}, serial_workers(),
+  const auto engine = local_engine<TypeParam>(federation, {Setting{algorithm, 0}}, serial_workers(),
                                               {.aggregator = make_aggregator("median").value()});
   const State<TypeParam> state = initial_state<TypeParam>(algorithm, 50);
   Aggregate<TypeParam> out;

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "mfl/algorithm/algorithms.h"
 #include "tests/engine/federations.h"
 
 namespace mfl {
@@ -110,8 +111,8 @@ class BatchesOf : public ::testing::Test {
   static State<T> trained(const testing::ModelCase& model, const Federation<T>& federation,
                           const Batching& batching, std::unique_ptr<Workers> workers = serial_workers()) {
     const Algorithm algorithm = make_mfl(0.01, 0.8, 4);
-    const auto engine = local_engine<T>(federation, {Setting{algorithm.rule, model.lambda}},
-                                        std::move(workers), {.batching = batching});
+    const auto engine = local_engine<T>(federation, {Setting{algorithm, model.lambda}}, std::move(workers),
+                                        {.batching = batching});
     return train_on(*engine, algorithm, federation.model->parameters(), 24);
   }
 };
@@ -184,8 +185,8 @@ TEST(Batches, StepsAndLossesAreThoseOfTheBatches) {
   const auto federation = make_federation<double>(model, *make_synthetic(50, 20, 1), *contiguous(50, 1));
   const Batching batching{.batch_size = 8, .by_epochs = true, .seed = 5};
   const Algorithm algorithm = make_fl(0.05, 2);
-  const auto engine = local_engine<double>(federation, {Setting{algorithm.rule, 0.1}}, serial_workers(),
-                                           {.batching = batching});
+  const auto engine =
+      local_engine<double>(federation, {Setting{algorithm, 0.1}}, serial_workers(), {.batching = batching});
   State<double> state = initial_state<double>(algorithm, 20);
   state.round = 6;
   Aggregate<double> out;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mfl/algorithm/algorithms.h"
 #include "tests/engine/federations.h"
 
 namespace mfl {

@@ -79,7 +79,7 @@ Federation<T> make_federation(const ModelCase& model, const Dataset& data, const
 template <class T>
 std::optional<NotFinite> run_round(Engine<T>& engine, const State<T>& state, std::uint64_t steps,
                                    Aggregate<T>& out) {
-  StepRange<T> range{0, &state, true, true, &out, std::nullopt};
+  StepRange<T> range{.state = &state, .out = &out};
   engine.run(std::span(&range, 1), steps);
   return range.failure;
 }
@@ -88,7 +88,7 @@ template <class T>
 std::unique_ptr<Engine<T>> make_engine(const ModelCase& model, const Federation<T>& federation,
                                        const Algorithm& algorithm,
                                        std::unique_ptr<Workers> workers = serial_workers()) {
-  return local_engine<T>(federation, {Setting{algorithm.rule, model.lambda}}, std::move(workers));
+  return local_engine<T>(federation, {Setting{algorithm, model.lambda}}, std::move(workers));
 }
 
 // The state after `steps` steps on an engine; a value that is not finite fails the test.
@@ -101,7 +101,8 @@ State<T> train_on(Engine<T>& engine, const Algorithm& algorithm, std::size_t par
     const std::uint64_t round = next_round_steps(algorithm, state.step, steps);
     if (const auto bad = run_round(engine, state, round, aggregate)) ADD_FAILURE() << bad->what;
     note_loss(state, aggregate.loss_before);
-    apply(state, aggregate, round);
+    apply(algorithm, state, aggregate, {.steps = round});
+    engine.keep(0);
   }
   note_loss(state, engine.train_loss(0, state.w()));
   return state;

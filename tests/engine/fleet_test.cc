@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "mfl/algorithm/algorithms.h"
 #include "tests/engine/federations.h"
 
 namespace mfl::testing {
@@ -67,7 +68,7 @@ State<T> two_rounds(const ModelCase& model, const Federation<T>& federation, std
     engine->run(std::span(&range, 1), 3);
     EXPECT_FALSE(range.failure);
     EXPECT_EQ(engine->train_loss(0, state.w(), participants), out.loss_before);
-    apply(state, out, 3);
+    apply(algorithm, state, out, {.steps = 3});
   }
   *loss = engine->train_loss(0, state.w(), participants);
   return state;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "mfl/algorithm/algorithms.h"
 #include "tests/engine/federations.h"
 
 namespace mfl {
@@ -94,7 +95,7 @@ TEST(Rounds, TheLastOneIsShortWhenTauDoesNotDivide) {
   const auto engine = make_engine(model, federation, make_mfl(kEta, 0.5, 4), serial_workers());
   Aggregate<double> aggregate;
   ASSERT_FALSE(run_round(*engine, by_hand, 2, aggregate));
-  apply(by_hand, aggregate, 2);
+  apply(make_mfl(kEta, 0.5, 4), by_hand, aggregate, {.steps = 2});
   EXPECT_EQ(state_digest(by_hand), state_digest(state));
 }
 
@@ -110,7 +111,7 @@ TEST(Best, IsTheLowestAggregatedModelAndItsStep) {
   for (int round = 0; round < 12; ++round) {
     ASSERT_FALSE(run_round(*engine, state, 3, aggregate));
     note_loss(state, aggregate.loss_before);
-    apply(state, aggregate, 3);
+    apply(wild, state, aggregate, {.steps = 3});
     if (const double loss = engine->train_loss(0, state.w()); loss < lowest) {
       lowest = loss;
       at = state.step;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "mfl/aggregate/aggregator.h"
-#include "mfl/algorithm/algorithm.h"
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/data/synthetic.h"
 #include "mfl/data/task.h"
 #include "mfl/engine/engine.h"
@@ -43,7 +43,7 @@ class Byzantine : public ::testing::Test {
     const Algorithm algorithm = make_mfl(0.2, 0.5, kTau);
     std::vector<std::unique_ptr<Engine<double>>> engines;
     for (const auto& node : nodes_)
-      engines.push_back(local_engine<double>(node, {Setting{algorithm.rule, 0}}, serial_workers()));
+      engines.push_back(local_engine<double>(node, {Setting{algorithm, 0}}, serial_workers()));
     State<double> state = initial_state<double>(algorithm, model_->parameters());
     Stream noise(7, Purpose::kSynthetic);
     for (std::size_t round = 0; round < kRounds; ++round) {
@@ -59,7 +59,7 @@ class Byzantine : public ::testing::Test {
       for (const auto& vector : state.vectors) broadcast.vectors.emplace_back(vector.values);
       Aggregate<double> out;
       aggregator->aggregate(updates, broadcast, out.vectors, for_each_in_order);
-      apply(state, out, kTau);
+      apply(algorithm, state, out, {kTau, engines.size(), engines.size()});
     }
     const auto found = model_->evaluate(*test_, {0, test_->size()}, 0, state.w().data());
     return static_cast<double>(found.correct) / static_cast<double>(test_->size());

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/base/files.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/store_log.h"
@@ -62,7 +63,8 @@ class Bench {
   static Update answer(const Assignment& task, double value, std::uint64_t weight = 1) {
     std::vector<Vector<double>> vectors;
     if (task.steps > 0) vectors.push_back(Vector<double>(kColumns, value));
-    return {task.run_id, task.ticket, weight, value, to_payload(vectors)};
+    const auto blocks = task.steps > 0 ? task.blocks : std::vector<Block>{};
+    return {task.run_id, task.ticket, weight, value, blocks, to_payload(vectors)};
   }
   Reason submit(const std::string& node, const Update& update) {
     return coordinator->submit(now, node, update).reason;

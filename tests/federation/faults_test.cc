@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/base/rng.h"
 #include "world.h"
 

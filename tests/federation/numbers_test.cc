@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/federation/coordinator.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/update_limits.h"
@@ -68,10 +69,13 @@ class Population {
   Verdict answer(const std::string& node, const Answer& change = {}) {
     const Order order = coordinator->order_for(node, sessions[node], {});
     if (order.kind != Order::Kind::kTask) return {Reason::kNotChosen, "no task"};
-    auto vectors = from_payload<double>(*order.task.payload, 1, kColumns);
+    auto vectors = from_payload<double>(*order.task.payload, std::vector<std::size_t>{kColumns});
     for (double& x : vectors[0]) x += 1;
-    Update update{order.task.run_id, order.task.ticket, 1, 0.5,
-                  order.task.steps == 0 ? "" : to_payload(vectors)};
+    Update update{order.task.run_id, order.task.ticket, 1, 0.5};
+    if (order.task.steps != 0) {
+      update.blocks = order.task.blocks;
+      update.payload = to_payload(vectors);
+    }
     if (change) change(update);
     return coordinator->submit(now, node, update);
   }
@@ -198,11 +202,15 @@ TEST(Numbers, TheLimitsSurviveARestart) {
 
 TEST(Numbers, ARoundWithAndWithoutAHistoryKeepsItsBytes) {
   State<double> state = initial_state<double>(make_mfl(0.1, 0.5, 2), kColumns);
-  for (const SizeHistory& history : {SizeHistory{}, SizeHistory{{1.5, 2.5}, 0.25}}) {
-    const std::string bytes = encode_round(state, 11, 12, history);
+  const SizeHistory none, some{{1.5, 2.5}, 0.25};
+  const CountedRounds nobody, two{{"a b", 3}, {"c", 12}};
+  for (const auto& [history, counted] : {std::pair{none, nobody}, {some, nobody}, {none, two}, {some, two}}) {
+    const std::string bytes = encode_round(state, 11, 12, history, counted);
     const auto round = decode_round<double>(bytes).value();
     EXPECT_EQ(round.history, history);
-    EXPECT_EQ(encode_round(round.state, round.bytes_up, round.bytes_down, round.history), bytes);
+    EXPECT_EQ(round.counted, counted);
+    EXPECT_EQ(encode_round(round.state, round.bytes_up, round.bytes_down, round.history, round.counted),
+              bytes);
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       std::string torn = bytes;
       torn[i] ^= 0x10;

@@ -9,7 +9,7 @@ using Next = Participant::Next;
 
 Order task(std::uint64_t round, std::uint64_t attempt, const std::string& state) {
   return {Order::Kind::kTask,
-          {"run", {1, round, attempt}, 4, state, std::make_shared<const std::string>("12345678")},
+          {"run", {1, round, attempt}, 4, state, {}, 0, std::make_shared<const std::string>("12345678")},
           {},
           {}};
 }
@@ -21,7 +21,7 @@ TEST(Participant, JoinsTrainsSubmitsAndWaits) {
   EXPECT_EQ(node.next(), Next::kWait);
   node.ordered(task(1, 1, "a"));
   EXPECT_EQ(node.next(), Next::kTrain);
-  node.trained(0.5, "abcdefgh");
+  node.trained(0.5, {{"w", "f32", 2}}, "abcdefgh");
   EXPECT_EQ(node.next(), Next::kSubmit);
   const Update update = node.update();
   EXPECT_EQ(update.weight, 3U);
@@ -39,7 +39,7 @@ TEST(Participant, SendsWhatItHasWhenTheSameWorkIsAskedForAgain) {
   Participant node(3);
   node.joined();
   node.ordered(task(1, 1, "a"));
-  node.trained(0.5, "abcdefgh");
+  node.trained(0.5, {{"w", "f32", 2}}, "abcdefgh");
   node.judged({});
   node.lost();
   EXPECT_EQ(node.next(), Next::kJoin);
@@ -58,7 +58,7 @@ TEST(Participant, StopsOnlyForWhatTryingAgainDoesNotChange) {
     Participant node(3);
     node.joined();
     node.ordered(task(1, 1, "a"));
-    node.trained(0.5, "abcdefgh");
+    node.trained(0.5, {{"w", "f32", 2}}, "abcdefgh");
     node.judged({reason, "text"});
     const bool fatal = reason == Reason::kProtocol || reason == Reason::kConfig || reason == Reason::kShape ||
                        reason == Reason::kWeight || reason == Reason::kSchema;

@@ -38,6 +38,8 @@ Federation<float> shard_of(std::size_t node) {
 }  // namespace
 
 struct Reference::Parts {
+  Parts(const Algorithm& of, std::uint64_t all_steps) : algorithm(of), steps(all_steps) {}
+
   Algorithm algorithm;
   std::uint64_t steps;
   std::deque<Federation<float>> shards;
@@ -50,11 +52,13 @@ struct Reference::Parts {
                           {},
                           next_round_steps(algorithm, before.step, steps),
                           {},
-                          std::make_shared<const std::string>(to_payload(before.vectors))};
+                          blocks_of(algorithm.vectors(), algorithm.vectors().down(), kColumns, "f32"),
+                          0,
+                          std::make_shared<const std::string>(down_payload(algorithm.vectors(), before))};
     std::vector<ExactMean> sums(before.vectors.size(), ExactMean(kColumns));
     for (const std::size_t node : nodes) {
       const Trained trained = trainers[node]->train(task).value();
-      const auto vectors = from_payload<float>(trained.payload, sums.size(), kColumns);
+      const auto vectors = from_payload<float>(trained.payload, std::vector(sums.size(), kColumns));
       for (std::size_t v = 0; v < sums.size(); ++v)
         sums[v].add(std::span<const float>(vectors[v]), trainers[node]->weight());
     }
@@ -64,19 +68,17 @@ struct Reference::Parts {
       sum.mean(std::span<float>(aggregate.vectors.back()));
     }
     State<float> next = before;
-    apply(next, aggregate, task.steps);
+    apply(algorithm, next, aggregate, {task.steps, nodes.size(), trainers.size()});
     return next;
   }
 };
 
 Reference::Reference(const Algorithm& algorithm, std::size_t nodes, std::uint64_t steps)
-    : parts_(std::make_unique<Parts>()) {
-  parts_->algorithm = algorithm;
-  parts_->steps = steps;
+    : parts_(std::make_unique<Parts>(algorithm, steps)) {
   for (std::size_t i = 0; i < nodes; ++i) {
     parts_->shards.push_back(shard_of(i));
-    parts_->trainers.push_back(make_trainer<float>(parts_->shards.back(), algorithm,
-                                                   Setting{algorithm.rule, 0.1}, serial_workers()));
+    parts_->trainers.push_back(
+        make_trainer<float>(parts_->shards.back(), Setting{algorithm, 0.1}, serial_workers()));
   }
 }
 Reference::~Reference() = default;

@@ -15,6 +15,7 @@ namespace mfl {
 namespace {
 
 constexpr std::size_t kVectors = 2, kColumns = 10'007;  // some slices, the last one short
+const VectorLayout kLayout({averaged("w"), averaged("d")});
 
 template <class T>
 std::vector<Vector<T>> numbers(unsigned seed) {
@@ -41,13 +42,13 @@ TYPED_TEST(RoundSumOf, TheMeanIsThatOfWholeVectors) {
   for (const unsigned threads : {1U, 2U, 5U})
     for (const std::size_t held : {1, 3, 100}) {
       const auto workers = thread_workers(threads);
-      RoundSum<T> sum(kVectors, kColumns, *workers, nullptr, held);
+      RoundSum<T> sum(kLayout, kColumns, *workers, nullptr, held);
       std::vector<Vector<T>> mean;
       sum.add("node", to_payload(numbers<T>(99)), 5);
       sum.clear();  // a round that was abandoned
       for (int round = 0; round < 2; ++round) {
         for (unsigned i = 7; i-- > 0;) sum.add("node", to_payload(numbers<T>(i)), 100 + i);
-        sum.finish({}, mean);
+        sum.finish(State<T>{}, mean);
         EXPECT_EQ(mean, expected) << threads << " threads, " << held << " held";
         sum.clear();
       }
@@ -64,12 +65,12 @@ TYPED_TEST(RoundSumOf, SlicesOfZerosHaveAZeroMean) {
   update[1][1] = std::numeric_limits<T>::denorm_min();
   const std::vector<Vector<T>> zeros(kVectors, Vector<T>(kColumns));
   const auto workers = thread_workers(2);
-  RoundSum<T> sum(kVectors, kColumns, *workers);
+  RoundSum<T> sum(kLayout, kColumns, *workers);
   std::vector<Vector<T>> mean;
   for (int round = 0; round < 2; ++round) {
     for (const auto* one : {&zeros, &std::as_const(update)}) {
       sum.add("node", to_payload(*one), ExactMean::kMaxWeight);
-      sum.finish({}, mean);
+      sum.finish(State<T>{}, mean);
       EXPECT_EQ(mean, *one);
       sum.clear();
     }
@@ -77,22 +78,23 @@ TYPED_TEST(RoundSumOf, SlicesOfZerosHaveAZeroMean) {
 }
 
 template <class T>
-std::vector<NamedVector<T>> named(std::vector<Vector<T>> vectors) {
-  std::vector<NamedVector<T>> out;
-  for (Vector<T>& vector : vectors) out.push_back({"v", std::move(vector)});
-  return out;
+State<T> state_of(std::vector<Vector<T>> vectors) {
+  State<T> state;
+  state.vectors = {{"w", std::move(vectors[0])}, {"d", std::move(vectors[1])}};
+  return state;
 }
 
 TYPED_TEST(RoundSumOf, NamesTheFirstNumberThatIsNotFinite) {
   using T = TypeParam;
   const auto workers = thread_workers(2);
-  RoundSum<T> sum(kVectors, kColumns, *workers);
-  const auto from = named(numbers<T>(1));
+  RoundSum<T> sum(kLayout, kColumns, *workers);
+  const auto from = state_of(numbers<T>(1));
   auto bad = numbers<T>(2);
   EXPECT_FALSE(sum.measure(to_payload(bad), from).not_finite);
   bad[1][9000] = std::numeric_limits<T>::infinity();
   bad[1][42] = std::numeric_limits<T>::quiet_NaN();
   EXPECT_EQ(sum.measure(to_payload(bad), from).not_finite, kColumns + 42);
+  EXPECT_EQ(sum.name_of(kColumns + 42), "d[42]");
   bad[0][4096] = -std::numeric_limits<T>::infinity();
   EXPECT_EQ(sum.measure(to_payload(bad), from).not_finite, 4096U);
 }
@@ -101,7 +103,7 @@ TYPED_TEST(RoundSumOf, MeasuresEachVectorAloneWithTheSameBitsOnAnyWorkers) {
   using T = TypeParam;
   const auto from = numbers<T>(1), to = numbers<T>(2);
   const auto serial = serial_workers();
-  const auto moves = RoundSum<T>(kVectors, kColumns, *serial).measure(to_payload(to), named(from)).moves;
+  const auto moves = RoundSum<T>(kLayout, kColumns, *serial).measure(to_payload(to), state_of(from)).moves;
   for (std::size_t v = 0; v < kVectors; ++v) {
     double square = 0;
     for (std::size_t j = 0; j < kColumns; ++j) {
@@ -112,11 +114,11 @@ TYPED_TEST(RoundSumOf, MeasuresEachVectorAloneWithTheSameBitsOnAnyWorkers) {
   }
   for (const unsigned threads : {2U, 5U}) {
     const auto workers = thread_workers(threads);
-    EXPECT_EQ(RoundSum<T>(kVectors, kColumns, *workers).measure(to_payload(to), named(from)).moves, moves);
+    EXPECT_EQ(RoundSum<T>(kLayout, kColumns, *workers).measure(to_payload(to), state_of(from)).moves, moves);
   }
   auto far = to;
   far[1][5] = std::numeric_limits<T>::max();
-  const auto measured = RoundSum<T>(kVectors, kColumns, *serial).measure(to_payload(far), named(from));
+  const auto measured = RoundSum<T>(kLayout, kColumns, *serial).measure(to_payload(far), state_of(from));
   EXPECT_FALSE(measured.not_finite) << "large is not infinite";
   EXPECT_GE(measured.moves[1], static_cast<double>(std::numeric_limits<T>::max()));
 }
@@ -126,12 +128,12 @@ TYPED_TEST(RoundSumOf, FewerLargeUpdatesAreHeld) {
   const auto workers = serial_workers();
   constexpr std::size_t kBytes = kVectors * kColumns * sizeof(T);
   const auto held = [&](std::size_t most_bytes) {
-    return RoundSum<T>(kVectors, kColumns, *workers, nullptr, 8, most_bytes).most_held();
+    return RoundSum<T>(kLayout, kColumns, *workers, nullptr, 8, most_bytes).most_held();
   };
   EXPECT_EQ(held(100 * kBytes), 8U);
   EXPECT_EQ(held(3 * kBytes), 3U);
   EXPECT_EQ(held(kBytes / 2), 1U);
-  RoundSum<T> sum(kVectors, kColumns, *workers, nullptr, 8, kBytes / 2);
+  RoundSum<T> sum(kLayout, kColumns, *workers, nullptr, 8, kBytes / 2);
   sum.add("node", to_payload(numbers<T>(1)), 3);
   EXPECT_EQ(sum.spare_buffer().capacity(), std::string().capacity())
       << "an update beyond the limit is not kept";
@@ -140,7 +142,7 @@ TYPED_TEST(RoundSumOf, FewerLargeUpdatesAreHeld) {
 TYPED_TEST(RoundSumOf, MemoryOfAddedUpdatesIsUsedAgain) {
   using T = TypeParam;
   const auto workers = serial_workers();
-  RoundSum<T> sum(kVectors, kColumns, *workers, nullptr, 1);
+  RoundSum<T> sum(kLayout, kColumns, *workers, nullptr, 1);
   EXPECT_EQ(sum.spare_buffer().capacity(), std::string().capacity());
   std::string payload = to_payload(numbers<T>(1));
   const char* const memory = payload.data();

@@ -8,6 +8,7 @@
 #include <limits>
 #include <thread>
 
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/federation/payload.h"
 #include "reference.h"
 
@@ -21,6 +22,8 @@ Assignment task_of(std::uint64_t steps, float value = 0) {
           {1, 3, 1},
           steps,
           {},
+          {{"w", "f32", kColumns}, {"d", "f32", kColumns}},
+          0,
           std::make_shared<const std::string>(to_payload(
               std::vector<Vector<float>>{Vector<float>(kColumns, value), Vector<float>(kColumns)}))};
 }
@@ -56,8 +59,8 @@ TEST(Trainer, StopsInsideATask) {
                                        std::nullopt};
     const Algorithm algorithm = make_fl(1e-9, std::uint64_t{1} << 40U);
     std::atomic<bool> stop = false;
-    const auto trainer = make_trainer<float>(federation, algorithm, Setting{algorithm.rule, 0},
-                                             thread_workers(threads), &stop);
+    const auto trainer =
+        make_trainer<float>(federation, Setting{algorithm, 0}, thread_workers(threads), &stop);
     Assignment task = task_of(std::uint64_t{1} << 40U);
     task.payload = std::make_shared<const std::string>(200 * sizeof(float), '\0');
     std::thread later([&] {

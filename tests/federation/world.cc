@@ -419,7 +419,7 @@ class World {
           if (trained.participant.next() == Participant::Next::kTrain &&
               trained.participant.task().ticket == task.ticket) {
             const Trained result = reference_.trainer(node).train(task).value();
-            trained.participant.trained(result.loss, result.payload);
+            trained.participant.trained(result.loss, result.blocks, result.payload);
           }
           act(node);
         });

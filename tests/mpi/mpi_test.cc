@@ -10,6 +10,7 @@
 #include <optional>
 #include <tuple>
 
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/base/rng.h"
 #include "mfl/engine/assign_nodes.h"
 #include "mfl/engine/mpi/communicator.h"
@@ -88,7 +89,7 @@ template <class T>
 State<T> train_shared(const ModelCase& model, const Federation<T>& federation, const Algorithm& algorithm,
                       std::uint64_t steps, unsigned threads, Ranks& ranks) {
   const auto engine =
-      shared_engine<T>(federation, {Setting{algorithm.rule, model.lambda}}, thread_workers(threads), ranks);
+      shared_engine<T>(federation, {Setting{algorithm, model.lambda}}, thread_workers(threads), ranks);
   return testing::train_on(*engine, algorithm, federation.model->parameters(), steps);
 }
 
@@ -207,7 +208,7 @@ TYPED_TEST(RanksOf, BatchesAndAggregatorsGiveTheBitsOfOneProcess) {
   const Algorithm algorithm = make_mfl(0.02, 0.5, 3);
   for (const std::string& spec : testing::aggregator_specs())
     for (const ModelCase& model : {kModels[1], kModels.back()}) {
-      const std::vector<Setting> settings = {{algorithm.rule, model.lambda}};
+      const std::vector<Setting> settings = {{algorithm, model.lambda}};
       const EngineOptions options{.batching = {.batch_size = 5, .by_epochs = true, .seed = 3},
                                   .aggregator = make_aggregator(spec).value()};
       const auto whole = make_federation<T>(model, data, partition);
@@ -254,7 +255,7 @@ TYPED_TEST(RanksOf, NodesThatTakePartAndFleetsAreShared) {
   for (const unsigned count : kRankCounts) {
     const Group group(count);
     if (group.ranks() == nullptr) continue;
-    const std::vector<Setting> settings = {{algorithm.rule, model.lambda}};
+    const std::vector<Setting> settings = {{algorithm, model.lambda}};
     const auto own = share<T>(model, data, partition, *group.ranks());
     EXPECT_EQ(round(*shared_engine<T>(own, settings, serial_workers(), *group.ranks())), expected) << count;
     EXPECT_EQ(round(*shared_engine<T>(fleet, settings, serial_workers(), *group.ranks())), expected_fleet)
@@ -281,8 +282,7 @@ TEST(Ranks, TestBlocksCombineInTheirOrder) {
     std::vector<std::uint32_t> rows(end - first);
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
     own.test.emplace(take_rows(data, rows), std::span(targets).subspan(first, rows.size()));
-    const auto engine =
-        shared_engine<double>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
+    const auto engine = shared_engine<double>(own, {Setting{algorithm, 0}}, serial_workers(), *group.ranks());
     const auto got = engine->test(0, state.w());
     EXPECT_EQ(got->loss, expected->loss) << count;
     EXPECT_EQ(got->accuracy, expected->accuracy) << count;
@@ -296,8 +296,7 @@ TEST(Ranks, AllOfThemNameTheFirstNodeThatIsNotFinite) {
   if (group.ranks() == nullptr) return;
   const auto own = share<float>(model, data, *contiguous(600, 7), *group.ranks());
   const Algorithm algorithm = make_mfl(1e30, 0.5, 3);
-  const auto engine =
-      shared_engine<float>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
+  const auto engine = shared_engine<float>(own, {Setting{algorithm, 0}}, serial_workers(), *group.ranks());
   const State<float> state = initial_state<float>(algorithm, 50);
   Aggregate<float> aggregate;
   const auto bad = run_round(*engine, state, 3, aggregate);
@@ -313,8 +312,7 @@ TEST(Ranks, StopTogetherAfterTheRoundInWhichOneIsAsked) {
   if (group.ranks() == nullptr) return;
   const auto own = share<float>(model, data, *contiguous(60, 3), *group.ranks());
   const Algorithm algorithm = make_fl(0.1, 1);
-  const auto engine =
-      shared_engine<float>(own, {Setting{algorithm.rule, 0}}, serial_workers(), *group.ranks());
+  const auto engine = shared_engine<float>(own, {Setting{algorithm, 0}}, serial_workers(), *group.ranks());
   const State<float> state = initial_state<float>(algorithm, 10);
   Aggregate<float> aggregate;
   EXPECT_FALSE(engine->stop(false));

@@ -64,8 +64,7 @@ class Data {
   Algorithm algorithm() const { return make_algorithm(config_.algorithm); }
   std::uint64_t columns() const { return test_->columns(); }
   std::unique_ptr<Trainer> trainer(std::size_t node) const {
-    return make_trainer<float>(shards_[node], algorithm(), setting_of(config_, algorithm()),
-                               serial_workers());
+    return make_trainer<float>(shards_[node], setting_of(config_, algorithm()), serial_workers());
   }
   double accuracy(const std::string& blob) const {
     const auto state = decode_round<float>(blob).value().state;
@@ -106,8 +105,8 @@ void take_part(const std::string& address, std::size_t node, const std::string& 
       if (order->kind == Order::Kind::kDone) return;
       if (order->kind != Order::Kind::kTask) continue;
       Trained trained = trainer->train(order->task).value();
-      Update update{order->task.run_id, order->task.ticket, joining.weight, trained.loss,
-                    std::move(trained.payload)};
+      Update update{order->task.run_id, order->task.ticket,        joining.weight,
+                    trained.loss,       std::move(trained.blocks), std::move(trained.payload)};
       if (spoil) spoil(update);
       if (!client->submit(update)) break;
     }

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "call.h"
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/base/files.h"
 #include "mfl/federation/payload.h"
 #include "mfl/network/client.h"
@@ -108,8 +109,9 @@ class ServerTest : public ::testing::Test {
   }
 
   static Update answer(const Assignment& task, double value) {
-    return {task.run_id, task.ticket, 4, 0.5,
-            to_payload(std::vector<Vector<double>>{Vector<double>(kColumns, value)})};
+    return {task.run_id, task.ticket,
+            4,           0.5,
+            task.blocks, to_payload(std::vector<Vector<double>>{Vector<double>(kColumns, value)})};
   }
 
   std::uint64_t columns = 0;

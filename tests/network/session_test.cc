@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/base/files.h"
 #include "mfl/federation/participant.h"
 #include "mfl/network/session_thread.h"
@@ -257,7 +258,7 @@ class ThreadedNode {
   void work(std::vector<std::thread>& others) {
     if (participant_.next() == Participant::Next::kTrain) {
       Trained trained = trainer_.train(participant_.task()).value();
-      participant_.trained(trained.loss, std::move(trained.payload));
+      participant_.trained(trained.loss, std::move(trained.blocks), std::move(trained.payload));
     }
     if (participant_.next() != Participant::Next::kSubmit) return;
     const Update update = participant_.update();

@@ -41,11 +41,13 @@ Assignment task_with(std::string payload) {
           {0x1122334455667788, 3, 7},
           4,
           "5ca1e",
+          {{"w", "f32", 5}, {"d", "f32", 5}},
+          2,
           std::make_shared<const std::string>(std::move(payload))};
 }
 Order order_with(std::string payload) { return {Order::Kind::kTask, task_with(std::move(payload)), {}, {}}; }
 Update update_with(std::string payload) {
-  return {"0badcafe", {0x1122334455667788, 3, 7}, 1250, 0.25, std::move(payload)};
+  return {"0badcafe", {0x1122334455667788, 3, 7}, 1250, 0.25, {{"w", "bf16", 10}}, std::move(payload)};
 }
 
 FederationStatus status() {

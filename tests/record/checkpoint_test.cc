@@ -122,8 +122,8 @@ TEST(Checkpoint, SaysWhatIsWrong) {
   EXPECT_THAT(message(""), HasSubstr("MFLSTATE"));
   EXPECT_THAT(message("MFLSTATE"), HasSubstr("truncated"));
   std::string newer = good;
-  newer[8] = 2;
-  EXPECT_THAT(message(sealed(newer)), HasSubstr("format version 2"));
+  newer[8] = 3;
+  EXPECT_THAT(message(sealed(newer)), HasSubstr("format version 3"));
   std::string older = good;
   older[8] = 0;
   EXPECT_THAT(message(sealed(older)), HasSubstr("format version 0"));

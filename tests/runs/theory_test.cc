@@ -125,18 +125,18 @@ TEST_F(TheoryRuns, EachSignIsWarnedOfOnce) {
 }
 
 TEST(RoundSigns, AreThoseOfTheVectors) {
-  const Rule rule = Momentum{0.1, 0.5};
+  const Descent momentum{0.1, 0.5};
   const std::vector<Vector<double>> before = {{0, 0}, {1, 0}};
   const std::vector<NamedVector<double>> after = {{"w", {3, 4}}, {"d", {-0.75, 0}}};
-  const RoundSigns signs = round_signs<double>(rule, 2, before, after, 50);
+  const RoundSigns signs = round_signs<double>(momentum, 2, before, after, 50);
   EXPECT_DOUBLE_EQ(*signs.spread, 1) << "|m|^2 = 25 of a mean square of 50";
   EXPECT_DOUBLE_EQ(*signs.momentum_cosine, -1) << "-0.75 - 0.25 against 1";
-  const RoundSigns still = round_signs<double>(GradientDescent{0.1}, 2, {{0, 0}}, {{"w", {0, 0}}}, 0);
+  const RoundSigns still = round_signs<double>(Descent{0.1, 0}, 2, {{0, 0}}, {{"w", {0, 0}}}, 0);
   EXPECT_FALSE(still.spread);
   EXPECT_FALSE(still.momentum_cosine);
 }
 
-// Distribution as the engine measures it, against the nodes' own runs.
+// Spread as the engine measures it, against the nodes' own runs.
 TEST_F(TheoryRuns, OneNodeHasNoSpread) {
   Config config = small("linear");
   config.federation.nodes = 1;

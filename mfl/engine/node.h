@@ -8,16 +8,16 @@
 #include <span>
 #include <vector>
 
+#include "mfl/algorithm/algorithm.h"
 #include "mfl/base/vectors.h"
 #include "mfl/model/model.h"
 #include "mfl/solve/batches.h"
-#include "mfl/solve/rules.h"
 
 namespace mfl {
 
 // One setting of a group that shares the data, the model and each pass over them.
 struct Setting {
-  Rule rule;
+  Algorithm algorithm;
   double lambda = 0;
 };
 
@@ -28,7 +28,8 @@ class NodeMemory {
   // Up to `wave` row blocks are computed concurrently.
   NodeMemory(const Model<T>& model, std::span<const Setting> settings, std::size_t wave);
 
-  // The vectors of a setting in the order of its rule. The caller fills them with the node's starting values.
+  // The vectors of a setting that are at a node, in the order of VectorLayout::at_node(). The caller fills them with the node's
+  // starting values.
   std::vector<Vector<T>>& vectors(std::size_t setting) { return vectors_[setting]; }
   Vector<T>& gradient(std::size_t setting) { return gradients_[setting]; }
   Workspace& workspace() { return *workspace_; }
@@ -46,10 +47,13 @@ class NodeMemory {
 };
 
 // A setting that takes part in a call of train_node.
+template <class T>
 struct Chosen {
   std::size_t setting = 0;
-  bool wants_loss = true;
-  bool evaluate = false;  // the loss is to be that of all rows, whatever the batches
+  std::span<const NamedVector<T>> state = {};  // what the nodes of the round got
+  bool starts = true, ends = true;             // a round, within the call
+  std::uint64_t round_steps = 0;               // as of StepRange
+  bool evaluate = false;                       // the loss is to be that of all rows, whatever the batches
 };
 
 // How a node takes its steps.
@@ -70,11 +74,11 @@ struct NodeData {
 };
 
 // Takes `steps` >= 1 steps (epochs with by_epochs) with each of the chosen settings on the node's data, updating their vectors
-// in `memory`. If chosen[i].wants_loss, losses[i] becomes F_i at the w of the first step where steps are on all rows or
+// in `memory`. If chosen[i].starts, losses[i] becomes F_i at the w of the first step where steps are on all rows or
 // `evaluate` is set, and otherwise the mean of the losses of the batches, each at the w of its step. `run` is as for
 // Model::loss_and_gradient.
 template <class T>
-void train_node(std::span<const Setting> settings, std::span<const Chosen> chosen, const Model<T>& model,
+void train_node(std::span<const Setting> settings, std::span<const Chosen<T>> chosen, const Model<T>& model,
                 const NodeData<T>& data, std::uint64_t steps, const Stepping& stepping, NodeMemory<T>& memory,
                 std::span<double> losses, const ForEach* run = nullptr);
 

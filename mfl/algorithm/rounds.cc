@@ -1,0 +1,63 @@
+#include "mfl/algorithm/rounds.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace mfl {
+
+template <class T>
+State<T> initial_state(const Algorithm& algorithm, std::size_t parameters) {
+  State<T> state;
+  const VectorLayout& vectors = algorithm.vectors();
+  for (const std::size_t v : vectors.state())
+    state.vectors.push_back({vectors[v].name, Vector<T>(vectors.length(v, parameters))});
+  return state;
+}
+
+template <class T>
+State<T> initial_state(const Algorithm& algorithm, const Model<T>& model, std::uint64_t seed) {
+  State<T> state = initial_state<T>(algorithm, model.parameters());
+  model.initialise(state.vectors.front().values, Stream(seed, Purpose::kInitialise));
+  return state;
+}
+
+std::uint64_t next_round_steps(const Algorithm& algorithm, std::uint64_t step, std::uint64_t total) {
+  return std::min(algorithm.tau, total - step);
+}
+
+template <class T>
+void note_loss(State<T>& state, double train_loss) {
+  if (state.round == 0 || !(train_loss < state.best.train_loss)) return;
+  state.best.step = state.step;
+  state.best.train_loss = train_loss;
+  state.best.w = state.w();
+}
+
+template <class T>
+void apply(const Algorithm& algorithm, State<T>& state, Aggregate<T>& aggregate, const EndedRound& round) {
+  assert(aggregate.vectors.size() == algorithm.vectors().up().size());
+  ServerRound<T> server{algorithm.vectors(), state.vectors, aggregate.vectors,
+                        round.steps,         round.counted, round.nodes};
+  algorithm.method().end_round(server);
+  state.round += 1;
+  state.step += round.steps;
+}
+
+template <class T>
+RoundBytes round_bytes(const Algorithm& algorithm, std::size_t parameters, const CodecChain& codecs) {
+  if (algorithm.centralised) return {};
+  return {algorithm.vectors().numbers_down(parameters) * sizeof(T),
+          algorithm.vectors().numbers_up(parameters) * codecs.bytes_per_number<T>()};
+}
+
+#define MFL_INSTANTIATE(T)                                                            \
+  template State<T> initial_state(const Algorithm&, std::size_t);                     \
+  template State<T> initial_state(const Algorithm&, const Model<T>&, std::uint64_t);  \
+  template void note_loss(State<T>&, double);                                         \
+  template void apply(const Algorithm&, State<T>&, Aggregate<T>&, const EndedRound&); \
+  template RoundBytes round_bytes<T>(const Algorithm&, std::size_t, const CodecChain&);
+MFL_INSTANTIATE(float)
+MFL_INSTANTIATE(double)
+#undef MFL_INSTANTIATE
+
+}  // namespace mfl

@@ -1,0 +1,44 @@
+// What a node of a federation keeps across rounds, in a file, so that it survives a restart of the node.
+//
+// The server says with every task which round last counted an update of this node. A node that has trained does not know yet whether that
+// update counts, so it has two versions: what it kept when it was last counted, and what it would keep if the round it has worked on counts.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "mfl/algorithm/node_states.h"
+#include "mfl/base/result.h"
+
+namespace mfl {
+
+template <class T>
+class KeptFile {
+ public:
+  // An empty path keeps everything in memory. kBadData for a file that is damaged, or of another run, node or precision.
+  static Result<KeptFile> open(std::filesystem::path path, std::string run_id, std::string node);
+
+  // What the node starts its next round from, given the round that last counted it; 0: none has. kRunFailed where the node has
+  // neither version: its file was lost, or is an older copy.
+  Result<std::vector<KeptVectors<T>>> at(std::uint64_t counted_round);
+
+  // After at(): the work on this round would leave these. Durable when it returns.
+  Result<void> propose(std::uint64_t round, std::vector<KeptVectors<T>> vectors);
+
+ private:
+  struct Version {
+    std::uint64_t round = 0;
+    std::vector<KeptVectors<T>> vectors;
+  };
+
+  Result<void> read(const std::string& bytes);
+  std::string bytes() const;
+
+  std::filesystem::path path_;
+  std::string run_id_, node_;
+  Version counted_, latest_;
+};
+
+}  // namespace mfl

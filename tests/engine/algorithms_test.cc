@@ -1,0 +1,223 @@
+// Algorithms beyond the four: every kind of vector, on every engine of this process.
+#include "mfl/algorithm/algorithms.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "federations.h"
+
+namespace mfl::testing {
+namespace {
+
+// Scaffold, option II: x <- x - eta (g - c_i + c); c_i' = c_i - c + (w - x) / (K eta); w <- mean of x; c <- c + S/N mean of c_i' - c_i.
+class Scaffold final : public MethodOf<Scaffold> {
+ public:
+  explicit Scaffold(double eta) : eta_(eta) {}
+
+  enum Vectors { kW, kC, kOwn, kChange };
+  std::vector<VectorFlow> vectors() const override {
+    VectorFlow w = averaged("w");
+    w.weighting = Weighting::kEqually;
+    return {w, broadcast("c"), kept("c_i"), sent_up("change", Weighting::kEqually)};
+  }
+
+  template <class T>
+  void step(NodeRound<T>& node, const Vector<T>& gradient) const {
+    Vector<T>& x = node[kW];
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] -= static_cast<T>(eta_) * (gradient[i] - node[kOwn][i] + node.sent(kC)[i]);
+  }
+
+  template <class T>
+  void end(NodeRound<T>& node) const {
+    const T scale = static_cast<T>(1 / (static_cast<double>(node.steps) * eta_));
+    for (std::size_t i = 0; i < node[kW].size(); ++i) {
+      const T before = node[kOwn][i];
+      node[kOwn][i] = before - node.sent(kC)[i] + (node.sent(kW)[i] - node[kW][i]) * scale;
+      node[kChange][i] = node[kOwn][i] - before;
+    }
+  }
+
+  template <class T>
+  void server(ServerRound<T>& round) const {
+    const T share = static_cast<T>(static_cast<double>(round.counted) / static_cast<double>(round.nodes));
+    for (std::size_t i = 0; i < round[kC].size(); ++i) round[kC][i] += share * round.mean(kChange)[i];
+    round.take_means();
+  }
+
+ private:
+  double eta_;
+};
+
+// FedAvgM: v <- beta v + (w - mean w_i); w <- w - v, with v at the server alone.
+class ServerMomentum final : public MethodOf<ServerMomentum> {
+ public:
+  ServerMomentum(double eta, double beta) : eta_(eta), beta_(beta) {}
+
+  std::vector<VectorFlow> vectors() const override { return {averaged("w"), at_server("v")}; }
+
+  template <class T>
+  void step(NodeRound<T>& node, const Vector<T>& gradient) const {
+    for (std::size_t i = 0; i < gradient.size(); ++i) node[0][i] -= static_cast<T>(eta_) * gradient[i];
+  }
+
+  template <class T>
+  void server(ServerRound<T>& round) const {
+    for (std::size_t i = 0; i < round[0].size(); ++i) {
+      round[1][i] = static_cast<T>(beta_) * round[1][i] + (round[0][i] - round.mean(0)[i]);
+      round[0][i] -= round[1][i];
+    }
+  }
+
+ private:
+  double eta_, beta_;
+};
+
+// One step along the gradient on all samples, taken in begin(), then as fl.
+class FullGradientFirst final : public MethodOf<FullGradientFirst> {
+ public:
+  std::vector<VectorFlow> vectors() const override { return {averaged("w"), at_node("m")}; }
+
+  template <class T>
+  void begin(NodeRound<T>& node) const {
+    for (const T x : node[1]) EXPECT_EQ(x, 0) << "a vector of the node alone starts at zero";
+    node.full_gradient(node[1]);
+  }
+  template <class T>
+  void step(NodeRound<T>& node, const Vector<T>& gradient) const {
+    for (std::size_t i = 0; i < gradient.size(); ++i)
+      node[0][i] -= static_cast<T>(0.005) * (gradient[i] + node[1][i]);
+  }
+};
+
+std::vector<Algorithm> algorithms_of_tests() {
+  return {{"scaffold", std::make_shared<Scaffold>(0.01), 3},
+          {"fedavgm", std::make_shared<ServerMomentum>(0.01, 0.7), 3},
+          {"full-gradient", std::make_shared<FullGradientFirst>(), 3},
+          make_mfl(0.01, 0.8, 3)};
+}
+
+constexpr std::size_t kNodes = 5, kColumns = 30;
+
+template <class T>
+Federation<T> five_nodes() {
+  return make_federation<T>(kModels[1], as_floats<T>(*make_synthetic(110, kColumns, 7)),
+                            *contiguous(110, kNodes));
+}
+
+// Ten rounds in which nodes take turns; every third round is computed twice and counted once.
+template <class T>
+State<T> ten_rounds(Engine<T>& engine, const Algorithm& algorithm, State<T> state, int first = 0) {
+  for (int round = first; round < 10; ++round) {
+    const std::vector<std::uint32_t> part = {static_cast<std::uint32_t>(round % 3), 3, 4};
+    Aggregate<T> out;
+    for (int attempt = 0; attempt < (round % 3 == 0 ? 2 : 1); ++attempt) {
+      StepRange<T> range{.state = &state, .out = &out, .participants = part};
+      engine.run(std::span(&range, 1), 3);
+      EXPECT_FALSE(range.failure);
+    }
+    apply(algorithm, state, out, {3, part.size(), kNodes});
+    engine.keep(0);
+  }
+  return state;
+}
+
+TEST(Algorithms, OneDigestOverThreadsAndAResumeAtEveryRound) {
+  const auto federation = five_nodes<float>();
+  for (const Algorithm& algorithm : algorithms_of_tests()) {
+    SCOPED_TRACE(algorithm.name);
+    const auto engine_on = [&](std::unique_ptr<Workers> workers, EngineOptions options = {}) {
+      return local_engine<float>(federation, {Setting{algorithm, 0.1}}, std::move(workers),
+                                 std::move(options));
+    };
+    const State<float> start = initial_state<float>(algorithm, kColumns);
+    const auto serial = engine_on(serial_workers());
+    const std::string expected = state_digest(ten_rounds(*serial, algorithm, start));
+    for (const unsigned threads : {1U, 2U, 3U, 8U})
+      EXPECT_EQ(state_digest(ten_rounds(*engine_on(thread_workers(threads)), algorithm, start)), expected);
+    // Stopped after one round, continued by another engine.
+    State<float> state = start;
+    std::vector<KeptVectors<float>> kept;
+    for (int round = 0; round < 10; ++round) {
+      const auto engine = engine_on(serial_workers());
+      engine->restore(0, kept);
+      const std::vector<std::uint32_t> part = {static_cast<std::uint32_t>(round % 3), 3, 4};
+      Aggregate<float> out;
+      StepRange<float> range{.state = &state, .out = &out, .participants = part};
+      engine->run(std::span(&range, 1), 3);
+      apply(algorithm, state, out, {3, part.size(), kNodes});
+      engine->keep(0);
+      kept = engine->kept(0);
+    }
+    EXPECT_EQ(state_digest(state), expected);
+    EXPECT_EQ(kept.size(), algorithm.keeps_at_nodes() ? kNodes : 0U);
+  }
+}
+
+TEST(Algorithms, NodesThatMissRoundsKeepTheirVectors) {
+  const auto federation = five_nodes<double>();
+  const Algorithm scaffold{"scaffold", std::make_shared<Scaffold>(0.01), 3};
+  const auto engine = local_engine<double>(federation, {Setting{scaffold, 0.1}}, serial_workers());
+  State<double> state = initial_state<double>(scaffold, kColumns);
+  const auto round = [&](std::vector<std::uint32_t> part, bool counts) {
+    Aggregate<double> out;
+    StepRange<double> range{.state = &state, .out = &out, .participants = part};
+    engine->run(std::span(&range, 1), 3);
+    if (!counts) return;
+    apply(scaffold, state, out, {3, part.size(), kNodes});
+    engine->keep(0);
+  };
+  round({0, 1}, true);
+  const auto first = engine->kept(0);
+  ASSERT_EQ(first.size(), 2U);
+  round({1, 2}, false);
+  EXPECT_EQ(engine->kept(0).size(), 2U) << "a round that was not counted changes nothing";
+  round({1, 2}, true);
+  const auto second = engine->kept(0);
+  ASSERT_EQ(second.size(), 3U);
+  EXPECT_EQ(second[0].vectors, first[0].vectors);
+  EXPECT_NE(second[1].vectors, first[1].vectors);
+}
+
+// With equal data everywhere the corrections vanish after the first round, and scaffold is gradient descent.
+TEST(Algorithms, ScaffoldOnEqualNodesIsGradientDescent) {
+  const auto& model = kModels[1];
+  const auto one = make_federation<double>(model, *make_synthetic(40, kColumns, 3), *contiguous(40, 1));
+  Federation<double> copies{one.model, one.train, std::vector<Shard>(4, one.nodes[0]), std::nullopt};
+  const Algorithm scaffold{"scaffold", std::make_shared<Scaffold>(0.01), 4};
+  const auto expected = train(model, one, make_gd(0.01), 40), got = train(model, copies, scaffold, 40);
+  for (std::size_t i = 0; i < kColumns; ++i) EXPECT_NEAR(got.w()[i], expected.w()[i], 1e-12);
+}
+
+TEST(Algorithms, LayoutsThatMakeNoSenseAreRefused) {
+  EXPECT_THROW(VectorLayout({}), std::invalid_argument);
+  EXPECT_THROW(VectorLayout({averaged("d")}), std::invalid_argument);
+  EXPECT_THROW(VectorLayout({averaged("w"), averaged("w")}), std::invalid_argument);
+  EXPECT_THROW(VectorLayout({averaged("w"), VectorFlow{.name = "x"}}), std::invalid_argument);
+  EXPECT_THROW(VectorLayout({averaged("w"), VectorFlow{.name = "x", .in_state = true, .up = true}}),
+               std::invalid_argument);
+  EXPECT_THROW(VectorLayout({averaged("w"), VectorFlow{.name = "x", .down = true, .at_node = true}}),
+               std::invalid_argument);
+}
+
+// Every codec, in every precision, on any number of threads; the distance of an update is what clip says.
+TEST(Codecs, OneDigestOverThreads) {
+  const auto federation = five_nodes<float>();
+  for (const Algorithm& algorithm : algorithms_of_tests())
+    for (const char* chain : {"clip(0.001)", "bf16", "clip(0.01), bf16"}) {
+      SCOPED_TRACE(algorithm.name + " " + chain);
+      const auto digest = [&](std::unique_ptr<Workers> workers, const char* codecs) {
+        const auto engine = local_engine<float>(federation, {Setting{algorithm, 0.1}}, std::move(workers),
+                                                {.codecs = CodecChain::parse(codecs).value()});
+        return state_digest(ten_rounds(*engine, algorithm, initial_state<float>(algorithm, kColumns)));
+      };
+      const std::string expected = digest(serial_workers(), chain);
+      EXPECT_NE(expected, digest(serial_workers(), "")) << "the codec has an effect";
+      for (const unsigned threads : {2U, 3U, 8U}) EXPECT_EQ(digest(thread_workers(threads), chain), expected);
+    }
+}
+
+}  // namespace
+}  // namespace mfl::testing
