@@ -41,7 +41,7 @@ struct DataConfig {
 
 struct FederationConfig {
   std::uint64_t nodes = 4;          // >= 1
-  std::string partition = "iid";    // iid, contiguous, label-sorted, file:PATH
+  std::string partition = "iid";    // a spec of partitions(), canonical
   std::string aggregator = "mean";  // a spec of aggregators(), canonical
   // Who takes part in a round, and when it ends.
   double fraction_train = 1;              // share of the nodes that a round chooses, in (0, 1]
