@@ -1,7 +1,6 @@
 // The tables of things that are chosen by name, each with a toy that this program adds to it.
 #pragma once
 
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
