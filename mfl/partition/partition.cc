@@ -100,6 +100,7 @@ std::vector<LabelRows> rows_by_label(std::span<const double> labels) {
   std::map<double, std::vector<std::uint32_t>> rows;
   for (std::size_t i = 0; i < labels.size(); ++i) rows[labels[i]].push_back(static_cast<std::uint32_t>(i));
   std::vector<LabelRows> out;
+  out.reserve(rows.size());
   for (auto& [label, mine] : rows) out.push_back({label, std::move(mine)});
   return out;
 }
