@@ -2,5 +2,7 @@
 
 // A model: robust linear regression with the Huber loss.
 void add_huber();
+// A partition: each class mostly at one node.
+void add_home_class();
 // An aggregator: the mean of the first half of the nodes.
 void add_first_half();

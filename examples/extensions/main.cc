@@ -1,4 +1,5 @@
-// Trains a model and uses an aggregator that mfl does not have, on every engine of this process: the digests must be equal.
+// Trains with a model, a partition and an aggregator that mfl does not have, on every engine of this process: the digests must be
+// equal.
 #include <mfl/run/runner.h>
 
 #include <cstdio>
@@ -14,6 +15,7 @@ std::string digest_with(const std::string& engine, std::uint64_t threads, bool b
   config.data.test = 0;
   config.data.task = mfl::Task::kEvenOdd;
   config.federation.nodes = 6;
+  config.federation.partition = "home-class(share=0.7)";
   config.federation.aggregator = "first-half";
   config.model.name = "huber";
   config.algorithm = {.name = "mfl", .eta = 0.05, .gamma = 0.5, .tau = 4};
@@ -36,6 +38,7 @@ std::string digest_with(const std::string& engine, std::uint64_t threads, bool b
 
 int main() {
   add_huber();
+  add_home_class();
   add_first_half();
   for (const bool batches : {false, true}) {
     const std::string expected = digest_with("serial", 1, batches);

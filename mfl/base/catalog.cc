@@ -48,11 +48,6 @@ bool accepts(const Parameter& parameter, double value) {
   return parameter.range.holds(value);
 }
 
-std::string range_text(const Parameter& parameter) {
-  return fmt::format("a {} {}{}", parameter.whole ? "whole number" : "number", parameter.range.text,
-                     parameter.may_be_infinite ? ", or inf" : "");
-}
-
 tl::unexpected<Error> bad_spec(const CatalogEntry& entry, const std::string& problem) {
   return fail(ErrorCode::kBadConfig, fmt::format("{}: {}", entry.name, problem),
               fmt::format("write {}", usage_text(entry)));
@@ -137,6 +132,7 @@ Result<ParameterValues> parse_arguments(const CatalogEntry& entry, std::string_v
 }
 
 std::string canonical_text(const CatalogEntry& entry, const ParameterValues& values) {
+  if (!entry.text.empty()) return fmt::format("{}:{}", entry.name, values.text());
   std::string list;
   for (const Parameter& parameter : entry.parameters)
     if (const auto value = values.find(parameter.name))
@@ -144,9 +140,37 @@ std::string canonical_text(const CatalogEntry& entry, const ParameterValues& val
   return list.empty() ? entry.name : fmt::format("{}({})", entry.name, list);
 }
 
+// Of NAME:TEXT, in which the text may have any character.
+Result<ParameterValues> parse_text(const CatalogEntry& entry, std::string_view text) {
+  if (entry.text.empty()) return bad_spec(entry, fmt::format("unexpected {}", quoted(text)));
+  text.remove_prefix(1);
+  if (text.empty()) return bad_spec(entry, fmt::format("missing {}", entry.text));
+  ParameterValues values;
+  values.set_text(text);
+  return values;
+}
+
+// Of NAME or NAME(LIST).
+Result<ParameterValues> parse_list(const CatalogEntry& entry, std::string_view list) {
+  list = trimmed(list);
+  if (!entry.text.empty()) return bad_spec(entry, fmt::format("missing {}", entry.text));
+  if (list.empty()) return parse_arguments(entry, list);
+  const std::size_t close = list.find(')');
+  if (close == std::string_view::npos) return bad_spec(entry, "missing \")\"");
+  if (close + 1 != list.size())
+    return bad_spec(entry, fmt::format("unexpected {} after \")\"", quoted(trimmed(list.substr(close + 1)))));
+  return parse_arguments(entry, list.substr(1, close - 1));
+}
+
 }  // namespace
 
+std::string range_text(const Parameter& parameter) {
+  return fmt::format("a {} {}{}", parameter.whole ? "whole number" : "number", parameter.range.text,
+                     parameter.may_be_infinite ? ", or inf" : "");
+}
+
 std::string usage_text(const CatalogEntry& entry) {
+  if (!entry.text.empty()) return fmt::format("{}:{}", entry.name, entry.text);
   std::string list;
   for (const Parameter& parameter : entry.parameters) {
     if (!list.empty()) list += ", ";
@@ -191,6 +215,8 @@ void CatalogIndex::check(const CatalogEntry& entry) const {
     if (find(names[i]) != nullptr || std::ranges::find(before, names[i]) != before.end())
       throw std::invalid_argument(fmt::format("duplicate {} name \"{}\"", kind_, names[i]));
   }
+  if (!entry.text.empty() && !entry.parameters.empty())
+    throw std::invalid_argument(fmt::format("{} {} has parameters beside its text", kind_, entry.name));
   for (std::size_t i = 0; i < entry.parameters.size(); ++i) {
     const Parameter& parameter = entry.parameters[i];
     const auto what = [&](std::string_view problem) {
@@ -233,19 +259,11 @@ Result<const CatalogEntry*> CatalogIndex::get(std::string_view name) const {
 }
 
 Result<CatalogIndex::Parsed> CatalogIndex::parse(std::string_view text) const {
-  const std::string_view spec = trimmed(text);
-  const std::size_t open = spec.find('(');
-  MFL_TRY(const CatalogEntry* entry, get(trimmed(spec.substr(0, open))));
-  std::string_view list;
-  if (open != std::string_view::npos) {
-    const std::size_t close = spec.find(')', open);
-    if (close == std::string_view::npos) return bad_spec(*entry, "missing \")\"");
-    if (close + 1 != spec.size())
-      return bad_spec(*entry,
-                      fmt::format("unexpected {} after \")\"", quoted(trimmed(spec.substr(close + 1)))));
-    list = spec.substr(open + 1, close - open - 1);
-  }
-  MFL_TRY(ParameterValues values, parse_arguments(*entry, list));
+  const std::size_t end = std::min(text.find_first_of("(:"), text.size());
+  MFL_TRY(const CatalogEntry* entry, get(trimmed(text.substr(0, end))));
+  const std::string_view rest = text.substr(end);
+  MFL_TRY(ParameterValues values,
+          rest.starts_with(':') ? parse_text(*entry, rest) : parse_list(*entry, rest));
   std::string canonical = canonical_text(*entry, values);
   return Parsed{entry, std::move(values), std::move(canonical)};
 }

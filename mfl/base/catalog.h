@@ -1,7 +1,7 @@
-// Tables of things that are chosen by name: aggregators, models, codecs. One entry says what it is called, which parameters it
+// Tables of things that are chosen by name: models, partitions, aggregators. One entry says what it is called, which parameters it
 // takes and what it is, so that flags, files, help, errors and tests read the table instead of repeating its names.
 //
-// A choice is written as a spec: "median", "trimmed-mean(0.2)", "multi-krum(f=2, m=4)". Example: end of file.
+// A choice is written as a spec: "median", "trimmed-mean(0.2)", "multi-krum(f=2, m=4)", "file:PATH". Example: end of file.
 #pragma once
 
 #include <concepts>
@@ -37,12 +37,18 @@ struct CatalogEntry {
   std::vector<std::string> aliases = {};
   std::vector<Parameter> parameters = {};  // in the order of values without a name
   std::string description = {};            // one line
+  // For an entry that takes a text in place of parameters: what the text is, in capitals ("PATH"). Written as NAME:TEXT.
+  std::string text = {};
 };
 
-// "multi-krum(f, [m])", "geometric-median(iterations=4, nu=1e-05)": defaults follow "=", brackets are around what may be absent.
+// "multi-krum(f, [m])", "geometric-median(iterations=4, nu=1e-05)", "file:PATH": defaults follow "=", brackets are around what may be
+// absent.
 std::string usage_text(const CatalogEntry& entry);
 
-// The values of an entry's parameters, by name.
+// What an entry accepts for a parameter: "a whole number in [1, 1000]".
+std::string range_text(const Parameter& parameter);
+
+// The values of an entry's parameters, by name, or its text.
 class ParameterValues {
  public:
   // Nothing for an optional parameter that is absent, and for a name that the entry does not have.
@@ -52,10 +58,15 @@ class ParameterValues {
   // The same for a whole number >= 0.
   std::uint64_t count(std::string_view parameter) const;
 
+  // What follows NAME: for an entry that takes a text, never empty; empty for the others.
+  const std::string& text() const { return text_; }
+
   void set(std::string_view parameter, double value);
+  void set_text(std::string_view text) { text_ = text; }
 
  private:
   std::vector<std::pair<std::string, double>> values_;
+  std::string text_;
 };
 
 // The part of a catalogue that does not depend on the type of its entries.
@@ -96,7 +107,8 @@ class Catalog {
   Catalog& operator=(const Catalog&) = delete;
 
   // Throws std::invalid_argument, and adds nothing, if the name or an alias exists already, a name is empty or has other
-  // characters than those of CatalogEntry, a parameter is duplicated, or a default is outside its range.
+  // characters than those of CatalogEntry, a parameter is duplicated, a default is outside its range, or there are parameters beside a
+  // text.
   void add(Entry entry) {
     index_.check(entry);
     entries_.push_back(std::move(entry));
@@ -134,10 +146,10 @@ struct Spec {
 // Parses NAME, NAME(VALUE, ...), NAME(PARAMETER=VALUE, ...) or values without a name followed by values with one; blanks are allowed
 // everywhere except inside words. The canonical text has the entry's name, not an alias, then every parameter that has a
 // value, in the order of the entry, as the shortest number that reads back to the same bits (-0 is 0): equal choices have equal
-// texts, and parsing the text gives the same choice.
+// texts, and parsing the text gives the same choice. NAME:TEXT of an entry that takes a text keeps every character of the text.
 //
-// kBadConfig for unknown names, unknown, repeated or missing parameters, and values that are no numbers, outside their range, not
-// whole where they must be, or not finite. The hint says what may be written.
+// kBadConfig for unknown names, unknown, repeated or missing parameters, a missing text, and values that are no numbers, outside their
+// range, not whole where they must be, or not finite. The hint says what may be written.
 template <class Entry>
 Result<Spec<Entry>> parse_spec(std::string_view text, const Catalog<Entry>& catalog) {
   MFL_TRY(CatalogIndex::Parsed parsed, catalog.index().parse(text));

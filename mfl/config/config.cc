@@ -229,7 +229,8 @@ Result<void> validate(const Config& config) {
   }
   if (config.model.intercept && !models().find(config.model.name)->has_intercept)
     return fail(ErrorCode::kBadConfig, fmt::format("model {} has no intercept", config.model.name),
-                "leave intercept out, or use softmax");
+                "leave intercept out, or use " +
+                    model_names([](const ModelEntry& entry) { return entry.has_intercept; }));
   if (is_fleet(config.data.source)) MFL_CHECK(validate_fleet(config));
   return at_most_nodes("min_available_nodes", config.federation.min_available_nodes);
 }

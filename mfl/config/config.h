@@ -41,7 +41,7 @@ struct DataConfig {
 
 struct FederationConfig {
   std::uint64_t nodes = 4;          // >= 1
-  std::string partition = "iid";    // iid, contiguous, label-sorted, file:PATH
+  std::string partition = "iid";    // a spec of partitions(), canonical
   std::string aggregator = "mean";  // a spec of aggregators(), canonical
   std::string codecs = {};          // that updates pass: CodecChain's spec, canonical; empty: none
   // Who takes part in a round, and when it ends.

@@ -15,12 +15,12 @@
 #include "mfl/config/foreign_words.h"
 #include "mfl/engine/workers.h"
 #include "mfl/model/models.h"
+#include "mfl/partition/partitions.h"
 
 namespace mfl {
 namespace {
 
 constexpr std::string_view kEngines[] = {"threads", "serial", "mpi"};
-constexpr std::string_view kPartitions[] = {"iid", "contiguous", "label-sorted", "file:PATH"};
 
 using AnyTask = std::optional<Task>;
 constexpr Choice<Take> kTakes[] = {{"first", Take::kFirst}, {"random", Take::kRandom}};
@@ -41,7 +41,6 @@ constexpr auto kNamesOf = [] {
   return names;
 }();
 constexpr std::string_view kSpecs[] = {"mnist", "synthetic", "fleet", "idx:", "csv:", "libsvm:", "npy:"};
-constexpr std::string_view kPartitionSpecs[] = {"iid", "contiguous", "label-sorted", "file:"};
 
 constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
 constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
@@ -49,14 +48,6 @@ constexpr NumberRange kShare{[](double x) { return x > 0 && x <= 1; }, "in (0, 1
 constexpr NumberRange kSeconds{[](double x) { return x > 0 && x <= 1e9; }, "> 0 and at most 1e9"};
 constexpr NumberRange kChance{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
 constexpr NumberRange kMomentum{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
-
-Result<void> set_partition(std::string& to, std::string_view text) {
-  constexpr std::string_view kFile = "file:";
-  if (text.starts_with(kFile) && text.size() > kFile.size()) return set_text(to, text, false);
-  return set_name(to, text, std::span(kPartitions).first(3)).or_else([&](const Error&) {
-    return Result<void>(not_one_of(text, kPartitions));
-  });
-}
 
 Result<void> set_distribution(Distribution& to, std::string_view text, const NumberRange& range) {
   MFL_TRY(to, parse_distribution(text, range));
@@ -125,8 +116,7 @@ Result<void> set_entry(std::string& to, std::string_view text, const Catalog<Ent
 template <class Entry>
 Result<void> set_spec(std::string& to, std::string_view text, const Catalog<Entry>& catalog) {
   MFL_TRY(const auto spec, parse_spec(text, catalog));
-  to = spec.text;
-  return {};
+  return set_text(to, spec.text, false);
 }
 
 using Text = std::string_view;
@@ -176,10 +166,18 @@ constexpr Key kKeys[] = {
     {"federation", "nodes", "--nodes", "N", "nodes that hold the training samples", KeyKind::kInteger, "",
      kResult, [](Config& c, Text t) { return set_integer(c.federation.nodes, t, 1); },
      [](const Config& c) { return toml_integer(c.federation.nodes, ""); }},
-    {"federation", "partition", "--partition", "HOW",
-     "who holds what: iid, contiguous, label-sorted or file:PATH", KeyKind::kText, "", kResult,
-     [](Config& c, Text t) { return set_partition(c.federation.partition, t); },
-     [](const Config& c) { return toml_text(c.federation.partition); }, kPartitionSpecs},
+    {"federation",
+     "partition",
+     "--partition",
+     "HOW",
+     "which node holds which samples",
+     KeyKind::kText,
+     "",
+     kResult,
+     [](Config& c, Text t) { return set_spec(c.federation.partition, t, partitions()); },
+     [](const Config& c) { return toml_text(c.federation.partition); },
+     {},
+     [] { return &partitions().index(); }},
     {"federation",
      "aggregator",
      "--aggregator",
@@ -407,7 +405,8 @@ std::span<const Key> config_keys() { return kKeys; }
 std::vector<std::string> choice_texts(const Key& key) {
   if (key.catalog == nullptr) return {key.choices.begin(), key.choices.end()};
   std::vector<std::string> out;
-  for (const CatalogEntry* entry : key.catalog()->entries()) out.push_back(entry->name);
+  for (const CatalogEntry* entry : key.catalog()->entries())
+    out.push_back(entry->text.empty() ? entry->name : entry->name + ':');
   return out;
 }
 

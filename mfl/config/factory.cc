@@ -7,8 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "mfl/model/models.h"
-
 namespace mfl {
 namespace {
 
@@ -24,13 +22,23 @@ const AlgorithmEntry& entry_of(const AlgorithmConfig& algorithm) {
 
 }  // namespace
 
+std::string model_names(bool (*wanted)(const ModelEntry&)) {
+  std::vector<std::string_view> names;
+  for (const ModelEntry& entry : models())
+    if (wanted(entry)) names.emplace_back(entry.name);
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    out += fmt::format("{}{}", i == 0 ? "" : i + 1 == names.size() ? " or " : ", ", names[i]);
+  return out;
+}
+
 std::optional<Loss> linear_loss(const ModelConfig& model) { return entry_of(model).loss; }
 
 Result<Loss> require_linear(const ModelConfig& model, std::string_view what) {
   if (const auto loss = linear_loss(model)) return *loss;
   return fail(ErrorCode::kBadConfig,
               fmt::format("{} measures linear models, and the model is {}", what, model.name),
-              "use svm, squared-svm, linear or logistic");
+              "use " + model_names([](const ModelEntry& entry) { return entry.loss.has_value(); }));
 }
 
 template <class T>

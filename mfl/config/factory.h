@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,9 +13,12 @@
 #include "mfl/engine/engine.h"
 #include "mfl/engine/ranks.h"
 #include "mfl/engine/workers.h"
-#include "mfl/model/model.h"
+#include "mfl/model/models.h"
 
 namespace mfl {
+
+// The models of the table that `wanted` accepts, for a hint: "svm, linear or logistic".
+std::string model_names(bool (*wanted)(const ModelEntry&));
 
 // Of a linear model; nothing for the others.
 std::optional<Loss> linear_loss(const ModelConfig& model);

@@ -10,7 +10,7 @@
 
 namespace mfl {
 
-// A partition file that names another number of nodes than `federation` is kBadConfig.
+// That of the table partitions(). Looks at labels alone.
 Result<Partition> make_partition(const FederationConfig& federation, const Dataset& train,
                                  std::uint64_t seed);
 

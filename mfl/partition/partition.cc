@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -13,30 +14,6 @@
 
 namespace mfl {
 namespace {
-
-Result<void> check_nodes(std::size_t samples, std::size_t nodes) {
-  if (nodes < 1) return fail(ErrorCode::kBadConfig, "0 nodes", "give at least 1 node");
-  if (nodes > samples)
-    return fail(ErrorCode::kBadConfig,
-                fmt::format("more nodes than samples: {} nodes, {} samples", nodes, samples),
-                fmt::format("give at most {} nodes, or more samples", samples));
-  return {};
-}
-
-// Cuts `order` into equal blocks and sorts inside each.
-Partition deal(std::vector<std::uint32_t> order, std::size_t nodes) {
-  Partition partition;
-  const std::size_t each = order.size() / nodes;
-  const std::size_t more = order.size() % nodes;
-  partition.starts.reserve(nodes + 1);
-  for (std::size_t i = 0; i <= nodes; ++i) partition.starts.push_back(i * each + std::min(i, more));
-  partition.order = std::move(order);
-  const auto at = [&](std::size_t i) {
-    return partition.order.begin() + static_cast<std::ptrdiff_t>(partition.starts[i]);
-  };
-  for (std::size_t i = 0; i < nodes; ++i) std::sort(at(i), at(i + 1));
-  return partition;
-}
 
 std::vector<std::uint32_t> in_order(std::size_t samples) {
   std::vector<std::uint32_t> order(samples);
@@ -74,22 +51,31 @@ Result<void> append_node(std::string_view text, const std::filesystem::path& pat
 
 }  // namespace
 
+Result<void> require_nodes(std::size_t samples, std::size_t nodes) {
+  if (nodes < 1) return fail(ErrorCode::kBadConfig, "0 nodes", "give at least 1 node");
+  if (nodes > samples)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("more nodes than samples: {} nodes, {} samples", nodes, samples),
+                fmt::format("give at most {} nodes, or more samples", samples));
+  return {};
+}
+
 Result<Partition> iid(std::size_t samples, std::size_t nodes, std::uint64_t seed) {
-  MFL_CHECK(check_nodes(samples, nodes));
-  return deal(permutation(samples, Stream(seed, Purpose::kPartition)), nodes);
+  MFL_CHECK(require_nodes(samples, nodes));
+  return equal_blocks(permutation(samples, Stream(seed, Purpose::kPartition)), nodes);
 }
 
 Result<Partition> contiguous(std::size_t samples, std::size_t nodes) {
-  MFL_CHECK(check_nodes(samples, nodes));
-  return deal(in_order(samples), nodes);
+  MFL_CHECK(require_nodes(samples, nodes));
+  return equal_blocks(in_order(samples), nodes);
 }
 
 Result<Partition> label_sorted(std::span<const double> labels, std::size_t nodes) {
-  MFL_CHECK(check_nodes(labels.size(), nodes));
+  MFL_CHECK(require_nodes(labels.size(), nodes));
   std::vector<std::uint32_t> order = in_order(labels.size());
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return labels[a] < labels[b]; });
-  return deal(std::move(order), nodes);
+  return equal_blocks(std::move(order), nodes);
 }
 
 Result<Partition> from_file(const std::filesystem::path& path, std::size_t samples) {
@@ -107,6 +93,41 @@ Result<Partition> from_file(const std::filesystem::path& path, std::size_t sampl
   }
   if (partition.nodes() == 0)
     return bad_file(path, "names no node", "write one line per node with the samples it holds");
+  return partition;
+}
+
+std::vector<LabelRows> rows_by_label(std::span<const double> labels) {
+  std::map<double, std::vector<std::uint32_t>> rows;
+  for (std::size_t i = 0; i < labels.size(); ++i) rows[labels[i]].push_back(static_cast<std::uint32_t>(i));
+  std::vector<LabelRows> out;
+  out.reserve(rows.size());
+  for (auto& [label, mine] : rows) out.push_back({label, std::move(mine)});
+  return out;
+}
+
+Partition equal_blocks(std::vector<std::uint32_t> order, std::size_t nodes) {
+  Partition partition;
+  const std::size_t each = order.size() / nodes;
+  const std::size_t more = order.size() % nodes;
+  partition.starts.reserve(nodes + 1);
+  for (std::size_t i = 0; i <= nodes; ++i) partition.starts.push_back(i * each + std::min(i, more));
+  partition.order = std::move(order);
+  const auto at = [&](std::size_t i) {
+    return partition.order.begin() + static_cast<std::ptrdiff_t>(partition.starts[i]);
+  };
+  for (std::size_t i = 0; i < nodes; ++i) std::sort(at(i), at(i + 1));
+  return partition;
+}
+
+Partition partition_of(std::span<const std::vector<std::uint32_t>> nodes) {
+  Partition partition;
+  partition.starts.push_back(0);
+  for (const std::vector<std::uint32_t>& rows : nodes) {
+    const auto first = static_cast<std::ptrdiff_t>(partition.order.size());
+    partition.order.insert(partition.order.end(), rows.begin(), rows.end());
+    std::sort(partition.order.begin() + first, partition.order.end());
+    partition.starts.push_back(partition.order.size());
+  }
   return partition;
 }
 

@@ -204,6 +204,40 @@ TEST_F(CatalogTest, BadSpecsSayWhatIsWrongAndWhatToWrite) {
   EXPECT_LT(lengthy.error().text().size(), 200U);
 }
 
+TEST(CatalogText, AnEntryMayTakeATextThatIsKeptAsItIs) {
+  Catalog<Shape> shapes(
+      "shape", {{{.name = "point"}, 0}, {{.name = "outline", .aliases = {"svg"}, .text = "PATH"}, 9}});
+  for (const char* text : {"a.svg", "a(b, c=d)", " a\t\n", ":", "x:y"}) {
+    const auto spec = parse_spec(std::string(" svg :") + text, shapes);
+    ASSERT_TRUE(spec) << spec.error().text();
+    EXPECT_EQ(spec->entry->corners, 9);
+    EXPECT_EQ(spec->values.text(), text);
+    EXPECT_EQ(spec->text, std::string("outline:") + text);
+    EXPECT_EQ(parse_spec(spec->text, shapes)->text, spec->text);
+  }
+  EXPECT_EQ(parse_spec("point", shapes)->values.text(), "");
+  EXPECT_EQ(usage_text(*shapes.find("outline")), "outline:PATH");
+  const std::pair<const char*, const char*> bad[] = {
+      {"outline", "outline: missing PATH"},
+      {"outline:", "outline: missing PATH"},
+      {"outline()", "outline: missing PATH"},
+      {"outline(a.svg)", "outline: missing PATH"},
+      {"outlin:a.svg", "unknown shape \"outlin\"; did you mean \"outline\"?"},
+      {"point:a.svg", "point: unexpected \":a.svg\""},
+      {":a.svg", "missing shape"}};
+  for (const auto& [text, message] : bad) {
+    const auto spec = parse_spec(text, shapes);
+    ASSERT_FALSE(spec) << text;
+    EXPECT_EQ(spec.error().text(), message);
+  }
+  EXPECT_EQ(parse_spec("outline", shapes).error().hint, "write outline:PATH");
+  EXPECT_THROW(shapes.add({{.name = "both",
+                            .parameters = {{.name = "side", .help = "length", .range = kPositive}},
+                            .text = "PATH"},
+                           1}),
+               std::invalid_argument);
+}
+
 TEST_F(CatalogTest, NumbersReadBackToTheSameBits) {
   EXPECT_TRUE(rc::check([this] {
     const double any = std::bit_cast<double>(*rc::gen::resize(

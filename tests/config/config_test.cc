@@ -4,19 +4,16 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <array>
 #include <bit>
 #include <cmath>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "mfl/aggregate/aggregator.h"
 #include "mfl/base/files.h"
 #include "mfl/base/nearest.h"
 #include "mfl/config/config_keys.h"
 #include "mfl/engine/workers.h"
-#include "mfl/model/models.h"
 
 namespace mfl {
 namespace {
@@ -170,7 +167,9 @@ TEST(Config, BadFilesNameLineKeyAndTheNearestOne) {
       {"[federation]\nnodes = 0\n", {":2: nodes = 0", ">= 1"}},
       {"[federation]\nnodes = -4\n", {":2: nodes = -4", ">= 1"}},
       {"[federation]\npartition = \"contigous\"\n", {":2: ", "did you mean \"contiguous\"?"}},
-      {"[federation]\npartition = \"file:\"\n", {":2: ", "file:PATH"}},
+      {"[federation]\npartition = \"file:\"\n", {":2: ", "file: missing PATH"}},
+      {"[federation]\npartition = \"iid(4)\"\n", {":2: ", "iid: takes no parameters"}},
+      {"[federation]\npartition = \"file:a\\u0000b\"\n", {":2: ", "must be UTF-8 text"}},
       {"[federation]\nnodes = 11\n[data]\ntrain = 10\n",
        {"experiment.toml: 11 nodes cannot share 10 training samples"}},
       {"[federation]\nfraction_train = 0\n", {":2: fraction_train = 0", "in (0, 1]"}},
@@ -382,35 +381,6 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
   explicit_lambda.model.lambda = 0.3;
   explicit_lambda.data.task = Task::kEvenOdd;
   EXPECT_EQ(config_digest(explicit_lambda), digest);
-}
-
-// Of this process alone.
-TEST(Config, AnEntryThatIsAddedToATableIsAChoiceEverywhere) {
-  ModelEntry model = *models().find("linear");
-  model.name = "toy-model";
-  models().add(model);
-  AggregatorEntry aggregator = *aggregators().find("median");
-  aggregator.name = "toy-rule";
-  aggregator.parameters = {
-      {.name = "strength", .help = "", .range = {[](double x) { return x > 0; }, "> 0"}, .default_value = 3}};
-  aggregators().add(aggregator);
-
-  Config config;
-  for (const auto& [key, name, usage, typo] :
-       {std::array{"model.name", "toy-model", "toy-model", "toy-modle"},
-        std::array{"federation.aggregator", "toy-rule", "toy-rule(strength=3)", "toy-rle"}}) {
-    const std::string_view path = key;
-    const Key& found = **find_key(path.substr(0, path.find('.')), path.substr(path.find('.') + 1));
-    EXPECT_THAT(help_text(found), HasSubstr(usage));
-    EXPECT_THAT(choice_texts(found), ::testing::Contains(name));
-    EXPECT_TRUE(set_key(config, key, name));
-    const auto wrong = set_key(config, key, typo);
-    ASSERT_FALSE(wrong);
-    EXPECT_THAT(wrong.error().message, HasSubstr(std::string("did you mean \"") + name));
-  }
-  EXPECT_EQ(config.federation.aggregator, "toy-rule(strength=3)");
-  EXPECT_TRUE(validate(config));
-  EXPECT_EQ(parse_config(to_toml(config), "again").value(), config);
 }
 
 TEST(Config, KeysAndFlagsAreUniqueAndDefaultsAreShown) {

@@ -5,20 +5,13 @@
 #include <vector>
 
 #include "mfl/aggregate/aggregator.h"
+#include "tests/base/sample_spec.h"
 
 namespace mfl::testing {
 
 inline std::vector<std::string> aggregator_specs() {
   std::vector<std::string> out;
-  for (const AggregatorEntry& entry : aggregators()) {
-    std::string values;
-    for (const Parameter& parameter : entry.parameters) {
-      if (parameter.default_value || parameter.optional) continue;
-      const std::string value = parameter.range.holds(2) ? "2" : "0.3";
-      values += (values.empty() ? "" : ", ") + parameter.name + "=" + value;
-    }
-    out.push_back(values.empty() ? entry.name : entry.name + "(" + values + ")");
-  }
+  for (const AggregatorEntry& entry : aggregators()) out.push_back(sample_spec(entry));
   return out;
 }
 

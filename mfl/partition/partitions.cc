@@ -1,0 +1,94 @@
+#include "mfl/partition/partitions.h"
+
+#include <fmt/core.h>
+
+#include <string>
+#include <vector>
+
+namespace mfl {
+namespace {
+
+Result<Partition> make_from_file(const PartitionInput& input, const ParameterValues& values) {
+  MFL_TRY(Partition partition, from_file(values.text(), input.samples()));
+  if (partition.nodes() != input.nodes)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{} names {} nodes, nodes is {}", values.text(), partition.nodes(), input.nodes),
+                fmt::format("set nodes to {}", partition.nodes()));
+  return partition;
+}
+
+std::vector<PartitionEntry> built_in() {
+  return {
+      {{.name = "iid", .description = "a random split into equal parts, drawn from the seed"},
+       [](const PartitionInput& input, const ParameterValues&) {
+         return iid(input.samples(), input.nodes, input.seed);
+       }},
+      {{.name = "contiguous", .description = "equal blocks in the order of the data"},
+       [](const PartitionInput& input, const ParameterValues&) {
+         return contiguous(input.samples(), input.nodes);
+       }},
+      {{.name = "label-sorted",
+        .description = "equal blocks after a stable sort by label: few classes per node"},
+       [](const PartitionInput& input, const ParameterValues&) {
+         return label_sorted(input.labels, input.nodes);
+       }},
+      {{.name = "file", .description = "the rows that a text file names, one line per node", .text = "PATH"},
+       make_from_file},
+  };
+}
+
+tl::unexpected<Error> broken(std::string_view spec, const std::string& what) {
+  return fail(ErrorCode::kInternal, fmt::format("partition {}: {}", spec, what),
+              "this is a bug in the partition: a row is in at most one node, rows of a node ascend");
+}
+
+Result<void> check_nodes(std::string_view spec, const Partition& partition, std::size_t nodes) {
+  if (partition.nodes() != nodes)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("partition {} has {} nodes, nodes is {}", spec, partition.nodes(), nodes),
+                fmt::format("set nodes to {}", partition.nodes()));
+  if (partition.starts.front() != 0 || partition.starts.back() != partition.order.size())
+    return broken(spec, "the nodes do not cover its rows");
+  for (std::size_t i = 0; i < nodes; ++i) {
+    if (partition.starts[i] > partition.starts[i + 1])
+      return broken(spec, fmt::format("node {} ends before it starts", i));
+    if (partition.starts[i] == partition.starts[i + 1])
+      return fail(ErrorCode::kBadConfig, fmt::format("partition {} leaves node {} without samples", spec, i),
+                  "lower nodes, raise train, or change the parameters of the partition");
+  }
+  return {};
+}
+
+Result<void> check_rows(std::string_view spec, const Partition& partition, std::size_t samples) {
+  std::vector<bool> held(samples);
+  for (std::size_t i = 0; i < partition.nodes(); ++i) {
+    const auto rows = partition.node(i);
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      if (rows[k] >= samples)
+        return broken(spec, fmt::format("node {} has row {} of {}", i, rows[k], samples));
+      if (held[rows[k]]) return broken(spec, fmt::format("duplicate row {} in node {}", rows[k], i));
+      if (k > 0 && rows[k] < rows[k - 1])
+        return broken(spec, fmt::format("the rows of node {} do not ascend", i));
+      held[rows[k]] = true;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Catalog<PartitionEntry>& partitions() {
+  static Catalog<PartitionEntry> all("partition", built_in());
+  return all;
+}
+
+Result<Partition> make_partition(std::string_view spec, const PartitionInput& input) {
+  MFL_TRY(const auto chosen, parse_spec(spec, partitions()));
+  MFL_CHECK(require_nodes(input.samples(), input.nodes));
+  MFL_TRY(Partition partition, chosen.entry->make(input, chosen.values));
+  MFL_CHECK(check_nodes(chosen.text, partition, input.nodes));
+  MFL_CHECK(check_rows(chosen.text, partition, input.samples()));
+  return partition;
+}
+
+}  // namespace mfl

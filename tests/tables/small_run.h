@@ -1,0 +1,49 @@
+// A small experiment with any entry of any table.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+
+#include "mfl/base/files.h"
+#include "tests/base/sample_spec.h"
+#include "tests/tables/toys.h"
+
+namespace mfl::testing {
+
+class SmallRuns : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kNodes = 7, kRows = 150;  // the fewest nodes that every entry takes
+
+  // Node i of the partition file holds rows i, i + 7, i + 14 and so on.
+  void SetUp() override {
+    std::ofstream out(file_);
+    for (std::size_t i = 0; i < kNodes; ++i, out << '\n')
+      for (std::size_t row = i; row < kRows; row += kNodes) out << row << ' ';
+  }
+
+  // Four rounds on the serial engine.
+  Config with(const Table& table, const CatalogEntry& entry) const {
+    Config config;
+    config.data.source = fmt::format("synthetic:{}x12", kRows);
+    config.data.test = 0;
+    config.federation.nodes = kNodes;
+    config.algorithm.eta = 0.02;
+    config.algorithm.tau = 3;
+    config.run.steps = 12;
+    config.run.engine = "serial";
+    const auto set = set_key(config, table.key, sample_spec(entry, file_.string()));
+    EXPECT_TRUE(set) << set.error().text();
+    return config;
+  }
+
+  const std::filesystem::path& folder() const { return folder_.path(); }
+
+ private:
+  TempFolder folder_ = *TempFolder::make();
+  std::filesystem::path file_ = folder_.path() / "nodes.txt";
+};
+
+}  // namespace mfl::testing

@@ -1,0 +1,42 @@
+#include "tests/tables/toys.h"
+
+#include "mfl/aggregate/aggregator.h"
+#include "mfl/model/models.h"
+#include "mfl/partition/partitions.h"
+
+namespace mfl::testing {
+namespace {
+
+// Some keys take names alone, without parameters.
+bool takes_parameters(const std::string& key, const std::string& entry) {
+  Config config;
+  return set_key(config, key, entry + "()").has_value();
+}
+
+template <class Entry>
+Table with_toy(std::string key, Catalog<Entry>& catalog, const std::string& copied) {
+  Entry toy = *catalog.find(copied);
+  toy.name = "toy-" + catalog.kind();
+  toy.aliases = {"plaything-" + catalog.kind()};
+  toy.description = "a toy of this test";
+  if (takes_parameters(key, copied))
+    toy.parameters = {{.name = "strength",
+                       .help = "no effect",
+                       .range = {[](double x) { return x > 0; }, "> 0"},
+                       .default_value = 3}};
+  catalog.add(std::move(toy));
+  return {std::move(key), &catalog.index(), copied};
+}
+
+}  // namespace
+
+const std::vector<Table>& tables() {
+  static const std::vector<Table> all = {
+      with_toy("model.name", models(), "linear"),
+      with_toy("federation.partition", partitions(), "label-sorted"),
+      with_toy("federation.aggregator", aggregators(), "median"),
+  };
+  return all;
+}
+
+}  // namespace mfl::testing

@@ -1,0 +1,31 @@
+// The tables of things that are chosen by name, each with a toy that this program adds to it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mfl/base/catalog.h"
+#include "mfl/config/config.h"
+#include "mfl/config/config_keys.h"
+
+namespace mfl::testing {
+
+struct Table {
+  std::string key;            // "federation.partition", which names an entry
+  const CatalogIndex* index;  // of the entries, the toy last
+  std::string copied;         // the entry that the toy does the same as
+};
+
+// All of them. A new table is one line in toys.cc.
+const std::vector<Table>& tables();
+
+inline const CatalogEntry& toy_of(const Table& table) { return *table.index->entries().back(); }
+
+// The key of the table as config_keys() has it.
+inline const Key& key_of(const Table& table) {
+  const std::size_t dot = table.key.find('.');
+  return **find_key(std::string_view(table.key).substr(0, dot), std::string_view(table.key).substr(dot + 1));
+}
+
+}  // namespace mfl::testing
