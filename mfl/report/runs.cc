@@ -34,17 +34,6 @@ std::string minute_text(const std::string& created) {
   return created.size() < 16 ? created : created.substr(5, 5) + " " + created.substr(11, 5);
 }
 
-// Of the canonical configuration, in which only [run] has a seed.
-std::optional<std::uint64_t> run_seed(const RunRow& run) {
-  constexpr std::string_view kKey = "\nseed = ";
-  const std::size_t at = run.config.find(kKey);
-  if (at == std::string::npos) return std::nullopt;
-  std::uint64_t seed = 0;
-  const char* const begin = run.config.data() + at + kKey.size();
-  const auto [end, error] = std::from_chars(begin, run.config.data() + run.config.size(), seed);
-  return error == std::errc() ? std::optional(seed) : std::nullopt;
-}
-
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
 Fields identity_fields(const RunRow& run) {
@@ -146,6 +135,17 @@ std::string rounds_time_text(std::span<const RoundRow> rounds) {
 
 }  // namespace
 
+// The configuration is canonical: "key = value" on a line of its own.
+std::optional<std::uint64_t> config_number(const RunRow& run, std::string_view key) {
+  const std::string line = fmt::format("\n{} = ", key);
+  const std::size_t at = run.config.find(line);
+  if (at == std::string::npos) return std::nullopt;
+  std::uint64_t value = 0;
+  const char* const begin = run.config.data() + at + line.size();
+  const auto [end, error] = std::from_chars(begin, run.config.data() + run.config.size(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
 std::string schema_line(const std::string& data_schema) {
   constexpr std::size_t kMostNames = 8, kMostClassNames = 20;
   auto schema = Json::parse(data_schema);
@@ -186,7 +186,7 @@ std::string runs_text(std::span<const RunRow> runs) {
     table.add({run.id, minute_text(run.created), marked_status(run), short_text(run.name, 12),
                short_text(run.data, 14), run.model, run.algorithm, narrow_text(run.eta),
                run.gamma ? narrow_text(*run.gamma) : "-", narrow_count(run.tau), narrow_count(run.nodes),
-               narrow_count(run_seed(run)),
+               narrow_count(config_number(run, "seed")),
                narrow_count(run.summary ? run.summary->final.step : run.planned_steps),
                number_text(final_loss(run)), percent_text(final_accuracy(run))});
   const bool warned = std::ranges::any_of(runs, [](const RunRow& run) { return !run.warnings.empty(); });
@@ -200,8 +200,9 @@ Json runs_json(std::span<const RunRow> runs) {
   for (const RunRow& run : runs) {
     Json one = run_json(run);
     one.erase("config");
+    one.erase("test_metrics");
     one["shown_status"] = shown_status(run);
-    if (const auto seed = run_seed(run)) one["seed"] = *seed;
+    if (const auto seed = config_number(run, "seed")) one["seed"] = *seed;
     out["runs"].push_back(std::move(one));
   }
   return out.sorted();

@@ -2,14 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "mfl/base/json.h"
 #include "mfl/record/export.h"
 #include "mfl/record/run.h"
 
 namespace mfl {
+
+// A whole number of the run's configuration, whose key must occur in one table only; nothing where it is absent.
+std::optional<std::uint64_t> config_number(const RunRow& run, std::string_view key);
 
 // RunSpec::data_schema for people: the JSON without the names of many features or classes; empty where there is none.
 std::string schema_line(const std::string& data_schema);

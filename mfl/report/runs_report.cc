@@ -266,6 +266,11 @@ PageSection comparison_section(const Comparison& comparison) {
                           target.model, target.data, number_text(target.loss), comparison.baseline,
                           target.run));
   if (has_sampled_target(comparison)) notes.items.emplace_back(kSampledNote);
+  for (const std::string& note : batch_notes(comparison)) notes.items.push_back(note);
+  for (const CompareRow& row : comparison.rows)
+    if (row.last_over_batches)
+      notes.items.push_back(
+          fmt::format("The training loss of run {} is the mean over the batches of a round.", row.run.id));
   for (const CompareRow& row : comparison.rows)
     for (const RunWarning& warning : row.run.warnings)
       notes.items.push_back(fmt::format("Run {}: {} ({}).", row.run.id, warning.message, warning.hint));
