@@ -18,6 +18,7 @@
 #include "mfl/engine/fleet.h"
 #include "mfl/engine/ranks.h"
 #include "mfl/engine/workers.h"
+#include "mfl/model/metrics.h"
 #include "mfl/model/model.h"
 #include "mfl/solve/node.h"
 
@@ -58,6 +59,7 @@ struct NotFinite {
 struct TestMetrics {
   double loss = 0;
   double accuracy = 0;
+  std::optional<ClassCounts> classes = {};  // if asked for
 };
 
 // One setting's share of a range of steps.
@@ -96,8 +98,10 @@ class Engine {
                             std::span<const std::uint32_t> participants) = 0;
   double train_loss(std::size_t setting, const Vector<T>& w) { return train_loss(setting, w, {}); }
 
-  // On the test set; empty if there is none.
-  virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) = 0;
+  // On the test set; empty if there is none. With `by_class`, which takes targets that are classes (count_classes) and another pass,
+  // also what was predicted for each of them.
+  virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, bool by_class) = 0;
+  std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) { return test(setting, w, false); }
 
   // Whether to stop, given whether this process was asked to. Processes that share a run agree: if one of them was asked,
   // all of them stop after their next run().
