@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mfl/report/table.h"
+#include "mfl/report/test_metrics.h"
 
 namespace mfl {
 namespace {
@@ -75,9 +76,26 @@ Fields summary_fields(const RunSummary& summary) {
                    {"bytes up", bytes_text(summary.bytes_up)},
                    {"bytes down", bytes_text(summary.bytes_down)},
                    {"digest of w", summary.digest}};
+  if (const auto tested = read_test_metrics(summary.test_metrics)) {
+    const auto place = std::ranges::find(fields, "best step", &Fields::value_type::first);
+    Fields more;
+    if (tested->top)
+      more.emplace_back(fmt::format("top {} accuracy", tested->top->k), percent_text(tested->top->accuracy));
+    more.emplace_back("by class", macro_text(*tested));
+    fields.insert(place, more.begin(), more.end());
+  }
   if (summary.virtual_seconds)
     fields.insert(fields.end() - 1, {"virtual time", seconds_text(summary.virtual_seconds)});
   return fields;
+}
+
+std::string tested_text(const RunRow& run) {
+  const auto tested = run.summary ? read_test_metrics(run.summary->test_metrics) : std::nullopt;
+  if (!tested) return {};
+  std::string out = "\ntest set by class\n" + classes_text(*tested);
+  const std::string matrix = confusion_text(*tested);
+  if (!matrix.empty()) out += "\n" + matrix;
+  return out;
 }
 
 std::string indented(const std::string& text) {
@@ -219,6 +237,7 @@ std::string run_text(const RunExport& run, std::size_t last_records) {
     const std::string shown = printable(value);
     out += shown.empty() ? name + "\n" : fmt::format("{:<20}{}\n", name, shown);
   }
+  out += tested_text(run.run);
   out += "\nconfiguration\n" + indented(run.run.config);
   const std::size_t shown = std::min(last_records, run.records.size());
   out += fmt::format("\nrecords (last {} of {})\n", shown, run.records.size());
