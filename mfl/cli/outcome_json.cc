@@ -53,6 +53,7 @@ Json outcome_json(const RunOutcome& run) {
       {"wall_seconds", run.wall_seconds},
       {"virtual_seconds", optional_json(run.virtual_seconds)},
       {"digest", run.digest},
+      {"test_metrics", Json::parse(run.test_metrics).value_or(nullptr)},
       {"warnings", warnings_json(run.warnings)}};
 }
 

@@ -14,6 +14,7 @@
 #include "mfl/cli/text.h"
 #include "mfl/config/config.h"
 #include "mfl/report/table.h"
+#include "mfl/report/test_metrics.h"
 #include "mfl/run/runner.h"
 
 namespace mfl::cli {
@@ -34,6 +35,7 @@ std::string outcome_labels(const RunOutcome& run) {
 }
 
 std::string outcome_text(const RunOutcome& run) {
+  const auto tested = read_test_metrics(run.test_metrics);
   Facts facts = {
       {"run", fmt::format("{} ({}{})", run.run_id, run.status, run.reused ? ", recorded before" : "")},
       {"setting", setting_text(run.config)},
@@ -42,7 +44,8 @@ std::string outcome_text(const RunOutcome& run) {
                            counts_epochs(run.config.algorithm) ? " epochs" : "", run.rounds)},
       {"train loss", loss_text(run.final.train_loss)},
       {"test loss", loss_text(run.final.test_loss)},
-      {"test accuracy", percent_text(run.final.test_accuracy)},
+      {"test accuracy", percent_text(run.final.test_accuracy) + (tested ? top_text(*tested) : "")},
+      {"by class", tested ? macro_text(*tested) : ""},
       {"best", run.best_step == 0
                    ? ""
                    : fmt::format("train loss {} at step {}{}", loss_text(run.best_train_loss), run.best_step,
@@ -54,7 +57,7 @@ std::string outcome_text(const RunOutcome& run) {
   };
   add_warnings(facts, run.warnings);
   facts.emplace_back("try", advise_line(run));
-  return facts_text(facts);
+  return facts_text(facts) + (tested ? "\n" + classes_text(*tested) : "");
 }
 
 Reply outcome_reply(const RunOutcome& run) {

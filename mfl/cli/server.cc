@@ -13,6 +13,7 @@
 #include "mfl/cli/outcome_json.h"
 #include "mfl/cli/text.h"
 #include "mfl/network/host.h"
+#include "mfl/report/test_metrics.h"
 
 namespace mfl::cli {
 namespace {
@@ -77,18 +78,20 @@ Result<Reply> server_command(const Arguments& args) {
   MFL_TRY(const HostOutcome hosted, host_run(config, options));
   const RunOutcome& outcome = hosted.run;
   Reply reply{outcome_json(outcome), {}, std::nullopt};
+  const auto tested = read_test_metrics(outcome.test_metrics);
   Facts facts = {
       {"run", fmt::format("{} ({})", outcome.run_id, outcome.status)},
       {"step", fmt::format("{} of {}, {} rounds", outcome.final.step, run_length(config), outcome.rounds)},
       {"schema", outcome.schema == Schema{} ? "" : schema_text(outcome.schema)},
       {"train loss", train_loss_text(outcome)},
       {"test loss", loss_text(outcome.final.test_loss)},
-      {"test accuracy", percent_text(outcome.final.test_accuracy)},
+      {"test accuracy", percent_text(outcome.final.test_accuracy) + (tested ? top_text(*tested) : "")},
+      {"by class", tested ? macro_text(*tested) : ""},
       {"digest", outcome.digest},
       {"state", args.state + (outcome.digest.empty() ? " (start the server again to continue)" : "")},
   };
   add_warnings(facts, outcome.warnings);
-  reply.text = facts_text(facts);
+  reply.text = facts_text(facts) + (tested ? "\n" + classes_text(*tested) : "");
   if (args.measure) {
     reply.data["measured"] = hosted.measured;
     reply.text += "\n" + hosted.measured;

@@ -20,6 +20,7 @@
 #include "mfl/engine/node.h"
 #include "mfl/engine/ranks.h"
 #include "mfl/engine/workers.h"
+#include "mfl/model/metrics.h"
 #include "mfl/model/model.h"
 
 namespace mfl {
@@ -59,6 +60,7 @@ struct NotFinite {
 struct TestMetrics {
   double loss = 0;
   double accuracy = 0;
+  std::optional<ClassCounts> classes = {};  // if asked for
 };
 
 // One setting's share of a range of steps.
@@ -98,8 +100,10 @@ class Engine {
                             std::span<const std::uint32_t> participants) = 0;
   double train_loss(std::size_t setting, const Vector<T>& w) { return train_loss(setting, w, {}); }
 
-  // On the test set; empty if there is none.
-  virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) = 0;
+  // On the test set; empty if there is none. With `by_class`, which takes targets that are classes (count_classes) and another pass,
+  // also what was predicted for each of them.
+  virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, bool by_class) = 0;
+  std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) { return test(setting, w, false); }
 
   // The nodes of the setting's last round keep what they had at its end (VectorFlow::kept). Without this call the next round starts from
   // what they had before.

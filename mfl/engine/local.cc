@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "mfl/engine/class_counts.h"
 #include "mfl/engine/engine.h"
 #include "mfl/engine/sums.h"
 
@@ -111,7 +112,7 @@ class LocalEngine final : public Engine<T> {
     return mean_loss(setting);
   }
 
-  std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) override {
+  std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, bool by_class) override {
     if (!federation_.test) return std::nullopt;
     const Samples<T>& samples = *federation_.test;
     std::size_t n = samples.size();
@@ -125,9 +126,11 @@ class LocalEngine final : public Engine<T> {
       all.loss += block.loss;
       all.correct += block.correct;
     }
-    return TestMetrics{
-        model_.regularised(samples.kernels(), settings_[setting].lambda, all.loss, n, w.data()),
-        static_cast<double>(all.correct) / static_cast<double>(n)};
+    TestMetrics out{
+        .loss = model_.regularised(samples.kernels(), settings_[setting].lambda, all.loss, n, w.data()),
+        .accuracy = static_cast<double>(all.correct) / static_cast<double>(n)};
+    if (by_class) out.classes = count_classes(model_, samples, w, *workers_, ranks_);
+    return out;
   }
 
   void keep(std::size_t setting) override { node_states_[setting].commit(); }

@@ -41,7 +41,8 @@ struct Ending {
 // Of the weights on a test set.
 struct TestRow {
   double loss = 0;
-  std::optional<double> accuracy;  // where the targets are two classes
+  std::optional<double> accuracy;  // where the targets are classes
+  std::string by_class = {};       // RunSummary::test_metrics; of the final weights only
 };
 
 // Not thread-safe. What a call has returned without an error survives a crash of the process and a power cut, unless durable() says

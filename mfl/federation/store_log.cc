@@ -37,14 +37,14 @@ double StoreLog::seconds() const {
 }
 
 std::vector<RecordRow> StoreLog::records_of(const RoundRow& row,
-                                            const std::shared_ptr<const std::string>& weights, bool always) {
+                                            const std::shared_ptr<const std::string>& weights, bool is_last) {
   const std::uint64_t every = options_.record_every;
   const bool passed = row.step == 0 || (recorded_ && row.step / every > *recorded_ / every);
   recorded_ = row.step;
-  if (!passed && !always) return {};
+  if (!passed && !is_last) return {};
   RecordRow record{row.step, row.round, row.train_loss, {}, {}, row.bytes_up, row.bytes_down, 0, row.digest};
   if (options_.test && weights && std::isfinite(row.train_loss)) {
-    const TestRow test = options_.test(*weights);
+    const TestRow test = options_.test(*weights, is_last);
     record.test_loss = test.loss;
     record.test_accuracy = test.accuracy;
     last_test_ = test;
@@ -67,6 +67,7 @@ Result<void> StoreLog::finish(const Ending& ending) {
   RunSummary summary = ending.summary;
   summary.final.test_loss = records.front().test_loss;
   summary.final.test_accuracy = records.front().test_accuracy;
+  if (summary.final.test_loss) summary.test_metrics = last_test_->by_class;
   MFL_CHECK(store_.append(run_id_, std::span(&ending.last, 1), records));
   std::vector<RunWarning> warnings;
   for (const std::string& text : ending.warnings)

@@ -148,4 +148,10 @@ Json confusion_json(const ClassCounts& counts) {
   return out;
 }
 
+Json to_json(const ClassCounts& counts, std::span<const std::string> names) {
+  Json out = to_json(metrics_of(counts), names);
+  out["confusion"] = confusion_json(counts);
+  return out;
+}
+
 }  // namespace mfl

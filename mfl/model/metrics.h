@@ -4,7 +4,7 @@
 //   counts.add_scores<float>(truth, scores);     // for every sample; scores has one number per class
 //   counts.merge(other);                         // of another block, thread or rank
 //   const ClassMetrics metrics = metrics_of(counts);
-//   reply["metrics"] = to_json(metrics, schema.classes);
+//   reply["metrics"] = to_json(metrics, schema.classes);  // or to_json(counts, schema.classes), with the matrix
 //
 // Counts are whole numbers, so a sum of them is the same in any order. A class is its position in Schema::classes. Two classes
 // are counted as any other number of them.
@@ -124,5 +124,8 @@ Json to_json(const ClassMetrics& metrics, std::span<const std::string> names);
 
 // The matrix as an array of rows, one per true class; null without has_matrix().
 Json confusion_json(const ClassCounts& counts);
+
+// What a run keeps: the metrics of the counts as above, and at the end "confusion", their matrix.
+Json to_json(const ClassCounts& counts, std::span<const std::string> names);
 
 }  // namespace mfl

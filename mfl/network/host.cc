@@ -203,24 +203,27 @@ class TestBench {
   // Of the test set: what nodes must have.
   const Schema& schema() const { return problem_.schema; }
 
-  TestRow test(const std::string& weights) {
+  TestRow test(const std::string& weights, bool by_class) {
     const std::size_t parameters = problem_.federation.model->parameters();
     const auto w =
         from_payload<T>(std::string_view(weights).substr(0, parameters * sizeof(T)), std::array{parameters});
-    const auto metrics = engine_->test(0, w.front());
+    const auto metrics = engine_->test(0, w.front(), by_class && !labels_.classes.empty());
     TestRow row;
     if (metrics) row.loss = metrics->loss;
-    if (metrics && problem_.has_accuracy) row.accuracy = metrics->accuracy;
+    if (metrics && labels_.has_accuracy) row.accuracy = metrics->accuracy;
+    if (metrics && metrics->classes) row.by_class = to_json(*metrics->classes, labels_.classes).dump();
     return row;
   }
 
  private:
   TestBench(Problem<T> problem, const Config& config, const Algorithm& algorithm)
       : problem_(std::move(problem)),
+        labels_(test_labels(config, problem_)),
         engine_(local_engine<T>(problem_.federation, {setting_of(config, algorithm)},
                                 make_workers(config.run))) {}
 
   Problem<T> problem_;
+  TestLabels labels_;
   std::unique_ptr<Engine<T>> engine_;
 };
 
@@ -302,7 +305,9 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
   if (!options.test_data.empty()) {
     MFL_TRY(bench, TestBench<T>::load(config, algorithm, options.test_data, coordinator.schema));
     MFL_CHECK(take_test_schema(*bench, options.test_data, coordinator));
-    log_options.test = [&bench](const std::string& weights) { return bench->test(weights); };
+    log_options.test = [&bench](const std::string& weights, bool by_class) {
+      return bench->test(weights, by_class);
+    };
   }
   coordinator.columns = coordinator.schema.columns;
   const ModelOf<T> served_model = [&config](const Schema& schema) {

@@ -99,7 +99,8 @@ Json run_json(const RunRow& run) {
               {"bytes_up", nullptr},
               {"bytes_down", nullptr},
               {"digest", nullptr},
-              {"virtual_seconds", nullptr}};
+              {"virtual_seconds", nullptr},
+              {"test_metrics", nullptr}};
   for (const RunWarning& warning : run.warnings) out["warnings"].push_back(warning_json(warning));
   for (const RoundDrop& drop : run.drops)
     out["dropped"].push_back({{"created", drop.created},
@@ -118,6 +119,7 @@ Json run_json(const RunRow& run) {
   out["bytes_down"] = summary.bytes_down;
   out["digest"] = summary.digest;
   out["virtual_seconds"] = maybe(summary.virtual_seconds);
+  out["test_metrics"] = Json::parse(summary.test_metrics).value_or(nullptr);
   return out;
 }
 

@@ -12,7 +12,7 @@
 
 namespace mfl {
 
-// In the order in which read_run reads them.
+// In the order in which read_run reads them; test_metrics, or NULL in its place, follows.
 inline constexpr std::string_view kRunColumns =
     "id, created, status, message, name, config, config_digest, data_digest, problem, mfl_version, data, "
     "model, "

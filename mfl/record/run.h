@@ -68,6 +68,9 @@ struct RunSummary {
   std::uint64_t bytes_down = 0;
   std::string digest;                          // of the final weights, hex
   std::optional<double> virtual_seconds = {};  // absent if the run has no virtual time
+  // How the final weights do on each class of the test set, as JSON (mfl/model/metrics.h); empty: there is no test set, or its
+  // targets are not classes.
+  std::string test_metrics = {};
 };
 
 // A sign that a run went badly, and what to do about it.

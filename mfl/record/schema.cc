@@ -47,7 +47,8 @@ CREATE TABLE runs (
   virtual_seconds,
   warnings TEXT,                       -- a JSON array; NULL: not judged
   sampled INTEGER NOT NULL DEFAULT 0,  -- 1: training losses are those of the nodes that a round counted
-  data_schema TEXT                     -- JSON; NULL: unknown
+  data_schema TEXT,                    -- JSON; NULL: unknown
+  test_metrics TEXT                    -- JSON, part of the summary; NULL: none
 );
 CREATE INDEX runs_by_work ON runs (config_digest, data_digest, mfl_version);
 CREATE TABLE rounds (
@@ -114,7 +115,7 @@ CREATE TABLE dropped_rounds (
 ) WITHOUT ROWID;
 )sql";
 
-// The additions of versions 2 and 3.
+// The additions of versions 2, 3 and 5.
 constexpr const char* kFromOne = R"sql(
 ALTER TABLE runs ADD COLUMN virtual_seconds;
 ALTER TABLE rounds ADD COLUMN virtual_seconds;
@@ -131,19 +132,23 @@ ALTER TABLE runs ADD COLUMN warnings TEXT;
 ALTER TABLE runs ADD COLUMN sampled INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN data_schema TEXT;
 )sql";
+constexpr const char* kFromFour = "ALTER TABLE runs ADD COLUMN test_metrics TEXT;";
 
 // A temporary view hides the table of its name.
 constexpr const char* kViewOne = R"sql(
-CREATE TEMP VIEW runs AS SELECT *, NULL AS virtual_seconds, NULL AS warnings, 0 AS sampled, NULL AS data_schema
-  FROM main.runs;
+CREATE TEMP VIEW runs AS SELECT *, NULL AS virtual_seconds, NULL AS warnings, 0 AS sampled, NULL AS data_schema,
+  NULL AS test_metrics FROM main.runs;
 CREATE TEMP VIEW rounds AS SELECT *, NULL AS virtual_seconds, NULL AS round_seconds, NULL AS slowest_seconds,
   NULL AS idle_share, NULL AS chosen, NULL AS missed, NULL AS abandoned FROM main.rounds;
 CREATE TEMP VIEW records AS SELECT *, NULL AS virtual_seconds FROM main.records;
 )sql";
 constexpr const char* kViewTwo = R"sql(
-CREATE TEMP VIEW runs AS SELECT *, NULL AS warnings, 0 AS sampled, NULL AS data_schema FROM main.runs;
+CREATE TEMP VIEW runs AS SELECT *, NULL AS warnings, 0 AS sampled, NULL AS data_schema, NULL AS test_metrics
+  FROM main.runs;
 )sql";
-constexpr const char* kViewThree = R"sql(
+constexpr const char* kViewThreeOrFour =
+    "CREATE TEMP VIEW runs AS SELECT *, NULL AS test_metrics FROM main.runs;";
+constexpr const char* kViewOfDrops = R"sql(
 CREATE TEMP VIEW drops AS SELECT 0 AS run, 0 AS number, '' AS created, 0 AS first_round, 0 AS last_round,
   '' AS reason WHERE 0;
 CREATE TEMP VIEW dropped_rounds AS SELECT 0 AS run, 0 AS number, 0 AS round, 0 AS step, 0 AS train_loss, 0 AS bytes_up,
@@ -211,15 +216,16 @@ Result<void> migrate_schema(const Database& database) {
   if (version >= kSchemaVersion) return {};
   if (version < 2) MFL_CHECK(database.run(kFromOne));
   if (version < 3) MFL_CHECK(database.run(kFromTwo));
-  MFL_CHECK(database.run(kDropTables));
+  if (version < 4) MFL_CHECK(database.run(kDropTables));
+  MFL_CHECK(database.run(kFromFour));
   MFL_CHECK(database.run(fmt::format("PRAGMA user_version = {}", kSchemaVersion)));
   return transaction.commit();
 }
 
 Result<void> view_as_current(const Database& database) {
   MFL_TRY(const std::int64_t version, database.integer("PRAGMA user_version"));
-  if (version < 3) MFL_CHECK(database.run(version < 2 ? kViewOne : kViewTwo));
-  return database.run(kViewThree);
+  MFL_CHECK(database.run(version < 2 ? kViewOne : version < 3 ? kViewTwo : kViewThreeOrFour));
+  return version < 4 ? database.run(kViewOfDrops) : Result<void>{};
 }
 
 }  // namespace mfl

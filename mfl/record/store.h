@@ -134,7 +134,7 @@ class Store {
   // Deletes all of the runs or none. Unknown ids and runs that are still running are errors.
   Result<void> remove(std::span<const std::string> ids);
 
-  // Newest first.
+  // Newest first, without RunSummary::test_metrics, which may be large.
   Result<std::vector<RunRow>> list(const RunFilter& filter = {}) const;
   // One run, as a user names it: its id, the beginning of exactly one id, its name (the newest run of that name),
   // "latest", or either of the last two followed by ~N for the Nth before it. A whole id always means that run; a text

@@ -102,10 +102,11 @@ Result<RunRow> Store::get(std::string_view run) const {
 Result<std::optional<RunRow>> Store::find_unfinished(std::string_view config_digest,
                                                      std::string_view data_digest,
                                                      std::string_view mfl_version) const {
-  MFL_TRY(Statement find, database_->prepare(fmt::format(
-                              "SELECT {} FROM runs WHERE config_digest = ? AND data_digest = ? AND "
-                              "mfl_version = ? ORDER BY number DESC",
-                              kRunColumns)));
+  MFL_TRY(Statement find,
+          database_->prepare(
+              fmt::format("SELECT {}, test_metrics FROM runs WHERE config_digest = ? AND data_digest = ? AND "
+                          "mfl_version = ? ORDER BY number DESC",
+                          kRunColumns)));
   find.with(config_digest, data_digest, mfl_version);
   for (;;) {
     MFL_TRY(const bool more, find.step());

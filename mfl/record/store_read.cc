@@ -110,7 +110,8 @@ Result<RunRow> read_run(const Database& database, Statement& row) {
                              row.natural(),
                              row.natural(),
                              row.bytes(),
-                             row.maybe_number()};
+                             row.maybe_number(),
+                             row.bytes()};
   return run;
 }
 
@@ -151,18 +152,20 @@ Result<std::int64_t> Store::number_of(std::string_view id) const {
 }
 
 Result<RunRow> Store::exact(std::string_view id) const {
-  MFL_TRY(Statement find, database_->prepare(fmt::format("SELECT {} FROM runs WHERE id = ?", kRunColumns)));
+  MFL_TRY(Statement find,
+          database_->prepare(fmt::format("SELECT {}, test_metrics FROM runs WHERE id = ?", kRunColumns)));
   MFL_TRY(const bool found, find.with(id).step());
   if (!found) return unknown(id);
   return read_run(*database_, find);
 }
 
 Result<std::vector<RunRow>> Store::list(const RunFilter& filter) const {
-  MFL_TRY(Statement rows, database_->prepare(fmt::format(
-                              "SELECT {} FROM runs WHERE (?1 = '' OR status = ?1) AND (?2 = '' OR name = ?2) "
-                              "AND (?3 = '' OR model = ?3) AND (?4 = '' OR algorithm = ?4) "
-                              "ORDER BY number DESC LIMIT ?5",
-                              kRunColumns)));
+  MFL_TRY(Statement rows,
+          database_->prepare(fmt::format(
+              "SELECT {}, NULL FROM runs WHERE (?1 = '' OR status = ?1) AND (?2 = '' OR name = ?2) "
+              "AND (?3 = '' OR model = ?3) AND (?4 = '' OR algorithm = ?4) "
+              "ORDER BY number DESC LIMIT ?5",
+              kRunColumns)));
   const std::string_view status = filter.status ? run_status_name(*filter.status) : "";
   const std::int64_t limit = filter.limit == 0 ? -1 : static_cast<std::int64_t>(filter.limit);
   rows.with(status, std::string_view(filter.name), std::string_view(filter.model),
@@ -217,11 +220,12 @@ Result<std::optional<RoundRow>> Store::first_round_at(std::string_view id, doubl
 
 Result<std::optional<RunRow>> Store::find_done(std::string_view config_digest, std::string_view data_digest,
                                                std::string_view mfl_version) const {
-  MFL_TRY(Statement find,
-          database_->prepare(fmt::format(
-              "SELECT {} FROM runs WHERE config_digest = ? AND data_digest = ? AND mfl_version = ? "
-              "AND status = 'done' ORDER BY number DESC LIMIT 1",
-              kRunColumns)));
+  MFL_TRY(
+      Statement find,
+      database_->prepare(fmt::format(
+          "SELECT {}, test_metrics FROM runs WHERE config_digest = ? AND data_digest = ? AND mfl_version = ? "
+          "AND status = 'done' ORDER BY number DESC LIMIT 1",
+          kRunColumns)));
   MFL_TRY(const bool found, find.with(config_digest, data_digest, mfl_version).step());
   if (!found) return std::nullopt;
   MFL_TRY(RunRow run, read_run(*database_, find));

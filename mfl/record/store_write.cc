@@ -24,6 +24,10 @@ std::string random_id() {
 
 std::string_view view(const std::string& text) { return text; }
 
+std::optional<std::string_view> maybe_text(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(view(text));
+}
+
 std::optional<Blob> maybe_blob(const std::string& bytes) {
   return bytes.empty() ? std::nullopt : std::optional(Blob{bytes});
 }
@@ -166,21 +170,21 @@ Result<void> Store::finish(std::string_view id, RunStatus status, std::string_vi
           "UPDATE runs SET status = ?, message = ?, wall_seconds = ?, final_step = ?, "
           "final_train_loss = ?, final_test_loss = ?, final_test_accuracy = ?, best_step = ?, "
           "best_train_loss = ?, rounds = ?, bytes_up = ?, bytes_down = ?, digest = ?, virtual_seconds = ?, "
-          "warnings = ? WHERE number = ?"));
+          "warnings = ?, test_metrics = ? WHERE number = ?"));
   const std::string_view name = run_status_name(status);
   std::string warnings;
   if (summary) {
-    const auto& [final, best, rounds, bytes_up, bytes_down, digest, virtual_seconds] = *summary;
+    const auto& [final, best, rounds, bytes_up, bytes_down, digest, virtual_seconds, test_metrics] = *summary;
     MFL_TRY(auto judged, judge(id, status));
     judged.insert(judged.end(), further.begin(), further.end());
     warnings = warnings_json_text(judged);
     update.with(name, message, wall_seconds, final.step, final.train_loss, final.test_loss,
                 final.test_accuracy, best.step, best.train_loss, rounds, bytes_up, bytes_down, view(digest),
-                virtual_seconds, view(warnings), number);
+                virtual_seconds, view(warnings), maybe_text(test_metrics), number);
   } else {
     constexpr auto none = std::nullopt;
     update.with(name, message, wall_seconds, none, none, none, none, none, none, none, none, none, none, none,
-                none, number);
+                none, none, number);
   }
   MFL_CHECK(update.run());
   return transaction.commit();
@@ -248,7 +252,8 @@ Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> rou
               "UPDATE runs SET status = 'running', message = '', host = ?, pid = ?, process_start = ?, "
               "final_step = NULL, final_train_loss = NULL, final_test_loss = NULL, "
               "final_test_accuracy = NULL, best_step = NULL, best_train_loss = NULL, rounds = NULL, "
-              "bytes_up = NULL, bytes_down = NULL, digest = NULL, virtual_seconds = NULL, warnings = NULL "
+              "bytes_up = NULL, bytes_down = NULL, digest = NULL, virtual_seconds = NULL, warnings = NULL, "
+              "test_metrics = NULL "
               "WHERE number = ?"));
   const Owner owner = this_process();
   MFL_CHECK(update.with(view(owner.host), owner.pid, owner.start, number).run());

@@ -1,6 +1,7 @@
 #include "mfl/report/compare.h"
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,9 +27,22 @@ bool is_baseline(const RunRow& run, const CompareOptions& options) {
          std::isfinite(run.summary->final.train_loss);
 }
 
+// Those whose losses can be compared with a loss over all samples.
+Result<std::vector<RoundRow>> comparable_rounds(const Store& store, const RunRow& run) {
+  MFL_TRY(auto rounds, store.rounds(run.id));
+  const RecordedLosses losses = recorded_losses(run);
+  const bool done = run.status == RunStatus::kDone && run.summary;
+  std::erase_if(rounds, [&](const RoundRow& row) {
+    return !losses.over_samples(row.round, done && row.round == run.summary->rounds);
+  });
+  return rounds;
+}
+
+bool compares_end_only(const RecordedLosses& losses) { return losses.batches && losses.evaluate_every == 0; }
+
 Result<double> final_loss(const Store& store, const RunRow& run) {
   if (!run.sampled) return run.summary->final.train_loss;
-  MFL_TRY(const auto rounds, store.rounds(run.id));
+  MFL_TRY(const auto rounds, comparable_rounds(store, run));
   return rounds.empty() ? run.summary->final.train_loss : smoothed_losses(rounds).back();
 }
 
@@ -55,12 +69,21 @@ Result<void> set_targets(const Store& store, Comparison& comparison, const Compa
 }
 
 Result<std::optional<RoundRow>> first_round_at(const Store& store, const RunRow& run, double target) {
-  if (!run.sampled) return store.first_round_at(run.id, target);
-  MFL_TRY(auto rounds, store.rounds(run.id));
-  const std::vector<double> losses = smoothed_losses(rounds);
+  const RecordedLosses recorded = recorded_losses(run);
+  if (compares_end_only(recorded)) return std::nullopt;
+  if (!run.sampled && !recorded.batches) return store.first_round_at(run.id, target);
+  MFL_TRY(auto rounds, comparable_rounds(store, run));
+  const std::vector<double> smoothed = run.sampled ? smoothed_losses(rounds) : std::vector<double>{};
   for (std::size_t i = 0; i < rounds.size(); ++i)
-    if (losses[i] <= target) return std::move(rounds[i]);
+    if ((run.sampled ? smoothed[i] : rounds[i].train_loss) <= target) return std::move(rounds[i]);
   return std::nullopt;
+}
+
+// The round of last_known().
+Result<std::uint64_t> last_round(const Store& store, const RunRow& run) {
+  if (run.summary) return run.summary->rounds;
+  MFL_TRY(const auto rounds, store.rounds(run.id));
+  return rounds.empty() ? 0 : rounds.back().round;
 }
 
 Result<std::optional<RunSummary::Final>> last_known(const Store& store, const RunRow& run) {
@@ -121,7 +144,47 @@ std::string target_text(const Target& target, const std::string& baseline) {
                      baseline, target.run);
 }
 
+std::string loss_at_end_text(const CompareRow& row) {
+  return number_text(row.last->train_loss) + (row.last_over_batches ? " (batches)" : "");
+}
+
+std::string names_of(const std::vector<std::string>& runs) {
+  return fmt::format("{} {}", runs.size() == 1 ? "run" : "runs", fmt::join(runs, ", "));
+}
+
 }  // namespace
+
+RecordedLosses recorded_losses(const RunRow& run) {
+  RecordedLosses losses{config_number(run, "batch_size").value_or(0) != 0,
+                        config_number(run, "evaluate_every").value_or(0)};
+  if (!losses.batches || losses.evaluate_every == 1) losses = {};
+  return losses;
+}
+
+std::string losses_text(const RecordedLosses& losses) {
+  if (!losses.batches) return "samples";
+  if (losses.evaluate_every == 0) return "batches";
+  return fmt::format("batches, samples every {} rounds", losses.evaluate_every);
+}
+
+bool has_batches(const Comparison& comparison) {
+  return std::ranges::any_of(comparison.rows, [](const CompareRow& row) { return row.losses.batches; });
+}
+
+std::vector<std::string> batch_notes(const Comparison& comparison) {
+  std::vector<std::string> none, some, notes;
+  for (const CompareRow& row : comparison.rows)
+    if (row.target && row.losses.batches) (compares_end_only(row.losses) ? none : some).push_back(row.run.id);
+  if (!none.empty())
+    notes.push_back(
+        fmt::format("No steps to target for {}: losses over batches do not compare with a target over all "
+                    "samples. Train with evaluate_every to record both.",
+                    names_of(none)));
+  if (!some.empty())
+    notes.push_back(fmt::format(
+        "Steps to target of {} are read off rounds with a loss over all samples only.", names_of(some)));
+  return notes;
+}
 
 Result<Comparison> compare_runs(const Store& store, std::span<const std::string> ids,
                                 const CompareOptions& options) {
@@ -130,7 +193,17 @@ Result<Comparison> compare_runs(const Store& store, std::span<const std::string>
   for (const std::string& id : ids) {
     MFL_TRY(RunRow run, store.get(id));
     MFL_TRY(const auto last, last_known(store, run));
-    comparison.rows.push_back({std::move(run), last, {}, {}, {}, {}});
+    MFL_TRY(const std::uint64_t round, last_round(store, run));
+    const RecordedLosses losses = recorded_losses(run);
+    const bool over_batches = !losses.over_samples(round, run.status == RunStatus::kDone);
+    comparison.rows.push_back({.run = std::move(run),
+                               .last = last,
+                               .target = {},
+                               .steps_to_target = {},
+                               .bytes_to_target = {},
+                               .seconds_to_target = {},
+                               .losses = losses,
+                               .last_over_batches = over_batches});
   }
   MFL_CHECK(set_targets(store, comparison, options));
   for (CompareRow& row : comparison.rows) {
@@ -172,6 +245,8 @@ std::string compare_text(const Comparison& comparison) {
                                  {"digest"}};
   const bool timed = has_virtual_time(comparison);
   if (timed) columns.insert(columns.end() - 1, {"time to target", Align::kRight});
+  const bool batches = has_batches(comparison);
+  if (batches) columns.insert(columns.begin() + 7, {"losses over"});
   Table table(std::move(columns));
   for (const CompareRow& row : comparison.rows) {
     const RunRow& run = row.run;
@@ -179,19 +254,21 @@ std::string compare_text(const Comparison& comparison) {
         run.id, run.model, run.algorithm, number_text(run.eta), number_text(run.gamma), count_text(run.tau)};
     const std::string status = run.summary ? "" : fmt::format(" ({})", shown_status(run));
     if (row.last)
-      cells.insert(cells.end(), {fmt::format("{}{}", row.last->step, status),
-                                 number_text(row.last->train_loss), percent_text(row.last->test_accuracy)});
+      cells.insert(cells.end(), {fmt::format("{}{}", row.last->step, status), loss_at_end_text(row),
+                                 percent_text(row.last->test_accuracy)});
     else
       cells.insert(cells.end(), {shown_status(run), "-", "-"});
     cells.insert(cells.end(), {count_text(row.steps_to_target), bytes_text(row.bytes_to_target)});
     if (timed) cells.push_back(seconds_text(row.seconds_to_target));
     cells.push_back(digest_text(run.summary ? run.summary->digest : ""));
+    if (batches) cells.insert(cells.begin() + 7, losses_text(row.losses));
     table.add(std::move(cells));
   }
   std::string out = table.text();
   if (!comparison.targets.empty() || !comparison.partings.empty()) out += "\n";
   for (const Target& target : comparison.targets) out += target_text(target, comparison.baseline);
   if (has_sampled_target(comparison)) out += fmt::format("{}\n", kSampledNote);
+  for (const std::string& note : batch_notes(comparison)) out += note + "\n";
   for (const Parting& parting : comparison.partings)
     out += fmt::format("{} and {}: {}\n", parting.first, parting.second, parting_text(parting));
   return out;
@@ -219,7 +296,11 @@ Json compare_json(const Comparison& comparison) {
   for (const CompareRow& row : comparison.rows) {
     Json one = run_json(row.run);
     one.erase("config");
+    one.erase("test_metrics");
     one["shown_status"] = shown_status(row.run);
+    one["losses_over"] = row.losses.batches ? "batches" : "samples";
+    one["evaluate_every"] = row.losses.evaluate_every;
+    one["last_loss_over"] = row.last_over_batches ? "batches" : "samples";
     one["target"] = number_json(row.target);
     one["steps_to_target"] = count_json(row.steps_to_target);
     one["bytes_to_target"] = count_json(row.bytes_to_target);

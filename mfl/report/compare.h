@@ -22,16 +22,32 @@ struct CompareOptions {
   std::string baseline = "fl";
 };
 
+// What the training losses of a run's rounds are over.
+struct RecordedLosses {
+  bool batches = false;  // the mean over a round's batches, else all samples
+  std::uint64_t evaluate_every =
+      0;  // with batches: rounds between losses over all samples; 0: only that of the end
+
+  // Of the state after `round` rounds; `ended` where the run is done and has no more of them.
+  bool over_samples(std::uint64_t round, bool ended) const {
+    return !batches || ended || (evaluate_every != 0 && round % evaluate_every == 0);
+  }
+};
+RecordedLosses recorded_losses(const RunRow& run);
+
 struct CompareRow {
   RunRow run;
   // Where it ended or, while it has not, what was recorded last; absent before the first record.
   std::optional<RunSummary::Final> last;
   std::optional<double> target;  // absent: none was given and the group has no finished baseline
-  // The first round at or below the target; absent when the run never got there. Where losses are those of the nodes that
-  // each round counted, a mean over neighbouring rounds decides (smoothed_losses).
+  // The first round at or below the target, of those with a loss over all samples; absent when the run never got there, and where only
+  // the end has such a loss. Where losses are those of the nodes that each round counted, a mean over neighbouring rounds
+  // decides (smoothed_losses).
   std::optional<std::uint64_t> steps_to_target;
   std::optional<std::uint64_t> bytes_to_target;  // up and down until then
   std::optional<double> seconds_to_target;       // of virtual time, where the run has one
+  RecordedLosses losses = {};
+  bool last_over_batches = false;  // the training loss of `last` is not over all samples
 };
 
 // Two runs of the same problem, model, algorithm and precision, round by round.
@@ -69,6 +85,13 @@ inline constexpr std::string_view kSampledNote =
     "mean over "
     "neighbouring rounds.";
 bool has_sampled_target(const Comparison& comparison);
+
+// "samples", "batches" or "batches, samples every 20 rounds".
+std::string losses_text(const RecordedLosses& losses);
+// Whether a run has losses over batches: tables then show what the losses are over.
+bool has_batches(const Comparison& comparison);
+// One sentence for each kind of run whose losses over batches were left out of the comparison.
+std::vector<std::string> batch_notes(const Comparison& comparison);
 
 // True when a run has a virtual time: tables then show the time to the target.
 bool has_virtual_time(const Comparison& comparison);

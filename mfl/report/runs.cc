@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mfl/report/table.h"
+#include "mfl/report/test_metrics.h"
 
 namespace mfl {
 namespace {
@@ -32,17 +33,6 @@ std::string narrow_count(const std::optional<std::uint64_t>& value) {
 // "01-31 09:30" of "2025-01-31T09:30:00Z".
 std::string minute_text(const std::string& created) {
   return created.size() < 16 ? created : created.substr(5, 5) + " " + created.substr(11, 5);
-}
-
-// Of the canonical configuration, in which only [run] has a seed.
-std::optional<std::uint64_t> run_seed(const RunRow& run) {
-  constexpr std::string_view kKey = "\nseed = ";
-  const std::size_t at = run.config.find(kKey);
-  if (at == std::string::npos) return std::nullopt;
-  std::uint64_t seed = 0;
-  const char* const begin = run.config.data() + at + kKey.size();
-  const auto [end, error] = std::from_chars(begin, run.config.data() + run.config.size(), seed);
-  return error == std::errc() ? std::optional(seed) : std::nullopt;
 }
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -86,9 +76,26 @@ Fields summary_fields(const RunSummary& summary) {
                    {"bytes up", bytes_text(summary.bytes_up)},
                    {"bytes down", bytes_text(summary.bytes_down)},
                    {"digest of w", summary.digest}};
+  if (const auto tested = read_test_metrics(summary.test_metrics)) {
+    const auto place = std::ranges::find(fields, "best step", &Fields::value_type::first);
+    Fields more;
+    if (tested->top)
+      more.emplace_back(fmt::format("top {} accuracy", tested->top->k), percent_text(tested->top->accuracy));
+    more.emplace_back("by class", macro_text(*tested));
+    fields.insert(place, more.begin(), more.end());
+  }
   if (summary.virtual_seconds)
     fields.insert(fields.end() - 1, {"virtual time", seconds_text(summary.virtual_seconds)});
   return fields;
+}
+
+std::string tested_text(const RunRow& run) {
+  const auto tested = run.summary ? read_test_metrics(run.summary->test_metrics) : std::nullopt;
+  if (!tested) return {};
+  std::string out = "\ntest set by class\n" + classes_text(*tested);
+  const std::string matrix = confusion_text(*tested);
+  if (!matrix.empty()) out += "\n" + matrix;
+  return out;
 }
 
 std::string indented(const std::string& text) {
@@ -146,6 +153,17 @@ std::string rounds_time_text(std::span<const RoundRow> rounds) {
 
 }  // namespace
 
+// The configuration is canonical: "key = value" on a line of its own.
+std::optional<std::uint64_t> config_number(const RunRow& run, std::string_view key) {
+  const std::string line = fmt::format("\n{} = ", key);
+  const std::size_t at = run.config.find(line);
+  if (at == std::string::npos) return std::nullopt;
+  std::uint64_t value = 0;
+  const char* const begin = run.config.data() + at + line.size();
+  const auto [end, error] = std::from_chars(begin, run.config.data() + run.config.size(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
 std::string schema_line(const std::string& data_schema) {
   constexpr std::size_t kMostNames = 8, kMostClassNames = 20;
   auto schema = Json::parse(data_schema);
@@ -186,7 +204,7 @@ std::string runs_text(std::span<const RunRow> runs) {
     table.add({run.id, minute_text(run.created), marked_status(run), short_text(run.name, 12),
                short_text(run.data, 14), run.model, run.algorithm, narrow_text(run.eta),
                run.gamma ? narrow_text(*run.gamma) : "-", narrow_count(run.tau), narrow_count(run.nodes),
-               narrow_count(run_seed(run)),
+               narrow_count(config_number(run, "seed")),
                narrow_count(run.summary ? run.summary->final.step : run.planned_steps),
                number_text(final_loss(run)), percent_text(final_accuracy(run))});
   const bool warned = std::ranges::any_of(runs, [](const RunRow& run) { return !run.warnings.empty(); });
@@ -200,8 +218,9 @@ Json runs_json(std::span<const RunRow> runs) {
   for (const RunRow& run : runs) {
     Json one = run_json(run);
     one.erase("config");
+    one.erase("test_metrics");
     one["shown_status"] = shown_status(run);
-    if (const auto seed = run_seed(run)) one["seed"] = *seed;
+    if (const auto seed = config_number(run, "seed")) one["seed"] = *seed;
     out["runs"].push_back(std::move(one));
   }
   return out.sorted();
@@ -218,6 +237,7 @@ std::string run_text(const RunExport& run, std::size_t last_records) {
     const std::string shown = printable(value);
     out += shown.empty() ? name + "\n" : fmt::format("{:<20}{}\n", name, shown);
   }
+  out += tested_text(run.run);
   out += "\nconfiguration\n" + indented(run.run.config);
   const std::size_t shown = std::min(last_records, run.records.size());
   out += fmt::format("\nrecords (last {} of {})\n", shown, run.records.size());

@@ -2,14 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "mfl/base/json.h"
 #include "mfl/record/export.h"
 #include "mfl/record/run.h"
 
 namespace mfl {
+
+// A whole number of the run's configuration, whose key must occur in one table only; nothing where it is absent.
+std::optional<std::uint64_t> config_number(const RunRow& run, std::string_view key);
 
 // RunSpec::data_schema for people: the JSON without the names of many features or classes; empty where there is none.
 std::string schema_line(const std::string& data_schema);
@@ -22,10 +28,10 @@ std::string marked_status(const RunRow& run);
 
 // One line per run, in the order given, at most 100 columns wide: what does not fit is left out, nodes and data first.
 std::string runs_text(std::span<const RunRow> runs);
-// {"runs":[{run_json, "shown_status", "seed"}, ...]} without the configuration.
+// {"runs":[{run_json, "shown_status", "seed"}, ...]} without the configuration and the metrics by class.
 Json runs_json(std::span<const RunRow> runs);
 
-// Everything about a run: its fields, its configuration, the last `last_records` records and its virtual time. The host and
+// Everything about a run: its fields, metrics by class, its configuration, the last `last_records` records and its virtual time. The host and
 // process only while it is running: the text may be published.
 std::string run_text(const RunExport& run, std::size_t last_records = 10);
 // export_json with "shown_status" in "run"; all records, and rounds where the run has a virtual time.

@@ -11,6 +11,7 @@
 #include "mfl/record/export.h"
 #include "mfl/report/runs.h"
 #include "mfl/report/table.h"
+#include "mfl/report/test_metrics.h"
 
 namespace mfl {
 namespace {
@@ -266,6 +267,11 @@ PageSection comparison_section(const Comparison& comparison) {
                           target.model, target.data, number_text(target.loss), comparison.baseline,
                           target.run));
   if (has_sampled_target(comparison)) notes.items.emplace_back(kSampledNote);
+  for (const std::string& note : batch_notes(comparison)) notes.items.push_back(note);
+  for (const CompareRow& row : comparison.rows)
+    if (row.last_over_batches)
+      notes.items.push_back(
+          fmt::format("The training loss of run {} is the mean over the batches of a round.", row.run.id));
   for (const CompareRow& row : comparison.rows)
     for (const RunWarning& warning : row.run.warnings)
       notes.items.push_back(fmt::format("Run {}: {} ({}).", row.run.id, warning.message, warning.hint));
@@ -274,6 +280,46 @@ PageSection comparison_section(const Comparison& comparison) {
         fmt::format("Runs {} and {}: {}.", parting.first, parting.second, parting_text(parting)));
   if (!notes.items.empty()) section.blocks.emplace_back(std::move(notes));
   return section;
+}
+
+PageTable class_table(const TestedClasses& tested) {
+  PageTable table{.caption = "By class of the test set: " + macro_text(tested) + ".",
+                  .columns = {{"class"},
+                              {"precision", Align::kRight},
+                              {"recall", Align::kRight},
+                              {"F1", Align::kRight},
+                              {"count", Align::kRight}},
+                  .rows = {}};
+  for (const TestedClass& one : tested.classes)
+    table.rows.push_back({{one.name},
+                          {percent_text(one.precision)},
+                          {percent_text(one.recall)},
+                          {percent_text(one.f1)},
+                          {fmt::format("{}", one.count)}});
+  return table;
+}
+
+PageTable confusion_table(const TestedClasses& tested) {
+  PageTable table{.caption = "Confusion matrix: a row for each true class, a column for each predicted one.",
+                  .columns = {{"class"}},
+                  .rows = {}};
+  for (const TestedClass& one : tested.classes) table.columns.push_back({one.name, Align::kRight});
+  for (std::size_t truth = 0; truth < tested.classes.size(); ++truth) {
+    auto& cells = table.rows.emplace_back();
+    cells.push_back({tested.classes[truth].name});
+    for (const std::uint64_t count : tested.confusion[truth]) cells.push_back({fmt::format("{}", count)});
+  }
+  return table;
+}
+
+std::vector<PageBlock> tested_blocks(const RunRow& run) {
+  std::vector<PageBlock> blocks;
+  const auto tested = run.summary ? read_test_metrics(run.summary->test_metrics) : std::nullopt;
+  if (!tested) return blocks;
+  blocks.emplace_back(class_table(*tested));
+  if (!tested->confusion.empty() && tested->classes.size() <= kMostConfusionClasses)
+    blocks.emplace_back(confusion_table(*tested));
+  return blocks;
 }
 
 PageSection run_section(const RunExport& run) {
@@ -294,6 +340,10 @@ PageSection run_section(const RunExport& run) {
   if (row.summary) {
     const RunSummary& summary = *row.summary;
     add("final", fmt::format("step {}, training loss {:.10g}", summary.final.step, summary.final.train_loss));
+    if (summary.final.test_accuracy) {
+      const auto tested = read_test_metrics(summary.test_metrics);
+      add("test accuracy", percent_text(summary.final.test_accuracy) + (tested ? top_text(*tested) : ""));
+    }
     add("best", fmt::format("step {}, training loss {:.10g}", summary.best.step, summary.best.train_loss));
     add("traffic", fmt::format("{} rounds, {} up, {} down", summary.rounds, bytes_text(summary.bytes_up),
                                bytes_text(summary.bytes_down)));
@@ -302,9 +352,12 @@ PageSection run_section(const RunExport& run) {
   }
   add("digest of the configuration", row.config_digest, true);
   add("digest of the data", row.data_digest, true);
-  return {"run-" + row.id,
-          fmt::format("Run {}: {} with {}", row.id, row.model, row.algorithm),
-          {std::move(facts), PageCode{row.config, "Configuration"}}};
+  PageSection section{"run-" + row.id,
+                      fmt::format("Run {}: {} with {}", row.id, row.model, row.algorithm),
+                      {std::move(facts)}};
+  for (PageBlock& block : tested_blocks(row)) section.blocks.push_back(std::move(block));
+  section.blocks.emplace_back(PageCode{row.config, "Configuration"});
+  return section;
 }
 
 Result<std::vector<RunExport>> load_once(const Store& store, std::span<const std::string> ids) {

@@ -86,7 +86,7 @@ void pass(Io& io, RecordRow& row) {
 template <class Io>
 void pass(Io& io, RunSummary& summary) {
   io(summary.final), io(summary.best), io(summary.rounds), io(summary.bytes_up), io(summary.bytes_down);
-  io(summary.digest), io(summary.virtual_seconds);
+  io(summary.digest), io(summary.virtual_seconds), io(summary.test_metrics);
 }
 
 }  // namespace

@@ -32,6 +32,21 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Proble
   return spec;
 }
 
+template <class T>
+TestLabels test_labels(const Config& config, const Problem<T>& problem) {
+  TestLabels out{problem.has_accuracy, {}};
+  const std::vector<std::string>& classes = problem.schema.classes;
+  const std::string& positive = problem.schema.positive;
+  const std::size_t outputs = problem.federation.model->outputs();
+  if (!out.has_accuracy) return out;
+  if (target_kind(config.model) == TargetKind::kIndex) {
+    if (outputs == classes.size() && outputs > 1) out.classes = classes;
+  } else if (outputs == 1 && classes.size() == 2) {
+    out.classes = {classes[positive == classes[0] ? 1 : 0], positive};
+  }
+  return out;
+}
+
 RunOutcome make_outcome(const RunRow& run, Config config) {
   RunOutcome out;
   out.run_id = run.id;
@@ -53,11 +68,14 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
     out.bytes_down = summary.bytes_down;
     out.digest = summary.digest;
     out.virtual_seconds = summary.virtual_seconds;
+    out.test_metrics = summary.test_metrics;
   }
   return out;
 }
 
 template RunSpec make_spec(const Config&, const Algorithm&, const Problem<float>&);
 template RunSpec make_spec(const Config&, const Algorithm&, const Problem<double>&);
+template TestLabels test_labels(const Config&, const Problem<float>&);
+template TestLabels test_labels(const Config&, const Problem<double>&);
 
 }  // namespace mfl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "mfl/algorithm/algorithm.h"
 #include "mfl/config/config.h"
@@ -13,6 +14,16 @@ namespace mfl {
 
 template <class T>
 RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Problem<T>& problem);
+
+// What test metrics are about.
+struct TestLabels {
+  bool has_accuracy = false;  // the targets are classes
+  std::vector<std::string>
+      classes;  // their names in the order of ClassCounts; empty: metrics by class do not apply
+};
+
+template <class T>
+TestLabels test_labels(const Config& config, const Problem<T>& problem);
 
 RunOutcome make_outcome(const RunRow& run, Config config);
 

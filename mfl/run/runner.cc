@@ -134,7 +134,7 @@ Result<RunOutcome> run_as(const Config& config, const std::optional<RunRow>& res
   const auto recorder = store ? ledger_of(*store) : no_recorder();
   const auto engine = make_engine<T>(problem.federation, {setting_of(config, algorithm)}, config, ranks);
   Training<T> training(0, algorithm, run_length(config), *engine, population_of(config, problem),
-                       problem.has_accuracy, make_cadence(config), make_loss_rule(config), *recorder,
+                       test_labels(config, problem), make_cadence(config), make_loss_rule(config), *recorder,
                        *std::move(start));
   std::optional<Monitor> monitor;
   if (options.monitor) {

@@ -65,6 +65,7 @@ struct RunOutcome {
   double load_seconds = 0, wall_seconds = 0;
   std::optional<double> virtual_seconds;  // present when [devices] or [network] define a virtual time
   std::string digest;
+  std::string test_metrics;          // RunSummary::test_metrics
   std::vector<RunWarning> warnings;  // of its monitor, then how it ended (convergence.h)
 };
 

@@ -34,14 +34,14 @@ Result<Start<T>> resumed_start(const Unfinished& run, State<T> initial) {
 
 template <class T>
 Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-                      Population population, bool has_accuracy, Cadence cadence, LossRule losses,
+                      Population population, TestLabels labels, Cadence cadence, LossRule losses,
                       Recorder& recorder, Start<T> start)
     : setting_(setting),
       algorithm_(algorithm),
       steps_(steps),
       engine_(engine),
       population_(std::move(population)),
-      has_accuracy_(has_accuracy),
+      labels_(std::move(labels)),
       cadence_(cadence),
       losses_(losses),
       journal_(recorder, std::move(start.id)),
@@ -161,7 +161,7 @@ Result<void> Training<T>::close_round(double train_loss, Row row) {
     const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt;
     RecordRow record{state_.step, state_.round, train_loss, {}, {}, bytes_up_, bytes_down_, 0, digest};
     if (test) record.test_loss = test->loss;
-    if (test && has_accuracy_) record.test_accuracy = test->accuracy;
+    if (test && labels_.has_accuracy) record.test_accuracy = test->accuracy;
     record.wall_seconds = seconds();
     record.virtual_seconds = virtual_seconds_;
     journal_.add(std::move(record));
@@ -197,9 +197,12 @@ Result<void> Training<T>::end(RunStatus status, std::string message, double trai
   MFL_CHECK(close_round(train_loss, status == RunStatus::kDone ? Row::kLast : Row::kWhenStopped));
   RunSummary summary;
   summary.final = {state_.step, train_loss, {}, {}};
-  if (const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt) {
+  if (const auto test = std::isfinite(train_loss)
+                            ? engine_.test(setting_, state_.w(), !labels_.classes.empty())
+                            : std::nullopt) {
     summary.final.test_loss = test->loss;
-    if (has_accuracy_) summary.final.test_accuracy = test->accuracy;
+    if (labels_.has_accuracy) summary.final.test_accuracy = test->accuracy;
+    if (test->classes) summary.test_metrics = to_json(*test->classes, labels_.classes).dump();
   }
   summary.best = {state_.best.step, state_.best.train_loss};
   summary.rounds = state_.round;

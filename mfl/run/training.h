@@ -13,6 +13,7 @@
 #include "mfl/engine/engine.h"
 #include "mfl/run/journal.h"
 #include "mfl/run/monitor.h"
+#include "mfl/run/outcome.h"
 #include "mfl/run/runner.h"
 
 namespace mfl {
@@ -47,7 +48,7 @@ class Training {
  public:
   // `setting` is its index in the engine.
   Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-           Population population, bool has_accuracy, Cadence cadence, LossRule losses, Recorder& recorder,
+           Population population, TestLabels labels, Cadence cadence, LossRule losses, Recorder& recorder,
            Start<T> start);
 
   bool over() const { return over_; }
@@ -89,7 +90,7 @@ class Training {
   std::uint64_t steps_;
   Engine<T>& engine_;
   Population population_;
-  bool has_accuracy_;
+  TestLabels labels_;
   Cadence cadence_;
   LossRule losses_;
   Journal journal_;

@@ -40,6 +40,35 @@ TEST(Run, JsonHasTheShapeOfTheContract) {
   EXPECT_TRUE(data["wall_seconds"].is_number_float());
   EXPECT_TRUE(std::regex_match(data["digest"].get<std::string>(), std::regex("[0-9a-f]{64}")));
   EXPECT_TRUE(std::filesystem::exists(box.store()));
+  EXPECT_EQ(data["test_metrics"]["samples"], 40);
+  EXPECT_EQ(data["test_metrics"]["accuracy"], data["final"]["test_accuracy"]);
+  EXPECT_EQ(data["test_metrics"]["classes"][1]["class"], "even");
+  EXPECT_EQ(data["test_metrics"]["confusion"].size(), 2U);
+}
+
+TEST(Run, TenClassesAreShownOneByOne) {
+  const Sandbox box;
+  const Outcome people = box.run({"run", "--data", "synthetic:400x16", "--train", "300", "--test", "100",
+                                  "--model", "softmax", "--steps", "8", "--quiet"});
+  EXPECT_EQ(people.code, 0) << people.err;
+  EXPECT_TRUE(
+      std::regex_search(people.out, std::regex(R"(\ntest accuracy  \d+\.\d\d % \(top 3: \d+\.\d\d %\)\n)"
+                                               R"(by class       precision [^\n]* \(macro\)\n)")))
+      << people.out;
+  EXPECT_TRUE(std::regex_search(
+      people.out, std::regex(R"(\n\nclass  precision +recall +F1  count\n[- ]+\n0 (.|\n)*\n9 [^\n]*\n$)")))
+      << people.out;
+  const Outcome show = box.run({"runs", "show", "latest"});
+  EXPECT_THAT(show.out, HasSubstr("confusion matrix (rows: true class, columns: predicted)\nclass "));
+  const auto metrics = ok_data(box.run({"runs", "show", "latest", "--json"}))["run"]["test_metrics"];
+  EXPECT_EQ(metrics["classes"].size(), 10U);
+  EXPECT_EQ(metrics["confusion"].size(), 10U);
+  const auto exported = nlohmann::json::parse(box.run({"runs", "export", "latest", "--format", "json"}).out);
+  EXPECT_EQ(exported["runs"][0]["run"]["test_metrics"], metrics);
+  ASSERT_EQ(box.run({"report", "latest", "--out", "page"}).code, 0);
+  const std::string page = box.read("page/report.html");
+  EXPECT_THAT(page, HasSubstr("By class of the test set: precision "));
+  EXPECT_THAT(page, HasSubstr("Confusion matrix: a row for each true class"));
 }
 
 TEST(Run, NumbersAreNullWithoutATestSet) {
@@ -50,6 +79,7 @@ TEST(Run, NumbersAreNullWithoutATestSet) {
       ok_data(Sandbox().run({"run", "--data", "synthetic:120x16", "--test", "0", "--steps", "4", "--json"}));
   EXPECT_TRUE(none["final"]["test_loss"].is_null());
   EXPECT_TRUE(none["final"]["test_accuracy"].is_null());
+  EXPECT_TRUE(none["test_metrics"].is_null());
 }
 
 TEST(Run, LaterWordsWin) {

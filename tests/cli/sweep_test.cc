@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <map>
+
 #include "process.h"
 
 namespace mfl::test {
@@ -118,6 +120,24 @@ TEST(Sweep, TheLastProgressLineHasTheLossOfTheResult) {
     EXPECT_NEAR(std::stod(loss), final, 1e-6 * final);
     EXPECT_THAT(run.err, HasSubstr("100 %  step 200/200"));
   }
+}
+
+// What docs/formats.md says of robust rules, on less data.
+TEST(Sweep, RobustRulesDiscardNodesThatAloneHoldAClass) {
+  const auto data = ok_data(Sandbox().run({"sweep", MFL_EXPERIMENTS "/robust.toml", "--data", "synthetic",
+                                           "--train", "1000", "--test", "1000", "--steps", "200", "--json"}));
+  std::map<std::string, std::map<std::string, double>> accuracy;
+  for (const auto& run : data["runs"]) {
+    const auto& federation = run["config"]["federation"];
+    const std::string rule = federation["aggregator"];
+    accuracy[federation["partition"]][rule.substr(0, rule.find('('))] = run["final"]["test_accuracy"];
+  }
+  ASSERT_EQ(accuracy["iid"].size(), 7U);
+  for (const auto& [rule, reached] : accuracy["iid"])
+    EXPECT_NEAR(reached, accuracy["iid"]["mean"], 0.02) << rule;
+  EXPECT_NEAR(accuracy["label-sorted"]["mean"], accuracy["iid"]["mean"], 0.02);
+  for (const char* rule : {"median", "trimmed-mean", "krum", "multi-krum", "centred-clipping"})
+    EXPECT_LT(accuracy["label-sorted"][rule], accuracy["label-sorted"]["mean"] - 0.05) << rule;
 }
 
 }  // namespace

@@ -119,5 +119,35 @@ TEST(Engine, TestMetricsCoverAllBlocks) {
   EXPECT_GT(metrics->accuracy, 0.5);
 }
 
+TYPED_TEST(EnginesOf, CountTheSameClassesOnAnyNumberOfThreads) {
+  const Dataset data = *make_synthetic(1100, 40, 9);
+  for (const auto& model : kModels) {
+    auto federation = make_federation<TypeParam>(model, data, *contiguous(1100, 2));
+    const auto state = train(model, federation, make_fl(0.05, 2), 40);
+    const auto targets = make_targets(data, testing::task_of(model), model.targets).value();
+    federation.test.emplace(data, targets);
+    const bool many = federation.model->outputs() > 1;
+    ClassCounts expected(many ? federation.model->outputs() : 2);
+    for (std::size_t r = 0; r < data.rows; ++r) {
+      std::vector<double> scores(federation.model->outputs());
+      federation.model->scores(*federation.test, {r, 1}, state.w().data(), scores.data());
+      if (!many) scores = {0, scores[0]};
+      expected.add_scores<double>(many             ? static_cast<std::size_t>(targets[r])
+                                  : targets[r] > 0 ? 1
+                                                   : 0,
+                                  scores);
+    }
+    for (const unsigned threads : {1, 2, 3, 8}) {
+      const auto engine = make_engine(model, federation, make_fl(0.05, 2), thread_workers(threads));
+      const auto metrics = engine->test(0, state.w(), true);
+      ASSERT_TRUE(metrics && metrics->classes) << model.name;
+      EXPECT_TRUE(std::ranges::equal(metrics->classes->cells(), expected.cells()))
+          << model.name << ' ' << threads;
+      EXPECT_EQ(metrics->accuracy, metrics_of(*metrics->classes).accuracy) << model.name;
+      EXPECT_FALSE(engine->test(0, state.w())->classes) << "only if asked for";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mfl

@@ -243,5 +243,20 @@ TEST(ClassMetrics, AreThoseOfScikitLearn) {
             "[8,4,4,0,4,0,10],[0,0,0,0,0,0,0]]");
 }
 
+TEST(ClassMetrics, WithTheirMatrixAsOneObject) {
+  ClassCounts counts(2);
+  counts.add(0, 0, 0);
+  counts.add(0, 1, 1);
+  counts.add(1, 1, 0);
+  const std::vector<std::string> names = {"no", "yes"};
+  const Json json = to_json(counts, names);
+  EXPECT_EQ(json.find("confusion")->dump(), "[[1,1],[0,1]]");
+  Json metrics = json;
+  metrics.erase("confusion");
+  EXPECT_EQ(metrics.dump(), to_json(metrics_of(counts), names).dump());
+  const ClassCounts many(ClassCounts::kMostMatrixClasses + 1);
+  EXPECT_TRUE(to_json(many, std::vector<std::string>(many.classes())).find("confusion")->is_null());
+}
+
 }  // namespace
 }  // namespace mfl

@@ -68,12 +68,12 @@ TEST(Mpirun, OneDigestWhateverTheRanks) {
        {file, file + Words{"--precision", "f64", "--algorithm", "fl", "--model", "logistic"},
         synthetic +
             Words{"--nodes", "6", "--partition", "label-sorted", "--monitor", "--model", "squared-svm"},
-        synthetic + Words{"--algorithm", "gd"}}) {
+        synthetic + Words{"--algorithm", "gd"}, synthetic + Words{"--model", "softmax"}}) {
     const auto expected = ok_data(box.run(words + Words{"--engine", "serial"}));
     for (const int count : {2, 3}) {
       const auto got = ok_data(box.run(words + Words{"--threads", std::to_string(count - 1)}, ranks(count)));
       EXPECT_EQ(got["digest"], expected["digest"]) << count;
-      for (const char* part : {"final", "best", "bytes_up", "rounds", "warnings"})
+      for (const char* part : {"final", "best", "bytes_up", "rounds", "warnings", "test_metrics"})
         EXPECT_EQ(got[part], expected[part]) << part;
       EXPECT_EQ(got["config"]["run"]["engine"], "mpi");
       // The same data by its digest, so the same run.
@@ -186,6 +186,8 @@ TEST(Mpirun, ASweepIsSpreadOverRanksAndRecordedInOneStore) {
   for (std::size_t i = 0; i < 12; ++i) {
     EXPECT_EQ(got["runs"][i]["final"], expected["runs"][i]["final"]);
     EXPECT_EQ(got["runs"][i]["schema"], expected["runs"][i]["schema"]);
+    EXPECT_TRUE(expected["runs"][i]["test_metrics"].is_object());
+    EXPECT_EQ(got["runs"][i]["test_metrics"], expected["runs"][i]["test_metrics"]);
     EXPECT_EQ(shown(box, got["runs"][i]["run_id"])["runs"][0]["rounds"],
               shown(alone, expected["runs"][i]["run_id"])["runs"][0]["rounds"]);
   }

@@ -167,12 +167,15 @@ TEST(Watching, TestLossAndAccuracyAreShownWhereThereIsATestSet) {
   EXPECT_GT(metric(page, "mfl_test_loss"), 0);
   EXPECT_EQ(server->wait(), 0) << server->log();
   const double accuracy = server->data()["final"]["test_accuracy"];
+  EXPECT_EQ(server->data()["test_metrics"]["accuracy"], accuracy);
+  EXPECT_EQ(server->data()["test_metrics"]["classes"].size(), 2U);
 
   std::vector<std::string> again{"server", "--state",  "state",       "--plaintext", "--log",
                                  "none",   "--listen", "127.0.0.1:0", "--linger",    "0"};
   for (const std::string& word : federation.setting()) again.push_back(word);
   EXPECT_THAT(federation.box.run(again).out,
-              AllOf(HasSubstr("(done)"), HasSubstr(fmt::format("test accuracy  {:.2f} %", 100 * accuracy))));
+              AllOf(HasSubstr("(done)"), HasSubstr(fmt::format("test accuracy  {:.2f} %", 100 * accuracy)),
+                    HasSubstr("\nby class "), HasSubstr("\nclass  precision ")));
 }
 
 }  // namespace

@@ -95,7 +95,9 @@ TEST(Export, RunAsJson) {
   EXPECT_EQ(going["tau"], 4);
   EXPECT_TRUE(going["final"].is_null());
   EXPECT_TRUE(going["digest"].is_null());
+  EXPECT_TRUE(going["test_metrics"].is_null());
   run.summary = summary();
+  run.summary->test_metrics = R"({"samples":3,"confusion":[[1,1],[0,1]]})";
   run.gamma.reset();
   const json done = parsed_json(run_json(run));
   EXPECT_TRUE(done["gamma"].is_null());
@@ -103,6 +105,7 @@ TEST(Export, RunAsJson) {
             (json{{"step", 1000}, {"train_loss", 0.25}, {"test_loss", 0.3}, {"test_accuracy", 0.875}}));
   EXPECT_EQ(done["best"], (json{{"step", 992}, {"train_loss", 0.125}}));
   EXPECT_EQ(done["rounds"], 250);
+  EXPECT_EQ(done["test_metrics"], json::parse(run.summary->test_metrics));
   EXPECT_EQ(done["bytes_up"], 25000);
   EXPECT_EQ(done["digest"], digest(250));
 }

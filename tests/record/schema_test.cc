@@ -17,6 +17,8 @@ std::string make_version(const Home& home, int version) {
     EXPECT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1.5));
   }
   Connection old(home.store);
+  old.run("ALTER TABLE runs DROP COLUMN test_metrics; PRAGMA user_version = 4");
+  if (version == 4) return id;
   old.run("DROP TABLE dropped_rounds; DROP TABLE drops; PRAGMA user_version = 3");
   if (version == 3) return id;
   for (const char* column : {"warnings", "sampled", "data_schema"})
@@ -36,6 +38,7 @@ void expect_whole(const Store& store, const std::string& id) {
   const RunRow run = store.get(id).value();
   EXPECT_EQ(run.summary->digest, digest(250));
   EXPECT_FALSE(run.summary->virtual_seconds);
+  EXPECT_EQ(run.summary->test_metrics, "");
   EXPECT_TRUE(run.warnings.empty());
   EXPECT_TRUE(run.drops.empty());
   const auto got_rounds = store.rounds(id).value();
@@ -73,21 +76,23 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     ASSERT_TRUE(store.append(timed, rows, records_of));
     RunSummary with_time = summary();
     with_time.virtual_seconds = 12.5;
+    with_time.test_metrics = R"({"samples":1})";
     ASSERT_TRUE(store.finish(timed, RunStatus::kDone, "", with_time, 1));
     EXPECT_EQ(store.rounds(timed).value()[1].time, rows[1].time);
     EXPECT_FALSE(store.rounds(timed).value()[0].time);
     EXPECT_EQ(store.records(timed).value()[1].virtual_seconds, 12.5);
     EXPECT_EQ(store.get(timed).value().summary->virtual_seconds, 12.5);
+    EXPECT_EQ(store.get(timed).value().summary->test_metrics, with_time.test_metrics);
     ASSERT_TRUE(store.set_status(timed, RunStatus::kInterrupted, ""));
     ASSERT_TRUE(store.rewind(timed, 0, {.reason = "--from-round 0", .last_round = 1}));
     EXPECT_FALSE(store.get(timed).value().summary);
     EXPECT_EQ(store.get(timed).value().drops.size(), 1U);
   }
-  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 4);
+  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 5);
   expect_whole(Store::open(home.store).value(), id);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3, 4));
 
 TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   const Home home;
@@ -104,7 +109,7 @@ TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   {
     Connection old(home.store);
     old.run("DROP TABLE dropped_rounds; DROP TABLE drops");
-    for (const char* column : {"warnings", "sampled", "data_schema"})
+    for (const char* column : {"warnings", "sampled", "data_schema", "test_metrics"})
       old.run(std::string("ALTER TABLE runs DROP COLUMN ") + column);
     old.run("PRAGMA user_version = 2");
   }

@@ -503,5 +503,23 @@ TEST(Store, MergesNothingButStores) {
   EXPECT_TRUE(store.create_run(spec())) << "nothing is left attached or open";
 }
 
+TEST(Store, MetricsByClassArePartOfTheSummary) {
+  const Home here, there;
+  Store store = Store::open(here.store).value();
+  const std::string id = store.create_run(spec()).value();
+  RunSummary tested = summary();
+  tested.test_metrics = R"({"samples":3,"confusion":[[1,1],[0,1]]})";
+  ASSERT_TRUE(store.finish(id, RunStatus::kInterrupted, "", tested, 1));
+  EXPECT_EQ(store.get(id)->summary->test_metrics, tested.test_metrics);
+  EXPECT_EQ(store.list()->front().summary->test_metrics, "") << "a list may have many of them";
+  EXPECT_EQ(store.list()->front().summary->digest, tested.digest);
+  Store other = Store::open(there.store).value();
+  ASSERT_TRUE(other.merge(here.store));
+  EXPECT_EQ(other.get(id)->summary->test_metrics, tested.test_metrics);
+  ASSERT_TRUE(store.rewind(id, std::nullopt));
+  ASSERT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1));
+  EXPECT_EQ(store.get(id)->summary->test_metrics, "");
+}
+
 }  // namespace
 }  // namespace mfl::test

@@ -1,5 +1,6 @@
 #include "mfl/report/compare.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -174,6 +175,77 @@ TEST(Compare, TakesPrefixesAndRefusesUnknownRuns) {
       id);
   EXPECT_EQ(compare_runs(bench.opened, std::vector<std::string>{"zz"}).error().code, ErrorCode::kBadConfig);
   EXPECT_TRUE(compare_runs(bench.opened, {}).value().rows.empty());
+}
+
+// A run with batches whose loss over them is always half of that over all samples.
+std::string add_with_batches(Bench& bench, std::uint64_t evaluate_every, RunStatus status = RunStatus::kDone,
+                             bool sampled = false) {
+  RunSpec said = spec("mfl");
+  said.config =
+      fmt::format("[algorithm]\nbatch_size = 10\n\n[run]\nseed = 1\nevaluate_every = {}\n", evaluate_every);
+  said.sampled = sampled;
+  const std::string id = bench.opened.create_run(said).value();
+  auto rows = rounds(0, 10);
+  for (RoundRow& row : rows) {
+    const bool last = row.round == 10 && status == RunStatus::kDone;
+    if (!last && (evaluate_every == 0 || row.round % evaluate_every != 0)) row.train_loss /= 2;
+  }
+  RunSummary ended = summary(rows.back().train_loss);
+  ended.rounds = 10;
+  EXPECT_TRUE(bench.opened.append(id, rows, {}));
+  EXPECT_TRUE(bench.opened.finish(id, status, "", ended, 1));
+  return id;
+}
+
+TEST(Compare, OnlyLossesOverAllSamplesAreCompared) {
+  Bench bench;
+  const std::string fl = bench.add("fl", 6);  // ends at 1/7
+  const std::string never = add_with_batches(bench, 0), sometimes = add_with_batches(bench, 4),
+                    always = add_with_batches(bench, 1);
+  const Comparison found = compare_runs(bench.opened, std::vector{fl, never, sometimes, always}).value();
+  EXPECT_EQ(found.rows[0].steps_to_target, 24U);
+  EXPECT_FALSE(found.rows[1].steps_to_target) << "its losses over batches are at 1/7 in round 3";
+  EXPECT_FALSE(found.rows[1].bytes_to_target);
+  EXPECT_EQ(found.rows[2].steps_to_target, 32U) << "the first round after 6 with a loss over all samples";
+  EXPECT_EQ(found.rows[3].steps_to_target, 24U);
+  const std::string text = compare_text(found);
+  const std::vector<std::string> parts = {"losses over", "batches, samples every 4 rounds",
+                                          "No steps to target for run " + never + ": losses over batches",
+                                          "Train with evaluate_every",
+                                          "Steps to target of run " + sometimes + " are read off rounds"};
+  for (const std::string& part : parts) EXPECT_THAT(text, HasSubstr(part));
+  const auto runs = nlohmann::json::parse(compare_json(found).dump())["runs"];
+  EXPECT_EQ(runs[0]["losses_over"], "samples");
+  EXPECT_EQ(runs[1]["losses_over"], "batches");
+  EXPECT_EQ(runs[1]["evaluate_every"], 0);
+  EXPECT_EQ(runs[2]["losses_over"], "batches");
+  EXPECT_EQ(runs[2]["evaluate_every"], 4);
+  EXPECT_EQ(runs[3]["losses_over"], "samples");
+  EXPECT_EQ(runs[1]["last_loss_over"], "samples") << "the loss of the end is";
+
+  const Comparison alike = compare_runs(bench.opened, std::vector{fl, always}).value();
+  EXPECT_EQ(compare_text(alike).find("losses over"), std::string::npos) << "all are of one kind";
+  const Comparison given = compare_runs(bench.opened, std::vector{never}, {.target = 0.5}).value();
+  EXPECT_FALSE(given.rows[0].steps_to_target);
+  EXPECT_THAT(compare_text(given), HasSubstr("No steps to target"));
+}
+
+TEST(Compare, ALossOverBatchesAtTheEndIsMarked) {
+  Bench bench;
+  const std::string stopped = add_with_batches(bench, 0, RunStatus::kInterrupted),
+                    evaluated = add_with_batches(bench, 5, RunStatus::kInterrupted);
+  const Comparison found = compare_runs(bench.opened, std::vector{stopped, evaluated}).value();
+  EXPECT_TRUE(found.rows[0].last_over_batches);
+  EXPECT_FALSE(found.rows[1].last_over_batches) << "round 10 is one of those";
+  EXPECT_THAT(compare_text(found), HasSubstr("0.0454545 (batches)"));
+  EXPECT_EQ(nlohmann::json::parse(compare_json(found).dump())["runs"][0]["last_loss_over"], "batches");
+}
+
+TEST(Compare, SampledLossesOverBatchesAreNotPartOfAMean) {
+  Bench bench;
+  const std::string id = add_with_batches(bench, 4, RunStatus::kDone, true);
+  const Comparison found = compare_runs(bench.opened, std::vector{id}, {.target = 1.0 / 9}).value();
+  EXPECT_EQ(found.rows[0].steps_to_target, 32U);
 }
 
 }  // namespace

@@ -136,5 +136,29 @@ TEST(Runs, ShowsARunThatGoes) {
   EXPECT_TRUE(shown["records"].empty());
 }
 
+TEST(Runs, ShowsMetricsByClass) {
+  RunExport one{example(), records(0, 3), {}};
+  one.run.status = RunStatus::kDone;
+  one.run.summary = summary();
+  EXPECT_THAT(run_text(one), Not(HasSubstr("by class")));
+  one.run.summary->test_metrics =
+      R"({"samples":4,"accuracy":0.75,"top_3":1.0,"macro":{"precision":0.75,"recall":0.5,"f1":0.6},"classes":[)"
+      R"({"class":"no","precision":1.0,"recall":0.5,"f1":0.6,"support":2},)"
+      R"({"class":"yes","precision":0.5,"recall":1.0,"f1":0.6,"support":2}],"confusion":[[1,1],[0,2]]})";
+  const std::string text = run_text(one);
+  EXPECT_THAT(text, HasSubstr("final test accuracy 87.50 %\n"
+                              "top 3 accuracy      100.00 %\n"
+                              "by class            precision 75.00 %, recall 50.00 %, F1 60.00 % (macro)\n"
+                              "best step"));
+  EXPECT_THAT(text, HasSubstr("\ntest set by class\nclass  precision"));
+  EXPECT_THAT(text, HasSubstr("\nno      100.00 %   50.00 %  60.00 %      2\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("columns: predicted)\nclass  no  yes\n-----  --  ---\nno      1    1\nyes     0    2\n"));
+  EXPECT_EQ(nlohmann::json::parse(show_json(one).dump())["run"]["test_metrics"]["top_3"], 1.0);
+  EXPECT_FALSE(
+      nlohmann::json::parse(runs_json(std::vector{one.run}).dump())["runs"][0].contains("test_metrics"));
+}
+
 }  // namespace
 }  // namespace mfl::test

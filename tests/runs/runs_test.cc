@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "mfl/base/files.h"
+#include "mfl/base/json.h"
 #include "mfl/data/npy.h"
 #include "mfl/record/store.h"
 #include "mfl/run/runner.h"
@@ -245,6 +246,59 @@ TEST_F(Runs, RegressionTargetsHaveNoAccuracy) {
   ASSERT_TRUE(outcome) << outcome.error().text();
   EXPECT_TRUE(outcome->final.test_loss);
   EXPECT_FALSE(outcome->final.test_accuracy);
+  EXPECT_EQ(outcome->test_metrics, "");
+}
+
+TEST_F(Runs, MetricsByClassAreThoseOfTheFinalWeightsOnEveryEngine) {
+  for (const char* model : {"svm", "linear", "softmax"})
+    for (const Precision precision : {Precision::kF32, Precision::kF64}) {
+      Config config = small();
+      config.model.name = model;
+      config.run.precision = precision;
+      config.run.engine = "serial";
+      const auto expected = run_experiment(config, options(), {});
+      ASSERT_TRUE(expected) << expected.error().text();
+      const Json metrics = Json::parse(expected->test_metrics).value_or(nullptr);
+      const bool many = config.model.name == "softmax";
+      ASSERT_TRUE(metrics.is_object()) << model;
+      EXPECT_EQ(metrics.find("samples")->dump(), "100");
+      EXPECT_EQ(metrics.find("accuracy")->number(), expected->final.test_accuracy);
+      EXPECT_EQ(metrics.find("classes")->elements().size(), many ? 10U : 2U);
+      EXPECT_EQ(metrics.find("confusion")->elements().size(), many ? 10U : 2U);
+      EXPECT_EQ(metrics.find("top_3") != nullptr, many);
+      EXPECT_EQ(metrics.find("classes")->elements().back().find("class")->text(), many ? "9" : "even");
+      config.run.engine = "threads";
+      config.run.threads = 3;
+      EXPECT_EQ(run_experiment(config, options(), {})->test_metrics, expected->test_metrics);
+      const RunOutcome stopped = run_until(config, options(), 11);
+      EXPECT_NE(stopped.test_metrics, "") << "of the weights where it stopped";
+      RunOptions resume = options();
+      resume.resume_id = stopped.run_id;
+      EXPECT_EQ(run_experiment(config, resume, {})->test_metrics, expected->test_metrics);
+      EXPECT_EQ(store().get(expected->run_id)->summary->test_metrics, expected->test_metrics);
+    }
+}
+
+TEST_F(Runs, ThePositiveClassIsTheLastOfTwoWhateverItsName) {
+  const auto csv = folder_->path() / "data.csv";
+  std::string rows;
+  for (int i = 0; i < 40; ++i) rows += i % 4 == 0 ? "1,a\n" : "-1,b\n";
+  ASSERT_TRUE(write_file(csv, rows));
+  Config config = small();
+  config.data = {};
+  config.data.source = "csv:" + csv.string();
+  config.data.test = 20;
+  config.data.positive = "a";
+  config.model.name = "logistic";
+  const auto outcome = run_experiment(config, options(), {});
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->final.test_accuracy, 1);
+  const Json metrics = Json::parse(outcome->test_metrics).value_or(nullptr);
+  ASSERT_TRUE(metrics.is_object());
+  const auto& classes = metrics.find("classes")->elements();
+  EXPECT_EQ(classes.at(0).find("class")->text(), "b");
+  EXPECT_EQ(classes.at(1).find("class")->text(), "a");
+  EXPECT_EQ(metrics.find("confusion")->dump(), "[[15,0],[0,5]]");
 }
 
 }  // namespace

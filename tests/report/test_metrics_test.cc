@@ -1,0 +1,94 @@
+#include "mfl/report/test_metrics.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "mfl/model/metrics.h"
+
+namespace mfl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Class c has c + 1 samples more than `each`, of which one is taken for the class before it.
+std::string metrics(std::size_t classes, std::uint64_t each, const std::string& prefix = "") {
+  ClassCounts counts(classes);
+  std::vector<std::string> names;
+  for (std::size_t c = 0; c < classes; ++c) {
+    for (std::uint64_t i = 0; i < each + c; ++i) counts.add(c, c, 0);
+    counts.add(c, c == 0 ? 1 : c - 1, 1);
+    names.push_back(fmt::format("{}{}", prefix, c));
+  }
+  return to_json(counts, names).dump();
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
+  return widest;
+}
+
+TEST(TestMetrics, AreReadAsTheyWereKept) {
+  const auto tested = read_test_metrics(metrics(4, 8));
+  ASSERT_TRUE(tested);
+  ASSERT_EQ(tested->classes.size(), 4U);
+  EXPECT_EQ(tested->classes[0].name, "0");
+  EXPECT_EQ(tested->classes[0].count, 9U);
+  EXPECT_EQ(tested->classes[0].recall, 8.0 / 9);
+  EXPECT_EQ(tested->classes[3].precision, 1) << "an integer to a reader of JSON";
+  EXPECT_EQ(tested->confusion[1], (std::vector<std::uint64_t>{1, 9, 0, 0}));
+  ASSERT_TRUE(tested->top);
+  EXPECT_EQ(tested->top->k, 3U);
+  EXPECT_EQ(top_text(*tested), " (top 3: 100.00 %)");
+  EXPECT_THAT(macro_text(*tested), StartsWith("precision 90."));
+  EXPECT_EQ(top_text(*read_test_metrics(metrics(2, 8))), "");
+}
+
+TEST(TestMetrics, OtherTextIsNone) {
+  for (const char* text :
+       {"", "null", "[]", "{}", "nonsense", R"({"classes":[]})", R"({"classes":[],"macro":{}})",
+        R"({"classes":[{"class":"a"}],"macro":{}})", R"({"classes":3,"macro":4})"})
+    EXPECT_FALSE(read_test_metrics(text)) << text;
+  const auto ragged =
+      read_test_metrics(R"({"classes":[{"class":"a","support":1}],"macro":{},"confusion":[[1,2],[3]]})");
+  ASSERT_TRUE(ragged);
+  EXPECT_TRUE(ragged->confusion.empty());
+}
+
+TEST(TestMetrics, OneLineForEachClassInLessThanSixtyColumns) {
+  const std::string text = classes_text(*read_test_metrics(metrics(10, 900, "a class with a long name ")));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 12);
+  EXPECT_LE(widest_line(text), 60U) << text;
+  EXPECT_THAT(classes_text(*read_test_metrics(metrics(2, 8))),
+              HasSubstr("class  precision   recall       F1  count\n"));
+}
+
+TEST(TestMetrics, OfManyClassesTheWorst) {
+  const std::string text = classes_text(*read_test_metrics(metrics(100, 0)));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2 + 20 + 1);
+  EXPECT_THAT(text, HasSubstr("\n0 "));
+  EXPECT_THAT(text, Not(HasSubstr("\n99 ")));
+  EXPECT_THAT(text, HasSubstr("20 of 100 classes, those with the lowest F1; all of them: --json\n"));
+}
+
+TEST(TestMetrics, TheMatrixIsShownWhereItFits) {
+  const auto ten = *read_test_metrics(metrics(10, 900));
+  const std::string text = confusion_text(ten);
+  EXPECT_THAT(text, HasSubstr("rows: true class, columns: predicted"));
+  EXPECT_THAT(text, HasSubstr("class    0    1    2"));
+  EXPECT_LE(widest_line(text), 80U);
+  EXPECT_EQ(confusion_text(ten, 50), "");
+  EXPECT_NE(confusion_text(*read_test_metrics(metrics(12, 900))), "");
+  EXPECT_EQ(confusion_text(*read_test_metrics(metrics(13, 9))), "");
+  EXPECT_EQ(confusion_text(*read_test_metrics(metrics(12, 9, "long names "))), "");
+}
+
+}  // namespace
+}  // namespace mfl
