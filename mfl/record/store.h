@@ -131,6 +131,10 @@ class Store {
   // transaction. They come after the runs of this store, in their own order. The other store is left as it is.
   Result<MergeReport> merge(const std::filesystem::path& other);
 
+  // Takes over these runs of another store as merge() does, in place of this store's earlier copies of them. An error if one has
+  // the id of a run that is not the same, or is unknown there.
+  Result<void> take_over(const std::filesystem::path& other, std::span<const std::string> ids);
+
   // Deletes all of the runs or none. Unknown ids and runs that are still running are errors.
   Result<void> remove(std::span<const std::string> ids);
 

@@ -31,17 +31,21 @@ struct RunHooks {
 };
 
 struct RunOptions {
-  std::filesystem::path store;  // empty: default_store_path()
-  std::string resume_id;        // continue this run (as Store::get names it) instead of starting one
+  std::filesystem::path store = {};  // empty: default_store_path()
+  std::string resume_id = {};        // continue this run (as Store::get names it) instead of starting one
   // Take an equal finished run of the store instead of training; in a sweep also continue an equal unfinished one.
   bool reuse = false;
   // File for the final w as NPY, with the schema beside it (FILE.schema.json for FILE.npy); empty: none.
-  std::filesystem::path weights_out;
+  std::filesystem::path weights_out = {};
   bool monitor = false;  // watch for signs of a bad setting (monitor.h)
   // The processes that share the work, all of which make the same call; null: this process only. The first one has the store,
   // reports progress and knows the outcome; hooks.stop may be set on any of them.
   Ranks* ranks = nullptr;
+
+  Ranks& where() const { return ranks != nullptr ? *ranks : alone(); }
 };
+
+std::filesystem::path store_of(const RunOptions& options);
 
 struct FinalMetrics {
   std::uint64_t step = 0;

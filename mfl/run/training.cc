@@ -18,12 +18,27 @@ Cadence make_cadence(const Config& config) {
 }
 
 template <class T>
-Result<Start<T>> resumed_start(const Unfinished& run, State<T> initial) {
-  if (!run.checkpoint) return Start<T>{run.id, std::move(initial)};
-  auto state = decode_state<T>(run.checkpoint->blob);
-  if (!state) return fail_because(state.error(), fmt::format("cannot resume run {}", run.id));
-  return Start<T>{run.id,       *std::move(state), true, run.wall_seconds, run.virtual_seconds,
-                  run.bytes_up, run.bytes_down};
+Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpec& spec, State<T> initial,
+                           Recorder& recorder) {
+  if (!found) {
+    MFL_TRY(std::string id, recorder.create_run(spec));
+    return Start<T>{.id = std::move(id), .state = std::move(initial)};
+  }
+  const Unfinished& run = found->run;
+  Start<T> start{.id = run.id,
+                 .state = std::move(initial),
+                 .recorded = run.checkpoint.has_value(),
+                 .wall_seconds = run.wall_seconds,
+                 .virtual_seconds = run.virtual_seconds,
+                 .bytes_up = run.bytes_up,
+                 .bytes_down = run.bytes_down};
+  if (run.checkpoint) {
+    auto state = decode_state<T>(run.checkpoint->blob);
+    if (!state) return fail_because(state.error(), fmt::format("cannot resume run {}", run.id));
+    start.state = *std::move(state);
+  }
+  MFL_CHECK(recorder.continue_run(run));
+  return start;
 }
 
 template <class T>
@@ -236,8 +251,10 @@ Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings,
   }
 }
 
-template Result<Start<float>> resumed_start(const Unfinished&, State<float>);
-template Result<Start<double>> resumed_start(const Unfinished&, State<double>);
+template Result<Start<float>> start_run(const std::optional<RecordedRun>&, const RunSpec&, State<float>,
+                                        Recorder&);
+template Result<Start<double>> start_run(const std::optional<RecordedRun>&, const RunSpec&, State<double>,
+                                         Recorder&);
 template class Training<float>;
 template class Training<double>;
 template Result<void> train_together(Engine<float>&, std::span<Training<float>>, const RunHooks&);

@@ -37,9 +37,10 @@ struct Start {
   std::uint64_t bytes_up = 0, bytes_down = 0;  // transferred earlier
 };
 
-// Where a stopped run continues: at its checkpoint, or at `initial` when it has none.
+// Starts a run of the spec at `initial`, or continues a run that was found: at its checkpoint, or at `initial` when it has none.
 template <class T>
-Result<Start<T>> resumed_start(const Unfinished& run, State<T> initial);
+Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpec& spec, State<T> initial,
+                           Recorder& recorder);
 
 template <class T>
 class Training {
