@@ -137,12 +137,14 @@ Result<Problem<T>> load_own(const Config& config, const Ranks& ranks, Comparison
                            all.begin() + static_cast<std::ptrdiff_t>(end_node));
   for (Shard& shard : nodes) shard.first -= first_row;
   const std::size_t columns = train.columns();
-  Problem<T> problem{.federation = {make_model<T>(config.model, columns, schema), std::move(train),
-                                    std::move(nodes), std::move(test)},
+  Problem<T> problem{.federation = {.model = make_model<T>(config.model, columns, schema),
+                                    .train = std::move(train),
+                                    .nodes = std::move(nodes),
+                                    .test = std::move(test),
+                                    .first_node = first_node,
+                                    .all_samples = std::move(work)},
                      .schema = schema,
                      .origin = labels.origin};
-  problem.federation.first_node = first_node;
-  problem.federation.all_samples = std::move(work);
   problem.has_accuracy = two_classes(config, std::vector<double>(kept_targets.begin(), kept_targets.end()));
   if (!ranks.first()) return problem;
   std::vector<std::uint64_t> train_hashes, test_hashes;

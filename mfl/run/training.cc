@@ -170,7 +170,15 @@ Result<void> Training<T>::close_round(double train_loss, Row row) {
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
   if (passed || row != Row::kOfRound || state_.step == 0) {
     const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt;
-    RecordRow record{state_.step, state_.round, train_loss, {}, {}, bytes_up_, bytes_down_, 0, digest};
+    RecordRow record{.step = state_.step,
+                     .round = state_.round,
+                     .train_loss = train_loss,
+                     .test_loss = {},
+                     .test_accuracy = {},
+                     .bytes_up = bytes_up_,
+                     .bytes_down = bytes_down_,
+                     .wall_seconds = 0,
+                     .digest = digest};
     if (test) record.test_loss = test->loss;
     if (test && has_accuracy_) record.test_accuracy = test->accuracy;
     record.wall_seconds = seconds();
