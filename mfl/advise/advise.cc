@@ -231,7 +231,13 @@ Result<TheoryAdvice> theory_advice(const Problem<double>& problem, const Config&
   for (const double gamma : {0.0, 0.3, 0.5, 0.7, 0.8, 0.9})
     for (const double eta_beta : {0.1, 0.3, 0.6}) {
       const StepParameters step{rounded(eta_beta / out.beta, 3), out.beta, gamma};
-      const PathOptions options{step.eta, gamma, kProbeTau, kProbeSteps, &optimum.w, &run, {}};
+      const PathOptions options{.eta = step.eta,
+                                .gamma = gamma,
+                                .tau = kProbeTau,
+                                .steps = kProbeSteps,
+                                .optimum = &optimum.w,
+                                .run = &run,
+                                .progress = {}};
       const Path path = measure_path(objective, federation.train, federation.nodes, average, options);
       if (path.intervals.empty()) continue;
       const PathConstants constants = path_constants(path, step);

@@ -26,8 +26,12 @@ class Meter {
 
   bool at(std::uint64_t step, double loss) {
     if (hooks_.progress)
-      hooks_.progress({before_ + step, all_, 0, loss,
-                       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()});
+      hooks_.progress(
+          {.step = before_ + step,
+           .steps = all_,
+           .round = 0,
+           .train_loss = loss,
+           .wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()});
     return hooks_.stop == nullptr || !hooks_.stop->load(std::memory_order_relaxed);
   }
   void next_run(std::uint64_t steps) { before_ += steps; }
@@ -47,8 +51,14 @@ struct Runs {
 
   Result<RunDiagnosis> measure(std::string algorithm, double eta, double gamma,
                                const std::optional<Optimum>& optimum, Meter& meter) const {
-    PathOptions options{eta, gamma, tau, steps, optimum ? &optimum->w : nullptr, &run, {}};
-    options.progress = [&](std::uint64_t step, double loss) { return meter.at(step, loss); };
+    const PathOptions options{
+        .eta = eta,
+        .gamma = gamma,
+        .tau = tau,
+        .steps = steps,
+        .optimum = optimum ? &optimum->w : nullptr,
+        .run = &run,
+        .progress = [&](std::uint64_t step, double loss) { return meter.at(step, loss); }};
     Path path = measure_path(objective, problem.federation.train, problem.federation.nodes, average, options);
     meter.next_run(steps);
     if (path.stopped)

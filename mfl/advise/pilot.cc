@@ -8,64 +8,75 @@
 
 #include "mfl/algorithm/algorithms.h"
 #include "mfl/config/factory.h"
+#include "mfl/run/rounds.h"
 
 namespace mfl {
 namespace {
-
-template <class T>
-struct Pilot {
-  PilotRun* run;
-  std::size_t index;  // in the engine
-  State<T> state;
-  Aggregate<T> aggregate;
-
-  // Takes note of F at the state's own w; false when the pilot is over.
-  bool note(double loss) {
-    if (!std::isfinite(loss)) return false;
-    if (state.round > 0) run->losses.push_back(loss);
-    return run->losses.size() < run->rounds;
-  }
-};
 
 Algorithm algorithm_of(const PilotSetting& setting) {
   return setting.gamma == 0 ? make_fl(setting.eta, setting.tau)
                             : make_mfl(setting.eta, setting.gamma, setting.tau);
 }
 
+// A trial, for train_rounds: no records, and over as soon as it diverges.
+template <class T>
+class Pilot {
+ public:
+  Pilot(PilotRun& run, std::size_t setting, const Algorithm& algorithm, const Model<T>& model,
+        std::uint64_t seed, Engine<T>& engine)
+      : run_(run),
+        setting_(setting),
+        algorithm_(algorithm),
+        state_(initial_state<T>(algorithm, model, seed)),
+        engine_(engine) {
+    run.losses.clear();
+  }
+
+  bool over() const { return over_; }
+  std::uint64_t steps_left_in_round() const { return run_.setting.tau; }
+  Result<StepRange<T>> range(std::uint64_t /*steps*/) {
+    return StepRange<T>{.setting = setting_, .state = &state_, .out = &aggregate_};
+  }
+  Result<void> took(std::uint64_t steps, const StepRange<T>& range) {
+    over_ = range.failure || !note(aggregate_.loss_before);
+    if (over_) return {};
+    apply(algorithm_, state_, aggregate_, {.steps = steps});
+    if (run_.losses.size() + 1 == run_.rounds) over_ = !note(engine_.train_loss(setting_, state_.w()));
+    return {};
+  }
+  Result<void> stop() { return {}; }
+
+ private:
+  // Takes note of F at the state's own w; false when the pilot is over.
+  bool note(double loss) {
+    if (!std::isfinite(loss)) return false;
+    if (state_.round > 0) run_.losses.push_back(loss);
+    return run_.losses.size() < run_.rounds;
+  }
+
+  PilotRun& run_;
+  std::size_t setting_;  // in the engine
+  Algorithm algorithm_;
+  State<T> state_;
+  Engine<T>& engine_;
+  Aggregate<T> aggregate_;
+  bool over_ = false;
+};
+
 // Settings that all have the same tau.
 template <class T>
 bool run_group(const Federation<T>& federation, double lambda, const RunConfig& where,
                const std::vector<PilotRun*>& runs, const std::atomic<bool>* stop) {
   std::vector<Setting> settings;
+  for (const PilotRun* run : runs) settings.push_back({algorithm_of(run->setting), lambda});
+  const auto engine = local_engine<T>(federation, settings, make_workers(where));
   std::vector<Pilot<T>> pilots;
   for (PilotRun* run : runs) {
-    const Algorithm algorithm = algorithm_of(run->setting);
-    pilots.push_back({run, settings.size(), initial_state<T>(algorithm, *federation.model, where.seed), {}});
-    settings.push_back({algorithm, lambda});
-    run->losses.clear();
+    const std::size_t setting = pilots.size();
+    pilots.emplace_back(*run, setting, settings[setting].algorithm, *federation.model, where.seed, *engine);
   }
-  const std::uint64_t tau = runs.front()->setting.tau;
-  const auto engine = local_engine<T>(federation, settings, make_workers(where));
-  while (!pilots.empty()) {
-    if (stop != nullptr && stop->load(std::memory_order_relaxed)) return false;
-    std::vector<StepRange<T>> ranges;
-    ranges.reserve(pilots.size());
-    for (Pilot<T>& pilot : pilots)
-      ranges.push_back({.setting = pilot.index, .state = &pilot.state, .out = &pilot.aggregate});
-    engine->run(ranges, tau);
-    std::vector<Pilot<T>> going;
-    for (std::size_t i = 0; i < pilots.size(); ++i) {
-      Pilot<T>& pilot = pilots[i];
-      if (ranges[i].failure || !pilot.note(pilot.aggregate.loss_before)) continue;
-      apply(settings[pilot.index].algorithm, pilot.state, pilot.aggregate,
-            {.steps = tau, .counted = federation.node_count(), .nodes = federation.node_count()});
-      const bool last = pilot.run->losses.size() + 1 == pilot.run->rounds;
-      if (last && !pilot.note(engine->train_loss(pilot.index, pilot.state.w()))) continue;
-      going.push_back(std::move(pilot));
-    }
-    pilots = std::move(going);
-  }
-  return true;
+  const auto trained = train_rounds(*engine, std::span(pilots), stop, [](const Pilot<T>&) {});
+  return trained && std::ranges::all_of(pilots, &Pilot<T>::over);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 
 #include "mfl/base/files.h"
 #include "mfl/base/kernels/kernels.h"
-#include "mfl/engine/mpi/mpi.h"
 
 namespace mfl::cli {
 
@@ -20,13 +19,6 @@ Command& Commands::add(Command& parent, const std::string& name, const std::stri
   command->footer("Example:\n" + example);
   actions[command] = std::move(action);
   return *command;
-}
-
-Result<Ranks*> Commands::join(bool engine_is_mpi) {
-  if (!ranks && (engine_is_mpi || launched_rank())) {
-    MFL_TRY(ranks, mpi_ranks());
-  }
-  return ranks ? ranks.get() : &alone();
 }
 
 void add_store_flag(Command& command, std::string& path) {

@@ -3,23 +3,15 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "mfl/cli/command.h"
+#include "mfl/cli/processes.h"
 #include "mfl/cli/reply.h"
-#include "mfl/engine/ranks.h"
 #include "mfl/record/store.h"
 
 namespace mfl::cli {
-
-// How a subcommand behaves when mpirun starts several processes of it.
-enum class UnderMpi {
-  kFirst,    // the first process runs it, the others exit
-  kShared,   // all processes share the work
-  kRefused,  // long work that only one process would do, which is not what the user expects
-};
 
 // The actions of the subcommands, and what they share.
 struct Commands {
@@ -28,12 +20,7 @@ struct Commands {
   bool json = false;
   bool version = false;  // --version was given
   std::map<const Command*, Action> actions;
-  std::map<const Command*, UnderMpi> under_mpi;  // kFirst if absent
-  std::unique_ptr<Ranks> ranks;                  // set once a command has joined
-
-  // For a kShared command: joins the processes that mpirun started, or makes a group of one if the engine is mpi without
-  // mpirun. Otherwise this process alone.
-  Result<Ranks*> join(bool engine_is_mpi);
+  Processes processes;
 
   // Adds a subcommand with --json. `example` is printed under its help; its indented lines run as tests.
   Command& add(Command& parent, const std::string& name, const std::string& help, const std::string& example,

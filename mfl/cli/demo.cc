@@ -161,7 +161,7 @@ Result<Reply> federation_command(const Arguments& args) {
   MFL_TRY(Json served, run_federation(config, folder.path(), stop));
   say("running the same experiment in one process");
   MFL_TRY(const RunOutcome simulated,
-          run_experiment(config, {folder.path() / "runs.db", {}, false, {}}, {{}, &stop}));
+          run_experiment(config, {.store = folder.path() / "runs.db"}, {.progress = {}, .stop = &stop}));
   const std::string digest = std::string(served["digest"].text());
   const bool equal = digest == simulated.digest && !digest.empty();
   Reply reply;

@@ -1,5 +1,3 @@
-#include <fmt/core.h>
-
 #include <exception>
 #include <new>
 #include <string>
@@ -11,7 +9,6 @@
 #include "mfl/cli/help.h"
 #include "mfl/cli/parse.h"
 #include "mfl/cli/usage.h"
-#include "mfl/engine/mpi/mpi.h"
 
 namespace mfl::cli {
 namespace {
@@ -50,7 +47,7 @@ Error caught() {
   }
 }
 
-// The other processes of a group must learn of a failure before the stack unwinds and MPI is finalised.
+// Other processes must learn of a failure before the stack unwinds.
 Result<Reply> guarded(const Commands::Action& action) {
   try {
     return action();
@@ -59,43 +56,26 @@ Result<Reply> guarded(const Commands::Action& action) {
   }
 }
 
-// The first rank prints for all and sets the exit code of the job. A rank whose failure the others do not know prints
-// it and aborts them.
-int answer_for_ranks(Ranks& ranks, const Result<Reply>& reply, bool json) {
-  if (!reply && !ranks.failed_together() && ranks.size() > 1) {
-    Error error = reply.error();
-    error.message = fmt::format("rank {}: {}", ranks.rank(), error.message);
-    ranks.abort(print_error(error, json));
-  }
-  if (!ranks.first()) return 0;
-  return reply ? print_reply(*reply, json) : print_error(reply.error(), json);
-}
-
 int run(int argc, const char* const* argv) {
   if (const auto chosen = check_kernel_choice(); !chosen)
     return print_error(chosen.error(), asks_for_json(argc, argv));
-  const bool first = launched_rank().value_or(0) == 0;
   Command mfl("mfl", "Momentum federated learning: trains models across machines that keep their own data.");
   Commands commands;
   setup_all(mfl, commands);
+  const bool prints = commands.processes.prints();
   const std::vector<std::string> words(argv + 1, argv + argc);
   const Result<ParsedCommand> parsed = parse(mfl, words);
-  if (!parsed) return first ? print_error(parsed.error(), asks_for_json(argc, argv)) : 0;
+  if (!parsed) return prints ? print_error(parsed.error(), asks_for_json(argc, argv)) : 0;
   const Command& command = *parsed->command;
-  if (parsed->help) return first ? print_text(help_text(command)) : 0;
-  if (commands.version) return first ? print_text(version_text()) : 0;
+  if (parsed->help) return prints ? print_text(help_text(command)) : 0;
+  if (commands.version) return prints ? print_text(version_text()) : 0;
   const auto action = commands.actions.find(&command);
   if (action == commands.actions.end())
-    return first ? print_error(missing_subcommand(command), asks_for_json(argc, argv)) : 0;
-  if (const auto launched = launched_rank()) {
-    const UnderMpi how = commands.under_mpi[&command];
-    if (how != UnderMpi::kShared && *launched != 0) return 0;
-    if (how == UnderMpi::kRefused) return print_error(not_under_mpi(command), asks_for_json(argc, argv));
-  }
-  const Result<Reply> reply = guarded(action->second);
-  if (commands.ranks) return answer_for_ranks(*commands.ranks, reply, commands.json);
-  if (!first) return 0;
-  return reply ? print_reply(*reply, commands.json) : print_error(reply.error(), asks_for_json(argc, argv));
+    return prints ? print_error(missing_subcommand(command), asks_for_json(argc, argv)) : 0;
+  const Result<bool> runs = commands.processes.runs(command);
+  if (!runs) return print_error(runs.error(), commands.json);
+  if (!*runs) return 0;
+  return commands.processes.answer(guarded(action->second), commands.json);
 }
 
 int guarded_run(int argc, const char* const* argv) {

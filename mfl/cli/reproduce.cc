@@ -129,7 +129,7 @@ void setup_reproduce(Command& mfl, Commands& commands) {
                    "Runs that the store already holds are not trained again. An earlier report in that "
                    "folder is replaced.",
                    [args, &commands] { return reproduce_command(*args, commands.json); });
-  commands.under_mpi[&command] = UnderMpi::kRefused;
+  commands.processes.refuse(command);
   command.add_option("--figure", args->figure, "all, 4, 4a to 4d, 5, 5a to 5c, 6, or several with commas")
       ->type_name("NAME")
       ->capture_default_str();

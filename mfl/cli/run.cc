@@ -90,37 +90,36 @@ std::string warning_text(const RunWarning& warning) {
   return fmt::format("warning at step {}: {}", warning.step, warning.message);
 }
 
-// The configuration, which all ranks must have read alike. Under mpirun the engine is mpi whatever the file says.
-Result<Config> assemble(const Arguments& args, Ranks& ranks) {
-  Result<Config> config = args.experiment.assemble();
-  if (const auto resume = check_resume(args); config && !resume)
-    config = tl::unexpected<Error>(resume.error());
-  if (config && ranks.size() > 1 && config->run.engine != "mpi" &&
-      std::ranges::count(args.experiment.given(), "--engine") > 0)
-    config = fail(ErrorCode::kBadConfig, fmt::format("--engine {} under mpirun", config->run.engine),
-                  "remove it: under mpirun the engine is mpi, with --threads threads per process");
-  MFL_CHECK(ranks.agree(config ? Result<void>{} : tl::unexpected<Error>(config.error())));
+Result<Config> assemble(const Arguments& args) {
+  MFL_TRY(Config config, args.experiment.assemble());
+  MFL_CHECK(check_resume(args));
   return config;
 }
 
 Result<Reply> run_command(const Arguments& args, Commands& commands) {
   const bool json = commands.json;
-  MFL_TRY(Ranks * ranks, commands.join(false));
-  MFL_TRY(Config config, assemble(args, *ranks));
-  MFL_TRY(ranks, commands.join(config.run.engine == "mpi"));
-  if (commands.ranks) config.run.engine = "mpi";
+  MFL_TRY(Config config, commands.processes.read([&] { return assemble(args); }));
+  const bool engine_given = std::ranges::count(args.experiment.given(), "--engine") > 0;
+  MFL_TRY(const auto where, commands.processes.place(config.run, engine_given));
   const auto natural = ProgressMeter::natural_style();
-  const bool silent = args.quiet || !ranks->first() || (json && natural == ProgressMeter::Style::kLines);
-  const RunOptions options{args.store, args.resume, args.reuse, args.weights_out, args.monitor, ranks};
+  const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
+  const RunOptions options{.store = args.store,
+                           .resume_id = args.resume,
+                           .reuse = args.reuse,
+                           .weights_out = args.weights_out,
+                           .monitor = args.monitor,
+                           .ranks = where};
   const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
   Result<RunOutcome> outcome = fail(ErrorCode::kInternal, "");
   {
     ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
     outcome = run_experiment(config, options,
-                             {[&](const Progress& progress) { meter.show(progress); }, &stop,
-                              [&](const RunWarning& warning) {
-                                if (!json && ranks->first()) meter.say(warning_text(warning));
-                              }});
+                             {.progress = [&](const Progress& progress) { meter.show(progress); },
+                              .stop = &stop,
+                              .warn =
+                                  [&](const RunWarning& warning) {
+                                    if (!json) meter.say(warning_text(warning));
+                                  }});
   }
   if (!outcome) return tl::unexpected<Error>(std::move(outcome).error());
   return outcome_reply(*outcome);
@@ -141,7 +140,7 @@ void setup_run(Command& mfl, Commands& commands) {
       "Precedence, lowest first: defaults, FILE, --set, the other flags.\n"
       "Ctrl-C stops at the end of a round; mfl run --resume latest continues it.",
       [args, &commands] { return run_command(*args, commands); });
-  commands.under_mpi[&command] = UnderMpi::kShared;
+  commands.processes.share(command);
   args->experiment.add(command);
   command
       .add_option("--resume", args->resume,

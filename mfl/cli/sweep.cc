@@ -77,20 +77,19 @@ Result<Grid> read_grid(const Arguments& args) {
 
 Result<Reply> sweep_command(const Arguments& args, Commands& commands) {
   const bool json = commands.json;
-  MFL_TRY(Ranks * ranks, commands.join(false));
-  const Result<Grid> grid = read_grid(args);
-  MFL_CHECK(ranks->agree(grid ? Result<void>{} : tl::unexpected<Error>(grid.error())));
-  const auto& [sweep, configs] = *grid;
+  MFL_TRY(const Grid grid, commands.processes.read([&] { return read_grid(args); }));
+  const auto& [sweep, configs] = grid;
   const auto natural = ProgressMeter::natural_style();
-  const bool silent = args.quiet || !ranks->first() || (json && natural == ProgressMeter::Style::kLines);
+  const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
   const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
   const auto start = std::chrono::steady_clock::now();
   Result<std::vector<RunOutcome>> runs = fail(ErrorCode::kInternal, "");
   {
     ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
-    RunOptions options{args.store, {}, args.reuse || args.resume, {}};
-    options.ranks = ranks;
-    runs = run_sweep(configs, options, {[&](const Progress& progress) { meter.show(progress); }, &stop});
+    MFL_TRY(const auto where, commands.processes.place());
+    const RunOptions options{.store = args.store, .reuse = args.reuse || args.resume, .ranks = where};
+    runs = run_sweep(configs, options,
+                     {.progress = [&](const Progress& progress) { meter.show(progress); }, .stop = &stop});
   }
   if (!runs) return tl::unexpected<Error>(std::move(runs).error());
   Reply reply;
@@ -118,7 +117,7 @@ void setup_sweep(Command& mfl, Commands& commands) {
       "A flag sets a single value for all settings, or replaces an array with another.\n"
       "Ctrl-C stops at the end of a round; the same command with --resume continues every setting.",
       [args, &commands] { return sweep_command(*args, commands); });
-  commands.under_mpi[&command] = UnderMpi::kShared;
+  commands.processes.share(command);
   command.add_option("FILE", args->file, "Experiment file (TOML) in which any key may be an array");
   args->flags.add(command, [](const Key&) { return true; });
   args->flags.add_set(command);

@@ -114,7 +114,7 @@ void setup_theory_advise(Command& theory, Commands& commands) {
                    "Separates what follows from the theory from what trial runs on this machine show. "
                    "Records nothing.",
                    [args] { return advise_command(*args); });
-  commands.under_mpi[&command] = UnderMpi::kRefused;
+  commands.processes.refuse(command);
   args->experiment.add(command, is_advise_key);
   command.add_option("--budget-rounds", args->options.rounds, "Aggregations that may be made")
       ->type_name("N");

@@ -85,7 +85,7 @@ void setup_theory_run(Command& theory, Commands& commands) {
                    "comparison; records "
                    "nothing.",
                    [args, &commands] { return theory_run_command(*args, commands.json); });
-  commands.under_mpi[&command] = UnderMpi::kRefused;
+  commands.processes.refuse(command);
   args->experiment.add(command);
   command.add_option("--page", args->page, "Write a page with figures into this folder; needs gnuplot")
       ->type_name("DIR");

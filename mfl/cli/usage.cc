@@ -124,9 +124,4 @@ Error missing_subcommand(const Command& command) {
                   fmt::format("a command is missing: {}", fmt::join(subcommand_names(command), ", ")));
 }
 
-Error not_under_mpi(const Command& command) {
-  return {ErrorCode::kBadConfig, fmt::format("{}does not share its work over MPI", prefix(command)),
-          "run it without mpirun: it uses the cores of one machine", nullptr};
-}
-
 }  // namespace mfl::cli

@@ -20,7 +20,4 @@ tl::unexpected<Error> unknown_command(const Command& parent, const std::string& 
 // For a command that only groups others.
 Error missing_subcommand(const Command& command);
 
-// A command that works alone was started by mpirun.
-Error not_under_mpi(const Command& command);
-
 }  // namespace mfl::cli

@@ -116,6 +116,15 @@ Result<void> Ranks::agree(const Result<void>& mine) {
   return tl::unexpected<Error>(read_failure(*failed, alike ? std::nullopt : std::optional(rank)));
 }
 
+Result<double> Ranks::largest(Result<double> mine) {
+  MFL_TRY(double largest, agreed(std::move(mine)));
+  MessageWriter out;
+  out.put(largest);
+  for (const std::string& theirs : gather(out.bytes()))
+    largest = std::max(largest, MessageReader(theirs).take<double>());
+  return largest;
+}
+
 Result<std::string> Ranks::from_first(const std::function<Result<std::string>()>& work) {
   std::string bytes;
   if (first()) {
@@ -135,6 +144,14 @@ Result<std::string> Ranks::from_first(const std::function<Result<std::string>()>
   if (ok) return answer;
   failed_together_ = true;
   return tl::unexpected<Error>(read_failure(answer, std::nullopt));
+}
+
+Result<void> Ranks::on_first(const std::function<Result<void>()>& work) {
+  const auto done = from_first([&]() -> Result<std::string> {
+    MFL_CHECK(work());
+    return std::string();
+  });
+  return done ? Result<void>{} : tl::unexpected<Error>(done.error());
 }
 
 Ranks& alone() {

@@ -51,12 +51,23 @@ class Ranks {
   // rank fails. After a failure, failed_together() is true: no rank needs to be told.
   Result<void> agree(const Result<void>& mine);
   bool failed_together() const { return failed_together_; }
+  // The same for a value, which is returned if no rank fails.
+  template <class V>
+  Result<V> agreed(Result<V> mine) {
+    MFL_CHECK(agree(mine ? Result<void>{} : tl::unexpected<Error>(mine.error())));
+    return mine;
+  }
+
+  // The largest of all ranks' numbers, or the failure of a rank that has none.
+  Result<double> largest(Result<double> mine);
 
   // Success if the facts of all ranks are those of the first; otherwise a failure with this code that names the lowest other rank and
   // its first fact that differs. Few bytes travel unless one does.
   Result<void> require_same(std::span<const RankFact> mine, ErrorCode code, std::string_view hint);
 
-  // Runs `work` on the first rank and returns its result, or its failure, on every rank.
+  // Runs `work` on the first rank only; a failure is one of every rank.
+  Result<void> on_first(const std::function<Result<void>()>& work);
+  // The same with a result, which every rank gets.
   Result<std::string> from_first(const std::function<Result<std::string>()>& work);
 
  private:

@@ -14,6 +14,17 @@
 // A node whose updates are refused, or that misses deadlines, again and again is set aside (quarantine.h): it is not chosen as long as
 // the others that are connected are at least min_available_nodes, or else at least the quorum and more than half of
 // min_available_nodes. Without a quorum a run so continues without a node that fails every time; the status has a warning.
+//
+// Whoever has a transport and a clock drives it (mfl/network/session.h, and the tests with virtual ones):
+//
+//   auto run = make_coordinator<float>(algorithm, options, log);         // from the beginning
+//   const Joined joined = run->join(now, "clinic-1", joining);           // a verdict says why a node is refused
+//   const Order order = run->order_for("clinic-1", joined.session, {});  // kTask once the round has started: a State to work on
+//   const Verdict verdict = run->submit(now, "clinic-1", update);        // counted, or refused with a reason
+//   if (run->deadline() && now >= *run->deadline()) run->tick(now);      // commits or abandons a round that is overdue
+//   if (run->over()) use(run->status());                                 // "done", "diverged" or "failed", with the digest
+//
+// order_for() has something new for a node only when version() has grown.
 #pragma once
 
 #include <array>

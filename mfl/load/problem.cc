@@ -57,11 +57,12 @@ Result<Problem<T>> fleet_problem(const Config& config) {
   ClassTargets<T> of_class;
   std::ranges::transform(targets, of_class.begin(), [](double y) { return static_cast<T>(y); });
 
-  Federation<T> federation{make_model<T>(config.model, shape.columns, schema),
-                           Samples<T>::buffer(0, shape.columns, FleetRows::kScale),
-                           {},
-                           {}};
-  federation.fleet = std::make_shared<const Fleet<T>>(rows, config.federation.nodes, of_class);
+  Federation<T> federation{
+      .model = make_model<T>(config.model, shape.columns, schema),
+      .train = Samples<T>::buffer(0, shape.columns, FleetRows::kScale),
+      .nodes = {},
+      .test = {},
+      .fleet = std::make_shared<const Fleet<T>>(rows, config.federation.nodes, of_class)};
   std::string test_digest;
   if (const std::size_t test_rows = config.data.test.value_or(kTestRows); test_rows > 0) {
     Dataset test = rows.test_set(test_rows);
@@ -166,8 +167,10 @@ Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
     MFL_TRY(test, make_samples<T>(config, schema, *std::move(data.test)));
   }
   const std::size_t columns = train.columns();
-  Problem<T> problem{.federation = {make_model<T>(config.model, columns, schema), std::move(train),
-                                    shards_of(partition), std::move(test)},
+  Problem<T> problem{.federation = {.model = make_model<T>(config.model, columns, schema),
+                                    .train = std::move(train),
+                                    .nodes = shards_of(partition),
+                                    .test = std::move(test)},
                      .schema = schema,
                      .origin = origin};
   problem.has_accuracy = two_classes(config, targets_in(problem.federation.train));

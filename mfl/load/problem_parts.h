@@ -1,4 +1,4 @@
-// Helpers shared by load_problem (one process) and load_share (several).
+// Helpers of load_problem in one process (problem.cc) and in several (share.cc).
 #pragma once
 
 #include <span>

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -17,6 +18,8 @@
 
 namespace mfl {
 namespace {
+
+constexpr const char* kSameData = "give every rank the same data";
 
 struct Part {
   std::size_t first = 0, end = 0;
@@ -134,12 +137,14 @@ Result<Problem<T>> load_own(const Config& config, const Ranks& ranks, Comparison
                            all.begin() + static_cast<std::ptrdiff_t>(end_node));
   for (Shard& shard : nodes) shard.first -= first_row;
   const std::size_t columns = train.columns();
-  Problem<T> problem{.federation = {make_model<T>(config.model, columns, schema), std::move(train),
-                                    std::move(nodes), std::move(test)},
+  Problem<T> problem{.federation = {.model = make_model<T>(config.model, columns, schema),
+                                    .train = std::move(train),
+                                    .nodes = std::move(nodes),
+                                    .test = std::move(test),
+                                    .first_node = first_node,
+                                    .all_samples = std::move(work)},
                      .schema = schema,
                      .origin = labels.origin};
-  problem.federation.first_node = first_node;
-  problem.federation.all_samples = std::move(work);
   problem.has_accuracy = two_classes(config, std::vector<double>(kept_targets.begin(), kept_targets.end()));
   if (!ranks.first()) return problem;
   std::vector<std::uint64_t> train_hashes, test_hashes;
@@ -170,35 +175,62 @@ Result<Problem<T>> load_fleet(const Config& config, const Ranks& ranks, Comparis
 }
 
 Result<void> require_same_data(Comparison compared, Ranks& ranks) {
-  constexpr const char* kHint = "give every rank the same data";
-  MFL_CHECK(ranks.require_same(compared.facts, ErrorCode::kBadData, kHint));
+  MFL_CHECK(ranks.require_same(compared.facts, ErrorCode::kBadData, kSameData));
   const std::vector<std::string> held = ranks.gather(compared.held.finish_hex());
-  MFL_CHECK(ranks.from_first([&]() -> Result<std::string> {
+  return ranks.on_first([&]() -> Result<void> {
     for (std::size_t rank = 0; rank < held.size(); ++rank)
       if (held[rank] != compared.expected[rank])
         return fail(ErrorCode::kBadData, fmt::format("rank {}: the rows differ from those on rank 0", rank),
-                    kHint);
-    return std::string();
-  }));
-  return {};
+                    kSameData);
+    return {};
+  });
+}
+
+// Equal for configurations that read the same files in the same way.
+std::string source_text(const Config& config) {
+  Config source;
+  source.data = config.data;
+  return to_toml(source);
+}
+
+Result<std::vector<RankFact>> source_facts(std::span<const Config> configs) {
+  std::vector<RankFact> facts;
+  std::set<std::string> seen;
+  for (const Config& config : configs) {
+    if (is_fleet(config.data.source) || !seen.insert(source_text(config)).second) continue;
+    MFL_TRY(const TrainTestRows rows, open_rows(data_options(config)));
+    const std::string name = fmt::format("the digest of {}", config.data.source);
+    MFL_TRY(std::string train, rows.train.digest());
+    facts.push_back({name, std::move(train)});
+    if (!rows.test) continue;
+    MFL_TRY(std::string test, rows.test->digest());
+    facts.push_back({name + " (test)", std::move(test)});
+  }
+  return facts;
 }
 
 }  // namespace
 
 template <class T>
-Result<Problem<T>> load_share(const Config& config, Ranks& ranks) {
-  if (ranks.size() == 1) return load_problem<T>(config);
+Result<Problem<T>> load_problem(const Config& config, Ranks& where) {
+  if (where.size() == 1) return load_problem<T>(config);
   const auto start = std::chrono::steady_clock::now();
   Comparison compared;
-  Result<Problem<T>> problem = is_fleet(config.data.source) ? load_fleet<T>(config, ranks, compared)
-                                                            : load_own<T>(config, ranks, compared);
-  MFL_CHECK(ranks.agree(problem ? Result<void>{} : tl::unexpected<Error>(problem.error())));
-  MFL_CHECK(require_same_data(std::move(compared), ranks));
-  problem->load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  MFL_TRY(Problem<T> problem,
+          where.agreed(is_fleet(config.data.source) ? load_fleet<T>(config, where, compared)
+                                                    : load_own<T>(config, where, compared)));
+  MFL_CHECK(require_same_data(std::move(compared), where));
+  problem.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return problem;
 }
 
-template Result<Problem<float>> load_share(const Config&, Ranks&);
-template Result<Problem<double>> load_share(const Config&, Ranks&);
+Result<void> require_same_sources(std::span<const Config> configs, Ranks& ranks) {
+  if (ranks.size() == 1) return {};
+  MFL_TRY(const auto facts, ranks.agreed(source_facts(configs)));
+  return ranks.require_same(facts, ErrorCode::kBadData, kSameData);
+}
+
+template Result<Problem<float>> load_problem(const Config&, Ranks&);
+template Result<Problem<double>> load_problem(const Config&, Ranks&);
 
 }  // namespace mfl

@@ -1,6 +1,19 @@
 // The run store: one SQLite file (write-ahead log) that holds runs, their rounds, records and checkpoints. Checkpoints of 1 MiB
 // and more are files in the folder STORE.states beside it: SQLite writes such bytes several times over.
 //
+//   MFL_TRY(Store store, Store::open("runs.db"));
+//   MFL_TRY(const std::string id, store.create_run(spec));                        // status running, owned by this process
+//   MFL_CHECK(store.append(id, rounds, records, Checkpoint{round, encode_state(state)}));  // as often as is useful
+//   MFL_CHECK(store.finish(id, RunStatus::kDone, "", summary, wall_seconds));
+//
+// and for a process that reads, perhaps while another one writes:
+//
+//   MFL_TRY(const Store store, Store::open("runs.db", {.read_only = true}));
+//   MFL_TRY(const RunRow run, store.get("latest"));
+//   MFL_TRY(const std::vector<RoundRow> rounds, store.rounds(run.id));
+//
+// After a crash read latest_checkpoint(id), rewind(id, its round) and append from there.
+//
 // Every change is one transaction: after an error, a full disk or a killed process the store is unchanged
 // since before the call. Failures are kRunFailed with a hint; an unknown run is kBadConfig.
 #pragma once
@@ -130,6 +143,10 @@ class Store {
   // Takes over the runs of another store that this one does not have, with rounds, records and checkpoints, in one
   // transaction. They come after the runs of this store, in their own order. The other store is left as it is.
   Result<MergeReport> merge(const std::filesystem::path& other);
+
+  // Takes over these runs of another store as merge() does, in place of this store's earlier copies of them. An error if one has
+  // the id of a run that is not the same, or is unknown there.
+  Result<void> take_over(const std::filesystem::path& other, std::span<const std::string> ids);
 
   // Deletes all of the runs or none. Unknown ids and runs that are still running are errors.
   Result<void> remove(std::span<const std::string> ids);

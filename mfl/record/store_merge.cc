@@ -57,15 +57,17 @@ Result<std::string> copy_rows_sql(const Database& database, std::string_view tab
       table, columns);
 }
 
-// Rows of the transaction that is open, and before it the files that they refer to.
+// In the transaction that is open, after the files that the rows refer to. A run that `database` has is replaced and keeps its place
+// in the order of runs.
 Result<void> copy_runs(const Database& database, const StateFiles& from, const StateFiles& to,
                        std::span<const std::string> ids) {
   MFL_TRY(const std::string columns, shared_columns(database, "runs"));
-  std::vector<Statement> copies;
+  MFL_TRY(Statement place, database.prepare("SELECT (SELECT number FROM main.runs WHERE id = ?1)"));
+  MFL_TRY(Statement forget, database.prepare("DELETE FROM main.runs WHERE id = ?1"));
   MFL_TRY(Statement copy_run,
-          database.prepare(
-              fmt::format("INSERT INTO main.runs ({0}) SELECT {0} FROM source.runs WHERE id = ?1", columns)));
-  copies.push_back(std::move(copy_run));
+          database.prepare(fmt::format(
+              "INSERT INTO main.runs (number, {0}) SELECT ?2, {0} FROM source.runs WHERE id = ?1", columns)));
+  std::vector<Statement> copies;
   for (const std::string_view table : {"rounds", "records", "checkpoints", "drops", "dropped_rounds"}) {
     MFL_TRY(const std::string shared, shared_columns(database, table));
     if (shared.empty()) continue;  // an older store does not have the table
@@ -84,14 +86,22 @@ Result<void> copy_runs(const Database& database, const StateFiles& from, const S
       const std::uint64_t round = files.natural();
       if (const auto bytes = from.read(id, round)) MFL_CHECK(to.write(id, round, *bytes));
     }
+    MFL_CHECK(place.with(std::string_view(id)).step());
+    const std::optional<std::uint64_t> number = place.maybe_natural();
+    MFL_CHECK(forget.with(std::string_view(id)).run());
+    MFL_CHECK(copy_run.with(std::string_view(id), number).run());
     for (Statement& copy : copies) MFL_CHECK(copy.with(std::string_view(id)).run());
   }
   return {};
 }
 
+// Perhaps at different times.
+bool is_one_run(const RunRow& a, const RunRow& b) {
+  return a.created == b.created && a.config_digest == b.config_digest && a.data_digest == b.data_digest;
+}
+
 bool same_run(const RunRow& a, const RunRow& b) {
-  if (a.created != b.created || a.config_digest != b.config_digest || a.data_digest != b.data_digest ||
-      a.status != b.status || a.summary.has_value() != b.summary.has_value())
+  if (!is_one_run(a, b) || a.status != b.status || a.summary.has_value() != b.summary.has_value())
     return false;
   return !a.summary ||
          (a.summary->final.step == b.summary->final.step && a.summary->digest == b.summary->digest);
@@ -122,6 +132,27 @@ Result<MergeReport> Store::merge(const std::filesystem::path& other) {
   MFL_CHECK(copy_runs(*database_, StateFiles(source.path()), StateFiles(path()), report.merged));
   MFL_CHECK(transaction.commit());
   return report;
+}
+
+Result<void> Store::take_over(const std::filesystem::path& other, std::span<const std::string> ids) {
+  MFL_TRY(const Store source, Store::open(other, {.read_only = true}));
+  MFL_TRY(const Attached attached, Attached::open(*database_, source.path()));
+  MFL_TRY(Transaction transaction, Transaction::begin(*database_));
+  for (const std::string& id : ids) {
+    MFL_TRY(const RunRow there, source.exact(id));
+    if (const auto here = exact(id); here && !is_one_run(*here, there))
+      return fail(ErrorCode::kRunFailed,
+                  fmt::format("run {} of store {} has the id of another run in {}", id,
+                              source.path().string(), path().string()),
+                  "delete one of them with mfl runs delete");
+  }
+  MFL_CHECK(copy_runs(*database_, StateFiles(source.path()), StateFiles(path()), ids));
+  MFL_CHECK(transaction.commit());
+  for (const std::string& id : ids) {
+    MFL_TRY(const std::int64_t number, number_of(id));
+    MFL_CHECK(drop_old_files(id, number));
+  }
+  return {};
 }
 
 }  // namespace mfl

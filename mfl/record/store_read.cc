@@ -63,16 +63,34 @@ std::string sha256_bytes(std::string_view bytes) {
 
 RoundRow read_round(Statement& row) {
   // The members of a braced list are evaluated in order.
-  RoundRow out{row.natural(), row.natural(), row.number(), row.natural(), row.natural(), to_hex(row.bytes())};
+  RoundRow out{.round = row.natural(),
+               .step = row.natural(),
+               .train_loss = row.number(),
+               .bytes_up = row.natural(),
+               .bytes_down = row.natural(),
+               .digest = to_hex(row.bytes())};
   if (const auto total = row.maybe_number())
-    out.time = RoundTime{*total,        row.number(),  row.number(), row.number(),
-                         row.natural(), row.natural(), row.natural()};
+    out.time = RoundTime{.total_seconds = *total,
+                         .seconds = row.number(),
+                         .slowest_seconds = row.number(),
+                         .idle_share = row.number(),
+                         .chosen = row.natural(),
+                         .missed = row.natural(),
+                         .abandoned = row.natural()};
   return out;
 }
 
 RecordRow read_record(Statement& row) {
-  return {row.natural(), row.natural(), row.number(), row.maybe_number(),  row.maybe_number(),
-          row.natural(), row.natural(), row.number(), to_hex(row.bytes()), row.maybe_number()};
+  return {.step = row.natural(),
+          .round = row.natural(),
+          .train_loss = row.number(),
+          .test_loss = row.maybe_number(),
+          .test_accuracy = row.maybe_number(),
+          .bytes_up = row.natural(),
+          .bytes_down = row.natural(),
+          .wall_seconds = row.number(),
+          .digest = to_hex(row.bytes()),
+          .virtual_seconds = row.maybe_number()};
 }
 
 Result<RunRow> read_run(const Database& database, Statement& row) {

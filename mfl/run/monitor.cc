@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "mfl/base/message.h"
 #include "mfl/theory/curvature.h"
 #include "mfl/theory/hessian.h"
 
@@ -95,7 +94,7 @@ void Monitor::recorded(std::uint64_t step) {
 namespace {
 
 template <class T>
-Result<double> largest_beta_here(const Federation<T>& federation, double lambda) {
+Result<double> largest_beta(const Federation<T>& federation, double lambda) {
   double beta = 0;
   for (const Shard& node : federation.nodes) {
     MFL_TRY(Dataset rows, with_precision(rows_of(federation.train.data(), node), Precision::kF64));
@@ -110,15 +109,9 @@ Result<double> largest_beta_here(const Federation<T>& federation, double lambda)
 }  // namespace
 
 template <class T>
-Result<std::optional<double>> monitored_beta(const Federation<T>& federation, double lambda, Ranks& ranks) {
+Result<std::optional<double>> monitored_beta(const Federation<T>& federation, double lambda, Ranks& where) {
   if (federation.fleet || !federation.model->smoothness(0, lambda)) return std::nullopt;
-  const Result<double> here = largest_beta_here(federation, lambda);
-  MFL_CHECK(ranks.agree(here ? Result<void>{} : tl::unexpected<Error>(here.error())));
-  MessageWriter mine;
-  mine.put(*here);
-  double beta = 0;
-  for (const std::string& theirs : ranks.gather(mine.bytes()))
-    beta = std::max(beta, MessageReader(theirs).take<double>());
+  MFL_TRY(const double beta, where.largest(largest_beta(federation, lambda)));
   return beta;
 }
 

@@ -61,10 +61,10 @@ class Monitor {
   std::vector<RunWarning> warnings_;
 };
 
-// The largest beta_i of all ranks' nodes, from the data alone and one node at a time: some tens of passes over the data,
-// once. Nothing for the hinge and for a fleet.
+// The largest beta_i of all nodes, from the data alone and one node at a time: some tens of passes over the data, once. Nothing
+// for the hinge and for a fleet.
 template <class T>
 Result<std::optional<double>> monitored_beta(const Federation<T>& federation, double lambda,
-                                             Ranks& ranks = alone());
+                                             Ranks& where = alone());
 
 }  // namespace mfl

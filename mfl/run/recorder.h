@@ -1,7 +1,7 @@
-// Where runs are recorded: in the store; nowhere, when another process records the same run; or in memory, until the process
-// that has the store takes them over.
+// Where runs are recorded: in the store, or nowhere, when another process records the same run.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,15 +14,28 @@
 
 namespace mfl {
 
-// As the functions of Store with these names. Not thread-safe.
+// Which recorded run to take instead of starting one.
+struct Reuse {
+  std::string run = {};   // the run of this id, which has stopped; empty: the newest run of the same work, if
+  bool finished = false;  // it is done,
+  bool unfinished = false;  // or it stopped
+};
+
+// A run that is recorded already. A finished one has nothing but its id.
+struct RecordedRun {
+  bool finished = false;
+  Unfinished run;
+};
+
+// append() and finish() are those of Store. Not thread-safe.
 class Recorder {
  public:
   virtual ~Recorder() = default;
   virtual bool keeps() const = 0;  // false: everything is discarded, so callers need not compute it
-  // The id of the newest finished run of this work.
-  virtual Result<std::optional<std::string>> find_done(const RunSpec& spec) = 0;
-  // The newest unfinished run of this work. continue_run() makes this process its owner; it is then no longer found.
-  virtual Result<std::optional<Unfinished>> find_unfinished(const RunSpec& spec) = 0;
+
+  // Changes nothing. Nothing if there is no such run; kBadData if the named run has other data than the spec.
+  virtual Result<std::optional<RecordedRun>> find(const RunSpec& spec, const Reuse& reuse) = 0;
+  // Makes this process the owner of an unfinished run, which is then no longer found, and forgets what came after its checkpoint.
   virtual Result<void> continue_run(const Unfinished& run) = 0;
   virtual Result<std::string> create_run(const RunSpec& spec) = 0;
   virtual Result<void> append(std::string_view id, std::span<const RoundRow> rounds,
@@ -33,10 +46,15 @@ class Recorder {
   // Marks a run that cannot continue as failed, unless it has ended already. The cause may be the store itself, so errors are
   // not reported.
   virtual void give_up(std::string_view id, std::string_view message) = 0;
+
+  // The run as it is recorded now; an empty row where nothing is kept.
+  virtual Result<RunRow> get(std::string_view id) const = 0;
 };
 
-// The store must outlive it.
-std::unique_ptr<Recorder> ledger_of(Store& store);
+Result<std::unique_ptr<Recorder>> store_recorder(const std::filesystem::path& store);
 std::unique_ptr<Recorder> no_recorder();
+
+// A run of a store that can be continued: kBadConfig if there is none, or it has ended.
+Result<RunRow> find_stopped(const std::filesystem::path& store, std::string_view run);
 
 }  // namespace mfl

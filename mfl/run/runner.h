@@ -1,4 +1,14 @@
-// From a configuration to a recorded run.
+// From a configuration to a recorded run: loads the data, trains with the engine that the configuration names, and records every round in
+// the run store.
+//
+//   Config config;                                         // or read_config(path)
+//   config.data.source = "synthetic:600x60";
+//   config.algorithm = {.name = "mfl", .eta = 0.01, .gamma = 0.5, .tau = 4};
+//   const Result<RunOutcome> run = run_experiment(config, {.store = "runs.db"}, {});
+//   if (!run) return report(run.error());                  // it could not run, or not be recorded
+//   use(run->status, run->final.train_loss, run->digest);  // "done", "interrupted" or "diverged"
+//
+// Two runs of one configuration on the same data have the same digest, whatever the engine and the number of threads or processes.
 #pragma once
 
 #include <atomic>
@@ -31,17 +41,22 @@ struct RunHooks {
 };
 
 struct RunOptions {
-  std::filesystem::path store;  // empty: default_store_path()
-  std::string resume_id;        // continue this run (as Store::get names it) instead of starting one
+  std::filesystem::path store = {};  // empty: default_store_path()
+  std::string resume_id = {};        // continue this run (as Store::get names it) instead of starting one
   // Take an equal finished run of the store instead of training; in a sweep also continue an equal unfinished one.
   bool reuse = false;
   // File for the final w as NPY, with the schema beside it (FILE.schema.json for FILE.npy); empty: none.
-  std::filesystem::path weights_out;
+  std::filesystem::path weights_out = {};
   bool monitor = false;  // watch for signs of a bad setting (monitor.h)
   // The processes that share the work, all of which make the same call; null: this process only. The first one has the store,
-  // reports progress and knows the outcome; hooks.stop may be set on any of them.
+  // calls hooks.progress and hooks.warn, and knows the outcome; hooks.stop may be set on any of them. After an error of which the others
+  // do not know (Ranks::failed_together) they wait for this process: Ranks::abort() ends them.
   Ranks* ranks = nullptr;
+
+  Ranks& where() const { return ranks != nullptr ? *ranks : alone(); }
 };
+
+std::filesystem::path store_of(const RunOptions& options);
 
 struct FinalMetrics {
   std::uint64_t step = 0;
@@ -69,8 +84,9 @@ struct RunOutcome {
   std::vector<RunWarning> warnings;  // of its monitor, then how it ended (convergence.h)
 };
 
-// Loads, trains and records. A resumed run takes its configuration from the store, except for engine and threads of `config`.
-// A run that diverged or was stopped is an outcome; an error means that nothing could run.
+// Blocks until the run has ended or stopped; calls the hooks on this thread. Memory: the data, and what the engine needs (engine.h). A
+// resumed run takes its configuration from the store, except for engine and threads of `config`. A run that diverged or was
+// stopped is an outcome; after an error the store has what was recorded before it, and the run can be resumed.
 Result<RunOutcome> run_experiment(const Config& config, const RunOptions& options, const RunHooks& hooks);
 
 }  // namespace mfl

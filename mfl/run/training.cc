@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "mfl/record/checkpoint.h"
+#include "mfl/run/rounds.h"
 
 namespace mfl {
 
@@ -18,18 +19,28 @@ Cadence make_cadence(const Config& config) {
 }
 
 template <class T>
-Result<Start<T>> resumed_start(const Unfinished& run, State<T> initial) {
-  if (!run.checkpoint) return Start<T>{run.id, std::move(initial)};
-  auto snapshot = decode_snapshot<T>(run.checkpoint->blob);
-  if (!snapshot) return fail_because(snapshot.error(), fmt::format("cannot resume run {}", run.id));
-  return Start<T>{.id = run.id,
-                  .state = std::move(snapshot->state),
-                  .kept = std::move(snapshot->kept),
-                  .recorded = true,
-                  .wall_seconds = run.wall_seconds,
-                  .virtual_seconds = run.virtual_seconds,
-                  .bytes_up = run.bytes_up,
-                  .bytes_down = run.bytes_down};
+Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpec& spec, State<T> initial,
+                           Recorder& recorder) {
+  if (!found) {
+    MFL_TRY(std::string id, recorder.create_run(spec));
+    return Start<T>{.id = std::move(id), .state = std::move(initial)};
+  }
+  const Unfinished& run = found->run;
+  Start<T> start{.id = run.id,
+                 .state = std::move(initial),
+                 .recorded = run.checkpoint.has_value(),
+                 .wall_seconds = run.wall_seconds,
+                 .virtual_seconds = run.virtual_seconds,
+                 .bytes_up = run.bytes_up,
+                 .bytes_down = run.bytes_down};
+  if (run.checkpoint) {
+    auto snapshot = decode_snapshot<T>(run.checkpoint->blob);
+    if (!snapshot) return fail_because(snapshot.error(), fmt::format("cannot resume run {}", run.id));
+    start.state = std::move(snapshot->state);
+    start.kept = std::move(snapshot->kept);
+  }
+  MFL_CHECK(recorder.continue_run(run));
+  return start;
 }
 
 template <class T>
@@ -90,8 +101,7 @@ Result<double> Training<T>::train_loss() {
 template <class T>
 Result<double> Training<T>::loss_of_next_round() {
   if (!losses_.batches) return train_loss();
-  MFL_CHECK(prepare());
-  StepRange<T> whole = range(round_steps_);
+  MFL_TRY(StepRange<T> whole, range(round_steps_));
   Aggregate<T> discarded;
   whole.out = &discarded;
   engine_.run(std::span(&whole, 1), round_steps_);
@@ -99,17 +109,18 @@ Result<double> Training<T>::loss_of_next_round() {
 }
 
 template <class T>
-StepRange<T> Training<T>::range(std::uint64_t steps) {
-  return {.setting = setting_,
-          .state = &state_,
-          .starts = taken_ == 0,
-          .ends = taken_ + steps == round_steps_,
-          .round_steps = round_steps_,
-          .out = &aggregate_,
-          .failure = std::nullopt,
-          .measure_moves = monitor_ != nullptr,
-          .evaluate = losses_.evaluates(state_.round),
-          .participants = plan_->counted};
+Result<StepRange<T>> Training<T>::range(std::uint64_t steps) {
+  MFL_CHECK(prepare());
+  return StepRange<T>{.setting = setting_,
+                      .state = &state_,
+                      .starts = taken_ == 0,
+                      .ends = taken_ + steps == round_steps_,
+                      .round_steps = round_steps_,
+                      .out = &aggregate_,
+                      .failure = std::nullopt,
+                      .measure_moves = monitor_ != nullptr,
+                      .evaluate = losses_.evaluates(state_.round),
+                      .participants = plan_->counted};
 }
 
 template <class T>
@@ -155,11 +166,25 @@ Result<void> Training<T>::close_round(double train_loss, Row row) {
   closed_ = true;
   if (losses_.decides_best(state_.round, row == Row::kLast)) note_loss(state_, train_loss);
   const std::string digest = journal_.recorder().keeps() ? state_digest(state_) : "";
-  journal_.add(RoundRow{state_.round, state_.step, train_loss, bytes_up_, bytes_down_, digest, last_time_});
+  journal_.add(RoundRow{.round = state_.round,
+                        .step = state_.step,
+                        .train_loss = train_loss,
+                        .bytes_up = bytes_up_,
+                        .bytes_down = bytes_down_,
+                        .digest = digest,
+                        .time = last_time_});
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
   if (passed || row != Row::kOfRound || state_.step == 0) {
     const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt;
-    RecordRow record{state_.step, state_.round, train_loss, {}, {}, bytes_up_, bytes_down_, 0, digest};
+    RecordRow record{.step = state_.step,
+                     .round = state_.round,
+                     .train_loss = train_loss,
+                     .test_loss = {},
+                     .test_accuracy = {},
+                     .bytes_up = bytes_up_,
+                     .bytes_down = bytes_down_,
+                     .wall_seconds = 0,
+                     .digest = digest};
     if (test) record.test_loss = test->loss;
     if (test && labels_.has_accuracy) record.test_accuracy = test->accuracy;
     record.wall_seconds = seconds();
@@ -225,34 +250,23 @@ Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings,
     return sum;
   };
   const std::uint64_t all_steps = total([](const auto& t) { return t.steps(); });
-  std::vector<Training<T>*> going;
-  std::vector<StepRange<T>> ranges;
-  for (;;) {
-    going.clear();
-    for (Training<T>& training : trainings)
-      if (!training.over()) going.push_back(&training);
-    if (going.empty()) return {};
-    if (engine.stop(hooks.stop != nullptr && hooks.stop->load(std::memory_order_relaxed))) {
-      for (Training<T>* training : going) MFL_CHECK(training->stop());
-      return {};
-    }
-    const std::uint64_t steps =
-        (*std::ranges::min_element(going, {}, &Training<T>::steps_left_in_round))->steps_left_in_round();
-    ranges.clear();
-    for (Training<T>* training : going) MFL_CHECK(training->prepare());
-    for (Training<T>* training : going) ranges.push_back(training->range(steps));
-    engine.run(ranges, steps);
-    for (std::size_t i = 0; i < going.size(); ++i) MFL_CHECK(going[i]->took(steps, ranges[i]));
-    if (hooks.progress)
-      hooks.progress({total([](const auto& t) { return t.step(); }), all_steps, going.front()->state().round,
-                      going.front()->last_loss(),
-                      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(),
-                      trainings.size(), total([](const auto& t) { return t.over() ? 1U : 0U; })});
-  }
+  return train_rounds(engine, trainings, hooks.stop, [&](const Training<T>& first) {
+    if (!hooks.progress) return;
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
+    hooks.progress({.step = total([](const auto& t) { return t.step(); }),
+                    .steps = all_steps,
+                    .round = first.state().round,
+                    .train_loss = first.last_loss(),
+                    .wall_seconds = taken.count(),
+                    .settings = trainings.size(),
+                    .settings_done = total([](const auto& t) { return t.over() ? 1U : 0U; })});
+  });
 }
 
-template Result<Start<float>> resumed_start(const Unfinished&, State<float>);
-template Result<Start<double>> resumed_start(const Unfinished&, State<double>);
+template Result<Start<float>> start_run(const std::optional<RecordedRun>&, const RunSpec&, State<float>,
+                                        Recorder&);
+template Result<Start<double>> start_run(const std::optional<RecordedRun>&, const RunSpec&, State<double>,
+                                         Recorder&);
 template class Training<float>;
 template class Training<double>;
 template Result<void> train_together(Engine<float>&, std::span<Training<float>>, const RunHooks&);

@@ -39,9 +39,10 @@ struct Start {
   std::uint64_t bytes_up = 0, bytes_down = 0;  // transferred earlier
 };
 
-// Where a stopped run continues: at its checkpoint, or at `initial` when it has none.
+// Starts a run of the spec at `initial`, or continues a run that was found: at its checkpoint, or at `initial` when it has none.
 template <class T>
-Result<Start<T>> resumed_start(const Unfinished& run, State<T> initial);
+Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpec& spec, State<T> initial,
+                           Recorder& recorder);
 
 template <class T>
 class Training {
@@ -61,11 +62,8 @@ class Training {
   // Steps to the end of the current round.
   std::uint64_t steps_left_in_round() const { return round_steps_ - taken_; }
 
-  // Decides who takes part in the current round. Call before each range; only the first call per round has an effect.
-  Result<void> prepare();
-
   // The next `steps` steps for the engine to run, and the bookkeeping after it has run them.
-  StepRange<T> range(std::uint64_t steps);
+  Result<StepRange<T>> range(std::uint64_t steps);
   Result<void> took(std::uint64_t steps, const StepRange<T>& range);
 
   // From now on `monitor` sees every round and every record. It must outlive the training.
@@ -77,6 +75,7 @@ class Training {
  private:
   double seconds() const;
   void start_round();
+  Result<void> prepare();               // decides who takes part in the current round, once
   Result<double> train_loss();          // of the state's w, over the nodes of the round that starts from it
   Result<double> loss_of_next_round();  // what that round would report
   enum class Row { kOfRound, kLast, kWhenStopped };
@@ -112,7 +111,7 @@ class Training {
   Monitor* monitor_ = nullptr;
 };
 
-// Runs all trainings to completion, each range of steps for all of them at once. hooks.stop stops all of them.
+// Runs all trainings to completion (train_rounds). hooks.stop stops all of them.
 template <class T>
 Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings, const RunHooks& hooks);
 

@@ -167,6 +167,15 @@ TEST(Mpirun, AStoreThatCannotBeUsedEndsTheJob) {
   EXPECT_EQ(box.read("broken.db"), "not a store");
 }
 
+// Of ranks that have not handed over their runs.
+Words rank_folders(const Sandbox& box) {
+  Words names;
+  for (const auto& entry : std::filesystem::directory_iterator(box.path()))
+    if (const std::string name = entry.path().filename().string(); name.starts_with("store.db.rank-"))
+      names.push_back(name);
+  return names;
+}
+
 TEST(Mpirun, ASweepIsSpreadOverRanksAndRecordedInOneStore) {
   const Sandbox alone, box;
   const std::string sweep =
@@ -196,6 +205,7 @@ TEST(Mpirun, ASweepIsSpreadOverRanksAndRecordedInOneStore) {
     EXPECT_EQ(again["runs"][i]["reused"], true);
     EXPECT_EQ(again["runs"][i]["run_id"], got["runs"][i]["run_id"]);
   }
+  EXPECT_EQ(rank_folders(box), Words{}) << "nothing is left behind";
 }
 
 TEST(Mpirun, AStoppedSweepContinuesOnOtherRanks) {
@@ -213,12 +223,49 @@ TEST(Mpirun, AStoppedSweepContinuesOnOtherRanks) {
   const auto expected = ok_data(alone.run(sweep + Words{"--json"}));
   EXPECT_EQ(ok_data(box.run({"runs", "list", "--json"}))["runs"].size(), 2U)
       << "continued, not started again";
+  EXPECT_EQ(rank_folders(box), Words{});
   ASSERT_EQ(ended["runs"].size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(ended["runs"][i]["digest"], expected["runs"][i]["digest"]);
     EXPECT_EQ(shown(box, ended["runs"][i]["run_id"])["runs"][0]["rounds"],
               shown(alone, expected["runs"][i]["run_id"])["runs"][0]["rounds"]);
   }
+}
+
+TEST(Mpirun, AKilledSweepKeepsWhatEachRankHasFinished) {
+  const Sandbox alone, box;
+  const Words sweep = {"sweep",  "--data",  "synthetic:1200x200",
+                       "--test", "0",       "--nodes",
+                       "5",      "--steps", "20000",
+                       "--tau",  "50",      "--checkpoint-every",
+                       "20",     "--set",   "run.seed=[1, 2, 3, 4, 5, 6]"};
+  Limits limits = ranks(2, "echo $$ > rank-$OMPI_COMM_WORLD_RANK");
+  limits.interrupt_after = "step ";
+  std::set<std::string> finished;  // by rank 1
+  limits.instead = [&] {
+    for (int tries = 0; finished.empty() && tries < 1000 && !rank_folders(box).empty(); ++tries) {
+      const std::string store = rank_folders(box).front() + "/runs.db";
+      const auto runs = ok_data(box.run({"runs", "list", "--store", store, "--json"}))["runs"];
+      for (const auto& run : runs)
+        if (run["status"] == "done") finished.insert(run["run_id"]);
+    }
+    ::kill(std::stoi(box.read("rank-0")), SIGKILL);
+  };
+  EXPECT_NE(box.run(sweep, limits).code, 0);
+  ASSERT_FALSE(finished.empty());
+  EXPECT_EQ(rank_folders(box).size(), 1U);
+  const auto ended = ok_data(box.run(sweep + Words{"--resume", "--json"}, ranks(3)));
+  const auto expected = ok_data(alone.run(sweep + Words{"--json"}));
+  ASSERT_EQ(ended["runs"].size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(ended["runs"][i]["digest"], expected["runs"][i]["digest"]);
+    EXPECT_EQ(shown(box, ended["runs"][i]["run_id"])["runs"][0]["rounds"],
+              shown(alone, expected["runs"][i]["run_id"])["runs"][0]["rounds"]);
+    if (ended["runs"][i]["reused"] == true) finished.erase(ended["runs"][i]["run_id"]);
+  }
+  EXPECT_TRUE(finished.empty()) << "they are not trained again";
+  EXPECT_EQ(ok_data(box.run({"runs", "list", "--json"}))["runs"].size(), 6U);
+  EXPECT_EQ(rank_folders(box), Words{});
 }
 
 TEST(Mpirun, OtherCommandsAreDoneOnceOrRefused) {

@@ -489,6 +489,40 @@ TEST(Store, MergesTheRunsThatItDoesNotHave) {
   EXPECT_EQ(contents(here.store), kept);
 }
 
+TEST(Store, TakesOverLaterCopiesOfItsRuns) {
+  const Home here, there;
+  const std::string large(std::size_t{1} << 21U, 'x');
+  Store store = Store::open(here.store).value();
+  const std::string first = store.create_run(spec("fl")).value();
+  ASSERT_TRUE(store.append(first, rounds(0, 3), records(0, 3), Checkpoint{3, large}));
+  ASSERT_TRUE(store.finish(first, RunStatus::kInterrupted, "stopped", summary(), 1));
+  const std::string second = store.create_run(spec("mfl")).value();
+
+  Store copy = Store::open(there.store).value();
+  ASSERT_TRUE(copy.take_over(here.store, std::vector{first}));
+  EXPECT_EQ(copy.list().value().size(), 1U);
+  EXPECT_EQ(copy.latest_checkpoint(first).value()->blob, large);
+  ASSERT_TRUE(copy.rewind(first, 3));
+  ASSERT_TRUE(copy.append(first, rounds(4, 6), records(4, 6), Checkpoint{6, large + "y"}));
+  ASSERT_TRUE(copy.finish(first, RunStatus::kDone, "", summary(), 2));
+
+  ASSERT_TRUE(store.take_over(there.store, std::vector{first}));
+  EXPECT_EQ(store.list().value().size(), 2U);
+  EXPECT_EQ(store.get("latest").value().id, second) << "the order of runs stays";
+  EXPECT_EQ(store.get(first).value().status, RunStatus::kDone);
+  EXPECT_TRUE(same(store.rounds(first).value(), rounds(0, 6)));
+  EXPECT_TRUE(same(store.records(first).value(), records(0, 6)));
+  EXPECT_EQ(store.latest_checkpoint(first).value()->blob, large + "y");
+
+  // Another run that has drawn the same id.
+  Connection(there.store).run("UPDATE runs SET config_digest = 'another'");
+  const std::string before = contents(here.store);
+  EXPECT_THAT(store.take_over(there.store, std::vector{first}).error().text(),
+              HasSubstr("id of another run"));
+  EXPECT_FALSE(store.take_over(there.store, std::vector{second})) << "not there";
+  EXPECT_EQ(contents(here.store), before);
+}
+
 TEST(Store, MergesNothingButStores) {
   const Home home;
   Store store = Store::open(home.store).value();

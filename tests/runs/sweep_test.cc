@@ -1,6 +1,7 @@
 // Sweeps: the grid, and that each setting gets the run that it would have had alone.
 #include "mfl/run/sweep.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "mfl/base/files.h"
 #include "mfl/config/sweep_grid.h"
+#include "mfl/record/folder_lock.h"
 #include "mfl/record/store.h"
 
 namespace mfl {
@@ -138,6 +140,41 @@ TEST_F(Sweeps, AStoppedSweepIsFinishedByReuseAndResume) {
   const auto again = run_sweep(configs, reuse, {});
   for (const RunOutcome& run : *again) EXPECT_TRUE(run.reused);
   EXPECT_EQ(Store::open(folder_->path() / "sweep.db")->list()->size(), configs.size());
+}
+
+// Stopped and finished settings in a store that a process of a shared sweep would have left, had it been killed.
+TEST_F(Sweeps, TheNextSweepTakesOverWhatAKilledProcessLeft) {
+  const auto configs =
+      grid(std::string(kData) + "[algorithm]\neta = 0.05\ntau = [2, 3]\n[run]\nsteps = [20, 60]");
+  std::atomic<bool> stop = false;
+  const RunHooks hooks{[&](const Progress& progress) { stop = progress.settings_done == 2; }, &stop};
+  const auto stopped = run_sweep(configs, options("left.db"), hooks);
+  ASSERT_TRUE(stopped) << stopped.error().text();
+  const Owner owner = this_process();
+  const auto left =
+      folder_->path() / fmt::format("sweep.db.rank-{}-{}-{}", owner.host, owner.pid, owner.start);
+  std::filesystem::create_directory(left);
+  std::filesystem::rename(folder_->path() / "left.db", left / "runs.db");
+  const std::vector others = {configs.front()};
+
+  {
+    const auto lock = FolderLock::acquire(left, std::chrono::milliseconds(0));
+    ASSERT_TRUE(run_sweep(others, options("sweep.db"), {}));
+    EXPECT_TRUE(std::filesystem::exists(left / "runs.db")) << "its process lives";
+    EXPECT_EQ(Store::open(folder_->path() / "sweep.db")->list()->size(), 1U);
+  }
+  RunOptions reuse = options("sweep.db");
+  reuse.reuse = true;
+  const auto ended = run_sweep(configs, reuse, {});
+  ASSERT_TRUE(ended) << ended.error().text();
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_EQ(Store::open(folder_->path() / "sweep.db")->list()->size(), 1 + configs.size());
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    EXPECT_EQ((*ended)[i].status, "done");
+    EXPECT_EQ((*ended)[i].run_id, (*stopped)[i].run_id);
+    EXPECT_EQ((*ended)[i].reused, (*stopped)[i].status == "done");
+    EXPECT_EQ((*ended)[i].digest, run_experiment(configs[i], options("alone.db"), {})->digest);
+  }
 }
 
 // All that the store has of a run, but for ids, times and where records were taken.
