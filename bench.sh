@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds mfl, compares it with its peers and writes bench/RESULTS.md: bench.sh [OPTIONS]
 #   --quick       two repeats and fewer steps        --repeats N   repeats of every measurement (7)
-#   --only NAME   numpy, torch, sklearn, flower, sweep, roofline, federation, mpi, scaling or fleet
+#   --only NAME   numpy, torch, sklearn, flower, softmax, sweep, roofline, federation, mpi, scaling or fleet
 # The peers live in .venv/bench. BENCH_MFL=FILE measures that binary and builds nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -20,8 +20,14 @@ install_peers() {
   if cmp -s bench/requirements.txt "$venv/installed.txt"; then return; fi
   begin "install the peers into $venv (several GB: PyTorch brings its CUDA libraries)"
   python3 -m venv "$venv"
-  "$python" -m pip install --quiet --disable-pip-version-check --requirement bench/requirements.txt
-  cp bench/requirements.txt "$venv/installed.txt"
+  local peer complete=yes
+  while read -r peer; do
+    if ! "$python" -m pip install --quiet --disable-pip-version-check "$peer"; then
+      printf 'bench.sh: %s cannot be installed: its comparisons are left out\n' "$peer" >&2
+      complete=no
+    fi
+  done < <(grep -v '^#' bench/requirements.txt)
+  if [[ $complete == yes ]]; then cp bench/requirements.txt "$venv/installed.txt"; fi
 }
 
 build_release() {

@@ -16,6 +16,7 @@ SIMULATIONS = {
     "sweep of 16 settings": ["sweep", "--train", "5000", "--test", "0", "--model", "logistic", "--steps", "400",
                              "--set", "algorithm.eta=[0.001,0.002,0.003,0.004]", "--set", "algorithm.gamma=[0,0.3,0.5,0.9]"],
     "fleet of 100,000": ["run", "--data", "fleet", "--nodes", "100000", "--test", "0", "--steps", "8"],
+    "fleet of 1,000,000": ["run", "--data", "fleet", "--nodes", "1000000", "--fraction-train", "0.1", "--test", "0", "--steps", "8"],
     "small rounds": ["run", "--data", "synthetic:200x30", "--steps", "100000", "--tau", "1", "--threads", "1"],
 }
 

@@ -1,16 +1,17 @@
 """Compares mfl with its peers, measures how its cost grows with size, and writes RESULTS.md. Called by bench.sh."""
 
 import argparse
+import importlib.util
 import pathlib
 import sys
 import tempfile
 
-from harness import federation, fleet, machine, mpi, process, race, report, roofline, scaling, sweep
+from harness import federation, fleet, machine, mpi, process, race, report, roofline, scaling, softmax, sweep
 from harness.mfl import Mfl
 
 HERE = pathlib.Path(__file__).resolve().parent
-PEERS = ["numpy", "torch", "sklearn", "flower"]
-PARTS = [*PEERS, "sweep", "roofline", "federation", "mpi", "scaling", "fleet"]
+PEERS = {"numpy": "numpy", "torch": "torch", "sklearn": "sklearn", "flower": "flwr"}  # and their modules
+PARTS = [*PEERS, "softmax", "sweep", "roofline", "federation", "mpi", "scaling", "fleet"]
 
 
 def parse_arguments():
@@ -22,6 +23,7 @@ def parse_arguments():
     parser.add_argument("--out", type=pathlib.Path, help="where RESULTS.md and plots/ are written (bench for a complete run at "
                         "full length, else build/bench)")
     parser.add_argument("--mfl", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--mnist", type=pathlib.Path, default=pathlib.Path.home() / ".cache" / "mfl" / "mnist", help=argparse.SUPPRESS)
     parser.add_argument("--transport", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--kernels", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -35,11 +37,19 @@ def parse_arguments():
     return arguments
 
 
+def installed(module):
+    if importlib.util.find_spec(module) is not None:
+        return True
+    race.say(f"{module} is not installed: its comparisons are left out")
+    return False
+
+
 def run_race(arguments, mfl):
     shards = mfl.scratch / "shards"
     mfl.split(shards, race.PAPER["train"], race.PAPER["nodes"])
     peer = arguments.only if arguments.only in PEERS else ""
-    contest = race.Race(mfl, sys.executable, HERE / "peers", shards, race.contenders(arguments.steps, peer))
+    absent = [name for name, module in PEERS.items() if peer in ("", name) and not installed(module)]
+    contest = race.Race(mfl, sys.executable, HERE / "peers", shards, race.contenders(arguments.steps, peer, absent))
     contest.prove_and_choose(1 if arguments.quick else race.TRIALS)
     contest.run(arguments.repeats)
     return contest
@@ -54,15 +64,17 @@ def measure(arguments, scratch):
 
     found = machine.describe(mfl.binary)
     contest = run_race(arguments, mfl) if arguments.only is None or arguments.only in PEERS else None
+    classes = (softmax.measure(mfl, sys.executable, HERE / "peers", arguments.mnist, arguments.repeats, share, installed)
+               if wanted("softmax") else None)
     sweeps = sweep.measure(mfl, arguments.repeats, share) if wanted("sweep") else None
     limits = roofline.measure(arguments.kernels, scratch) if wanted("roofline") else None
-    network = (federation.measure(mfl, HERE / "peers", arguments.transport, arguments.repeats, share)
+    network = (federation.measure(mfl, HERE / "peers", arguments.transport, arguments.repeats, share, installed("flwr"))
                if wanted("federation") else None)
     ranks = mpi.measure(arguments.kernels.with_name("mpi_bench"), scratch, arguments.repeats) if wanted("mpi") else None
     curves = scaling.measure(mfl, arguments.repeats, share) if wanted("scaling") else None
     laws = fleet.measure(mfl, arguments.kernels, scratch, arguments.repeats, share) if wanted("fleet") else None
     return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves, laws,
-                        HERE / "missed.toml", network, ranks)
+                        HERE / "missed.toml", network, ranks, classes)
 
 
 def main():

@@ -18,6 +18,7 @@
 #include "mfl/base/files.h"
 #include "mfl/base/rng.h"
 #include "mfl/engine/engine.h"
+#include "mfl/model/objective.h"
 
 namespace mfl::bench {
 namespace {
@@ -166,7 +167,7 @@ void add_parts() {
   static State<float> state = initial_state<float>(algorithm, kColumns);
   static Aggregate<float> aggregate;
   add("one round: 4 nodes, tau 4, 5,000 x 784 bytes, serial", {}, [] {
-    StepRange<float> range{0, &state, true, true, &aggregate, std::nullopt};
+    StepRange<float> range{.state = &state, .out = &aggregate};
     engine->run(std::span(&range, 1), 4);
   });
 }
@@ -180,7 +181,7 @@ struct Rounds {
   }
 
   void by_engine() {
-    StepRange<float> range{0, &state, true, true, &aggregate, std::nullopt};
+    StepRange<float> range{.state = &state, .out = &aggregate};
     engine->run(std::span(&range, 1), kTau);
   }
 
@@ -190,7 +191,7 @@ struct Rounds {
     for (const Shard& shard : federation.nodes) {
       for (std::size_t v = 0; v < sums.size(); ++v)
         std::ranges::copy(state.vectors[v].values, memory.vectors(0)[v].begin());
-      train_node<float>(settings, chosen, *federation.model, {federation.train, shard}, kTau, memory, losses);
+      train_node<float>(settings, chosen, *federation.model, {federation.train, shard}, kTau, {}, memory, losses);
       for (std::size_t v = 0; v < sums.size(); ++v)
         sums[v].add(std::span<const float>(memory.vectors(0)[v]), shard.count);
       loss.add(std::span<const double>(losses), shard.count);
@@ -241,7 +242,7 @@ struct NodeParts {
   void make() { fleet.fill(node++ % fleet.nodes(), buffer); }
   void train() {
     for (std::size_t v = 0; v < sums.size(); ++v) std::ranges::copy(state.vectors[v].values, memory.vectors(0)[v].begin());
-    train_node<float>(settings, chosen, Loss::kSquaredHinge, buffer, {0, buffer.size()}, kTau, memory, {}, losses);
+    train_node<float>(settings, chosen, *model, {buffer, {0, buffer.size()}}, kTau, {}, memory, losses);
   }
   void accumulate() {
     for (std::size_t v = 0; v < sums.size(); ++v) sums[v].add(std::span<const float>(memory.vectors(0)[v]), buffer.size());
@@ -249,6 +250,7 @@ struct NodeParts {
   }
 
   static constexpr std::uint64_t kTau = 4;
+  std::shared_ptr<const Model<float>> model = linear_model<float>(Loss::kSquaredHinge, kColumns);
   Fleet<float> fleet;
   Samples<float> buffer;
   std::size_t node = 0;
@@ -256,7 +258,7 @@ struct NodeParts {
   std::vector<Setting> settings = {{algorithm.rule, 0.01}};
   State<float> state = initial_state<float>(algorithm, kColumns);
   std::vector<Chosen> chosen = {{0, true}};
-  NodeMemory<float> memory{*federation.model, settings, 1};
+  NodeMemory<float> memory{*model, settings, 1};
   std::vector<ExactMean> sums{2, ExactMean(kColumns)};
   ExactMean loss{1};
   std::vector<double> losses = {0};
@@ -270,12 +272,12 @@ struct FleetRound {
   }
   void run() {
     const auto nodes = choose_participants({1, 0.001}, ++round, 1, 1'000'000);
-    StepRange<float> range{0, &parts.state, true, true, &aggregate, std::nullopt, false, nodes};
+    StepRange<float> range{.state = &parts.state, .out = &aggregate, .participants = nodes};
     engine->run(std::span(&range, 1), NodeParts::kTau);
   }
 
   NodeParts parts{10};
-  Federation<float> federation{linear_model<float>(Loss::kSquaredHinge, kColumns), Samples<float>::buffer(0, kColumns, FleetRows::kScale), {}, {}};
+  Federation<float> federation{parts.model, Samples<float>::buffer(0, kColumns, FleetRows::kScale), {}, {}};
   std::unique_ptr<Engine<float>> engine;
   Aggregate<float> aggregate;
   std::uint64_t round = 0;

@@ -9,7 +9,7 @@ import types
 import unittest
 from xml.etree import ElementTree
 
-from harness import federation, fleet, plots, process, race, report, roofline, spread, sweep, targets
+from harness import federation, fleet, plots, process, race, report, roofline, softmax, spread, sweep, targets
 
 FAKE_PEER = """
 import json, sys
@@ -90,6 +90,34 @@ class SweepAndRooflineTest(unittest.TestCase):
         program.chmod(0o755)
         with self.assertRaisesRegex(process.Failed, "no 'kernels'"):
             roofline.measure(program, self.folder)
+
+
+class SoftmaxTest(unittest.TestCase):
+    def contest(self, loss):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        folder = pathlib.Path(holder.name)
+        for script, seconds in (("softmax_loops.py", 1.0), ("flower_softmax.py", 10.0)):
+            (folder / script).write_text(f"""
+import json, sys
+loss = 0.5 if "loss" in sys.argv else {loss}
+print(json.dumps({{"version": "1", "seconds": {seconds}, "loss": loss}}))
+""")
+        mfl = types.SimpleNamespace(scratch=folder, store="s", binary="mfl", answer=lambda command: ({"wall_seconds": 0.1}, None))
+        return softmax.measure(mfl, sys.executable, folder, folder, 2, 1.0, lambda module: module != "torch")
+
+    def test_ratios_are_per_round_and_a_peer_may_be_absent(self):
+        outcome = self.contest("0.5 * (1 + 9e-6)")
+        self.assertEqual([(p.key, round(p.ratio.median, 6)) for p in outcome.peers], [("softmax-numpy", 10.0), ("softmax-flower", 1000.0)])
+        verdicts = {t.key: t.verdict for t in targets.judge(None, None, None, softmax=outcome)}
+        self.assertEqual((verdicts["softmax-numpy"], verdicts["softmax-torch"], verdicts["softmax-flower"]),
+                         ("reached", "not measured", "reached"))
+        self.assertIn("| 10.0 (10.0..10.0) | +9.0e-06 |", report.softmax_part(outcome))
+
+    def test_loss_that_is_off_stops_before_timing(self):
+        for loss in ("0.51", "float('nan')"):
+            with self.assertRaisesRegex(process.Failed, "NumPy, 1 thread: loss .* differs from mfl's 0.5"):
+                self.contest(loss)
 
 
 class FleetTest(unittest.TestCase):

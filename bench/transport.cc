@@ -107,7 +107,7 @@ std::vector<double> run_federation(const Load& load, RoundLog* kept, const std::
   options.round_deadline = Time(600'000);
   options.threads = 0;
   TimedLog log(kept);
-  const Plan plan{run_id, "bench", "svm", 0.3, "mfl", 0.002, 0.5, 1, options.steps, 32};
+  const Plan plan{.run_id = run_id, .config_digest = "bench", .experiment = {}};
   const auto server =
       must(FederationServer::start(make_coordinator<float>(make_mfl(0.002, 0.5, 1), options, log), plan, {}));
   std::vector<std::thread> nodes;

@@ -16,7 +16,7 @@ for set_name in "$@"; do
         libcurl4-openssl-dev libeigen3-dev libspectra-dev libopenmpi-dev openmpi-bin ca-certificates gnuplot-nox fonts-dejavu-core
         libnghttp2-dev libprotobuf-dev protobuf-compiler libspdlog-dev prometheus-cpp-dev)
       ;;
-    test) wanted+=(libgtest-dev libgmock-dev librapidcheck-dev libboost-dev python3 python3-venv openssl chromium zsh fish mandoc) ;;
+    test) wanted+=(libbenchmark-dev libgtest-dev libgmock-dev librapidcheck-dev libboost-dev python3 python3-venv openssl chromium zsh fish mandoc) ;;
     tidy) wanted+=(clang-tidy clang-format) ;;
     npm) wanted+=(npm) ;;
     bench) wanted+=(python3 python3-venv time libbenchmark-dev) ;;

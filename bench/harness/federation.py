@@ -178,7 +178,7 @@ def measure_stream(program, repeats, outcome):
     race.say("federation: a State of 40 MB measured")
 
 
-def measure(mfl, peers_folder, program, repeats, share=1.0):
+def measure(mfl, peers_folder, program, repeats, share=1.0, with_flower=True):
     """An Outcome, or None if this build of mfl has no network support."""
     if "server" not in mfl.verbs():
         return None
@@ -189,5 +189,6 @@ def measure(mfl, peers_folder, program, repeats, share=1.0):
     found = measure_rounds(mfl, shards, repeats, rounds)
     outcome = Outcome(rounds, *(spread.spread_of(found[name]) for name in ("simulation", "plaintext", "tls")))
     measure_stream(program, min(repeats, 3), outcome)
-    measure_flower(mfl, shards, peers_folder, min(repeats, FLOWER_REPEATS), outcome, found["plaintext"])
+    if with_flower:
+        measure_flower(mfl, shards, peers_folder, min(repeats, FLOWER_REPEATS), outcome, found["plaintext"])
     return outcome

@@ -44,7 +44,7 @@ def variants(forms):
     return [*both, {"form": "pool", "threads": 1}]
 
 
-def contenders(steps, only):
+def contenders(steps, only, absent=()):
     flower_steps = min(FLOWER_ROUNDS * TAU, steps - steps % TAU)
     numpy_forms, torch_forms = variants(["nodes", "copies", "stacked"]), variants(["nodes", "bmm"])
     everyone = [
@@ -63,7 +63,7 @@ def contenders(steps, only):
         Contender("flower-f32", f"Flower simulation, {flower_steps // TAU} rounds", "mfl-rounds", "flower_sim.py",
                   {"precision": "f32"}, [{"threads": os.cpu_count()}], steps=flower_steps),
     ]
-    peers = [c for c in everyone if not c.is_mfl and (not only or c.key.startswith(only))]
+    peers = [c for c in everyone if not c.is_mfl and (not only or c.key.startswith(only)) and not c.key.startswith(tuple(absent))]
     needed = {peer.against for peer in peers}
     return [c for c in everyone if c.is_mfl and c.key in needed] + peers
 

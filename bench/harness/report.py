@@ -184,6 +184,23 @@ def scaling_part(curves, plot_folder):
                    "after the last step.", curves, curve_part, plot_folder)
 
 
+def softmax_part(outcome):
+    if outcome is None:
+        return NOT_MEASURED
+    intro = (f"MNIST, 784 x 10 and an intercept, 1,000 nodes of 60 images, 10 of them per round, one local epoch in batches of 10, eta 0.03, {outcome.rounds} "
+             "rounds; one process after the other, the ratio taken within a repeat. Every peer takes the nodes and batches that mfl draws; the distance is "
+             "that of F in f64 on all images after the last round.\n\n")
+    rows = [["mfl, 1 thread", outcome.rounds, *spread_cells(spread.spread_of(outcome.own), milliseconds), "-", "-"]]
+    for peer in outcome.peers:
+        rows.append([f"{peer.title} ({peer.version})", peer.rounds, *spread_cells(spread.spread_of(peer.per_round), milliseconds),
+                     f"{times(peer.ratio.median)} ({times(peer.ratio.least)}..{times(peer.ratio.most)})", f"{peer.off:+.1e}"])
+    return intro + table(["contender", "rounds", "median ms per round", "range", "MAD", "times mfl's", "loss relative to mfl's"], rows)
+
+
+def milliseconds(value):
+    return f"{1e3 * value:.3f}"
+
+
 def mpi_part(outcome):
     if outcome is None:
         return NOT_MEASURED
@@ -250,14 +267,16 @@ def federation_part(found):
     return text
 
 
-def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, laws, reasons_file, federation=None, ranks=None):
-    judged = targets.judge(race, sweeps, roofline, laws, federation, ranks)
+def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, laws, reasons_file, federation=None, ranks=None,
+          softmax=None):
+    judged = targets.judge(race, sweeps, roofline, laws, federation, ranks, softmax)
     parts = [
         "# Benchmark results\n",
         "Written by `./bench.sh`; [README.md](README.md) describes what each peer does and why the comparison is fair.\n",
         "## Machine and versions\n", machine_part(machine, race.everyone if race else []),
         "## Targets\n", target_part(judged, targets.reasons(reasons_file)),
         "## mfl and its peers\n", race_part(race, repeats, steps),
+        "## Softmax regression with minibatches\n", softmax_part(softmax),
         "## Sweep of 16 gammas\n", sweep_part(sweeps),
         "## Kernels and the roofline\n", roofline_part(roofline),
         "## The engine's own cost\n", engine_part(roofline),

@@ -8,6 +8,9 @@ from . import fleet
 KERNEL_SHARE = 0.7
 KERNELS = [("kernel-bytes", "fused kernel on bytes", "bytes"), ("kernel-f32", "dense f32 kernel, data out of cache", "f32")]
 
+SOFTMAX = [("softmax-numpy", "a NumPy loop on one thread", 4), ("softmax-torch", "a PyTorch loop on one thread", 15),
+           ("softmax-flower", "Flower's simulation on all cores, per round", 300)]
+
 FLEETS = [("fleet", "a fleet of 784 x 10 samples per node"), ("fleet-mnist", "MNIST with one sample per node")]
 
 
@@ -38,7 +41,7 @@ def kernel_share(roofline, word):
     return min((k["share"] for k in named), default=None)
 
 
-def judge(race, sweeps, roofline, laws=None, federation=None, ranks=None):
+def judge(race, sweeps, roofline, laws=None, federation=None, ranks=None, softmax=None):
     def ratio(key):
         contender = race.by_key.get(key) if race else None
         return race.ratio(contender).median if contender and contender.seconds else None
@@ -58,6 +61,9 @@ def judge(race, sweeps, roofline, laws=None, federation=None, ranks=None):
         Target("federation-stream", "State of 40 MB, 16 nodes, rounds committed to disk: share of a bare stream over the same transport", 0.7, False,
                federation.stream_share["disk"].median if federation and federation.stream_share else None),
     ]
+    by_peer = {peer.key: peer.ratio.median for peer in softmax.peers} if softmax else {}
+    for key, text, limit in SOFTMAX:
+        targets.append(Target(key, f"softmax regression in FedML's setting, one thread, against {text}", limit, False, by_peer.get(key)))
     targets.append(Target("mpi-mean", "exact mean of 10 million f32 over 4 ranks, in MPI_Allreduce calls of doubles", 6, True,
                           ranks.ratio["f32"].median if ranks else None))
     for key, text, word in KERNELS:

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 #include "mfl/base/kernels/kernels.h"
@@ -24,7 +25,7 @@ constexpr std::size_t kPackedBlock = 1024;                   // coordinates whos
 constexpr std::uint64_t kHeadroom = std::uint64_t{1} << 29;  // additions before a digit must be carried
 
 // Digits below 2^52 times the units of these planes are finite doubles; planes above them are left to exact division.
-constexpr std::size_t kFinitePlanes = 64;
+constexpr std::size_t kFinitePlanes = kMostPlanes;
 
 // The value of a one in each of them.
 const std::array<double, kFinitePlanes> kPlaneUnits = [] {
@@ -132,44 +133,15 @@ T divide_exactly(const Digits& digits, std::uint64_t weight) {
   return sum.negative ? -magnitude : magnitude;
 }
 
-// The sum as an unevaluated pair of doubles, relative error below 2^-98; exact says that it is the sum itself.
-struct Pair {
-  double high = 0;
-  double low = 0;
-  bool exact = true;
-};
-
-// From the top down, so that a digit that cancels does so before anything is rounded. Digits are below 2^52, in planes below
-// kFinitePlanes.
-Pair pair_of(const Digits& digits) {
-  double sum = 0, errors = 0;
-  int inexact = 0;
-  for (std::size_t k = digits.count; k-- > 0;) {
-    const double term = static_cast<double>(digits.values[k]) * kPlaneUnits[digits.lowest_plane + k];
-    const double next = sum + term;  // Knuth's two-sum
-    const double added = next - sum;
-    const double error = (sum - (next - added)) + (term - added);
-    sum = next;
-    errors += error;
-    inexact += error != 0 ? 1 : 0;
-  }
-  const double high = sum + errors;
-  return {high, errors - (high - sum), inexact <= 1};
+// The plane that holds the bit 2^exponent.
+std::size_t plane_of(int exponent) {
+  return static_cast<std::size_t>(exponent - kLowestExponent) / kDigitBits;
 }
 
-// Rounds pair / weight if the pair is precise enough to decide how; otherwise the caller divides exactly.
-template <class T>
-std::optional<T> divide_quickly(const Pair& sum, double weight) {
-  if (!(std::abs(sum.high) > 0x1p-900 && std::abs(sum.high) < 0x1p1000)) return std::nullopt;
-  const double q = sum.high / weight;
-  const double residual = std::fma(-q, weight, sum.high) + sum.low;
-  if (sum.exact && sum.low == 0 && residual == 0) return static_cast<T>(q);
-  const double correction = residual / weight;
-  const double doubt = std::abs(q) * (sizeof(T) == sizeof(float) ? 0x1p-50 : 0x1p-90);
-  const T below = static_cast<T>(q + (correction - doubt));
-  const T above = static_cast<T>(q + (correction + doubt));
-  const bool normal = std::abs(below) >= std::numeric_limits<T>::min();
-  return below == above && normal ? std::optional<T>(below) : std::nullopt;
+// The exponent of the last bit of numbers of at least this size.
+int lowest_bit(float least) {
+  using Limits = std::numeric_limits<float>;
+  return std::max(std::ilogb(least), Limits::min_exponent - 1) - (Limits::digits - 1);
 }
 
 // Whether a kernel may multiply numbers of these sizes.
@@ -207,15 +179,24 @@ void ExactMean::add_block(std::span<const T> x, std::size_t first, std::uint64_t
   const Extent<T> extent = kernels.of<T>().extent(x.size(), x.data());
   if (extent.most == 0) return;
   if (!products_are_exact(extent, weight)) return add_one_by_one(x, first, weight);
-  std::array<double, kBlock> high, low;
-  kernels.of<T>().products(x.size(), x.data(), static_cast<double>(weight), high.data(), low.data());
-  const auto add_digits = [&](std::array<double, kBlock>& rest, double most) {
-    if (most == 0) return;
-    std::size_t k = static_cast<std::size_t>(std::ilogb(most) - kLowestExponent) / kDigitBits;
-    while (kernels.take_digits(x.size(), kPlaneUnits[k], rest.data(), plane(k) + first)) --k;
-  };
-  add_digits(high, static_cast<double>(extent.most) * static_cast<double>(weight));
-  if constexpr (sizeof(T) == sizeof(double)) add_digits(low, kernels.f64.extent(x.size(), low.data()).most);
+  const double most = static_cast<double>(extent.most) * static_cast<double>(weight);
+  if constexpr (sizeof(T) == sizeof(float)) {
+    const std::size_t top = plane_of(std::ilogb(most)), bottom = plane_of(lowest_bit(extent.least));
+    std::array<std::int64_t*, kMostF32Planes> digits;
+    for (std::size_t k = top + 1; k-- > bottom;) digits[top - k] = plane(k) + first;
+    kernels.digits.add_products(x.size(), x.data(), static_cast<double>(weight), kPlaneUnits[top],
+                                top - bottom + 1, digits.data());
+  } else {
+    std::array<double, kBlock> high, low;
+    kernels.digits.products(x.size(), x.data(), static_cast<double>(weight), high.data(), low.data());
+    const auto add_digits = [&](std::array<double, kBlock>& rest, double largest) {
+      if (largest == 0) return;
+      std::size_t k = plane_of(std::ilogb(largest));
+      while (kernels.digits.take_digits(x.size(), kPlaneUnits[k], rest.data(), plane(k) + first)) --k;
+    };
+    add_digits(high, most);
+    add_digits(low, kernels.f64.extent(x.size(), low.data()).most);
+  }
 }
 
 template <class T>
@@ -357,20 +338,32 @@ void ExactMean::mean_any(std::span<T> out) {
   if (additions_ > kDigitsStayBelow52Bits) carry();
   const auto [low, end] = used_planes();
   const bool quick = total_weight_ < std::uint64_t{1} << 53 && end <= kFinitePlanes;
+  std::array<const std::int64_t*, kFinitePlanes> planes;
+  std::array<double, kFinitePlanes> units;
+  std::size_t count = 0;
+  if (quick)
+    for (std::size_t k = end; k-- > low;) {
+      if (planes_[k].empty()) continue;
+      planes[count] = planes_[k].data();
+      units[count++] = kPlaneUnits[k];
+    }
   Digits digits{{}, end - low, low};
-  for (std::size_t j = 0; j < size_; ++j) {
-    std::int64_t any = 0;
-    for (std::size_t k = 0; k < digits.count; ++k) {
-      digits.values[k] = planes_[low + k].empty() ? 0 : planes_[low + k][j];
-      any |= digits.values[k];
+  std::array<std::uint32_t, kBlock> undecided;
+  for (std::size_t first = 0; first < size_; first += kBlock) {
+    const std::size_t n = std::min(kBlock, size_ - first);
+    std::size_t left = n;
+    if (quick)
+      left = default_kernel_set().of<T>().divide_digits(n, count, planes.data(), units.data(),
+                                                        static_cast<double>(total_weight_),
+                                                        out.data() + first, undecided.data());
+    else
+      std::iota(undecided.begin(), undecided.end(), 0U);
+    for (std::size_t k = 0; k < count; ++k) planes[k] += n;
+    for (const std::uint32_t i : std::span(undecided).first(left)) {
+      for (std::size_t k = 0; k < digits.count; ++k)
+        digits.values[k] = planes_[low + k].empty() ? 0 : planes_[low + k][first + i];
+      out[first + i] = divide_exactly<T>(digits, total_weight_);
     }
-    if (any == 0) {
-      out[j] = 0;
-      continue;
-    }
-    const auto rounded =
-        quick ? divide_quickly<T>(pair_of(digits), static_cast<double>(total_weight_)) : std::nullopt;
-    out[j] = rounded ? *rounded : divide_exactly<T>(digits, total_weight_);
   }
 }
 

@@ -13,13 +13,12 @@ template <class T>
 struct SoftmaxWorkspace final : Workspace {
   struct Slot {
     Vector<T> logits;
-    std::vector<Vector<T>> gradients;  // one per item
+    std::vector<Vector<T>> gradients;  // one per item; empty before the first use
     std::vector<double> losses;
   };
-  SoftmaxWorkspace(std::size_t parameters, std::size_t classes, std::size_t settings, std::size_t wave)
-      : slots(wave, Slot{Vector<T>(kRowBlock * classes), {}, std::vector<double>(settings)}) {
-    for (Slot& slot : slots) slot.gradients.assign(settings, Vector<T>(parameters));
-  }
+  SoftmaxWorkspace(std::size_t classes, std::size_t settings, std::size_t wave)
+      : slots(wave, Slot{Vector<T>(kRowBlock * classes), std::vector<Vector<T>>(settings),
+                         std::vector<double>(settings)}) {}
   std::vector<Slot> slots;
 };
 
@@ -43,7 +42,7 @@ class SoftmaxModel final : public Model<T> {
   }
 
   std::unique_ptr<Workspace> make_workspace(std::size_t settings, std::size_t wave) const override {
-    return std::make_unique<SoftmaxWorkspace<T>>(this->parameters(), classes_, settings, wave);
+    return std::make_unique<SoftmaxWorkspace<T>>(classes_, settings, wave);
   }
 
   void loss_and_gradient(const Samples<T>& samples, Shard rows, std::span<Item<T>> items,
@@ -52,11 +51,15 @@ class SoftmaxModel final : public Model<T> {
     auto& slots = static_cast<SoftmaxWorkspace<T>&>(workspace).slots;
     const Kernels<T>& kernels = samples.kernels();
     const std::size_t parameters = this->parameters();
+    const std::size_t blocks = row_blocks(rows.count);
+    if (blocks == 1) {
+      for (Item<T>& item : items) pass_over_rows(samples, rows, item, slots.front().logits.data());
+      return;
+    }
     for (Item<T>& item : items) {
       std::fill_n(item.gradient, parameters, T{0});
       item.loss = 0;
     }
-    const std::size_t blocks = row_blocks(rows.count);
     for (std::size_t first = 0; first < blocks; first += slots.size()) {
       const std::size_t count = std::min(slots.size(), blocks - first);
       const auto pass = [&](std::size_t slot) {
@@ -104,26 +107,44 @@ class SoftmaxModel final : public Model<T> {
     return z;
   }
 
+  // All of a gradient that has one block.
+  void pass_over_rows(const Samples<T>& samples, Shard rows, Item<T>& item, T* z) const {
+    const Kernels<T>& kernels = samples.kernels();
+    const RowBlock<T> block = samples.rows(rows);
+    kernels.softmax_logits(block, classes_, intercept_, item.w, z);
+    item.loss = kernels.softmax_losses(rows.count, classes_, z, samples.targets(rows.first), z);
+    kernels.softmax_gradient(block, classes_, intercept_, z, finish_of(samples, rows.count, item),
+                             item.gradient);
+    if (item.wants_loss) item.loss = this->regularised(kernels, item.lambda, item.loss, rows.count, item.w);
+  }
+
   void pass_over_block(const Samples<T>& samples, Shard block, std::span<Item<T>> items,
                        typename SoftmaxWorkspace<T>::Slot& slot, bool is_first) const {
     const Kernels<T>& kernels = samples.kernels();
     const RowBlock<T> rows = samples.rows(block);
     T* const z = slot.logits.data();
     for (std::size_t i = 0; i < items.size(); ++i) {
+      if (!is_first) slot.gradients[i].assign(this->parameters(), T{0});
       T* const gradient = is_first ? items[i].gradient : slot.gradients[i].data();
-      if (!is_first) std::ranges::fill(slot.gradients[i], T{0});
       kernels.softmax_logits(rows, classes_, intercept_, items[i].w, z);
       slot.losses[i] = kernels.softmax_losses(block.count, classes_, z, samples.targets(block.first), z);
       kernels.softmax_add_rows(rows, classes_, intercept_, z, gradient);
     }
   }
 
+  static SoftmaxFinish<T> finish_of(const Samples<T>& samples, std::size_t n, const Item<T>& item) {
+    return {.w = item.w,
+            .factor = static_cast<T>(samples.data().scale / static_cast<double>(n)),
+            .lambda = static_cast<T>(item.lambda),
+            .intercept_factor = static_cast<T>(1 / static_cast<double>(n))};
+  }
+
   void finish(const Samples<T>& samples, std::size_t n, Item<T>& item) const {
     const Kernels<T>& kernels = samples.kernels();
-    kernels.finish_gradient(weights(), static_cast<T>(samples.data().scale / static_cast<double>(n)),
-                            static_cast<T>(item.lambda), item.w, item.gradient);
+    const SoftmaxFinish<T> factors = finish_of(samples, n, item);
+    kernels.finish_gradient(weights(), factors.factor, factors.lambda, item.w, item.gradient);
     if (intercept_)
-      kernels.finish_gradient(classes_, static_cast<T>(1 / static_cast<double>(n)), T{0}, item.w + weights(),
+      kernels.finish_gradient(classes_, factors.intercept_factor, T{0}, item.w + weights(),
                               item.gradient + weights());
     if (item.wants_loss) item.loss = this->regularised(kernels, item.lambda, item.loss, n, item.w);
   }

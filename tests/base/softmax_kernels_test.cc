@@ -164,6 +164,11 @@ void expect_contract(const TestRows<T>& data, bool intercept) {
   const double loss = reference_losses(data.rows, data.classes, z.data(), data.y.data(), c.data());
   const std::vector<T> before(size, static_cast<T>(0.25)),
       after = reference_gradient(data, intercept, c, before);
+  std::vector<T> finished = reference_gradient(data, intercept, c, std::vector<T>(size, T{0}));
+  for (std::size_t i = 0; i < size; ++i)
+    finished[i] = i < data.columns * data.classes
+                      ? std::fma(static_cast<T>(0.3), data.w[i], static_cast<T>(0.003) * finished[i])
+                      : std::fma(T{0}, data.w[i], static_cast<T>(0.7) * finished[i]);
   Guarded<T> w(std::vector<T>(data.w.begin(), data.w.begin() + static_cast<std::ptrdiff_t>(size)));
   for (const KernelSet& set : kernel_sets()) {
     SCOPED_TRACE(std::string(set.name) + " rows " + std::to_string(data.rows) + " columns " +
@@ -185,9 +190,16 @@ void expect_contract(const TestRows<T>& data, bool intercept) {
                   loss);
         kernels.softmax_add_rows(block, data.classes, intercept, coefficients.data(), g.data());
         ASSERT_EQ(g.numbers(), after);
+        Guarded<T> whole(size, T{7});
+        const SoftmaxFinish<T> finish{.w = w.data(),
+                                      .factor = static_cast<T>(0.003),
+                                      .lambda = static_cast<T>(0.3),
+                                      .intercept_factor = static_cast<T>(0.7)};
+        kernels.softmax_gradient(block, data.classes, intercept, coefficients.data(), finish, whole.data());
+        ASSERT_EQ(whole.numbers(), finished);
         kernels.softmax_losses(data.rows, data.classes, logits.data(), data.y.data(), logits.data());
         ASSERT_EQ(logits.numbers(), c) << "in place";
-        ASSERT_TRUE(logits.intact() && g.intact() && coefficients.intact());
+        ASSERT_TRUE(logits.intact() && g.intact() && coefficients.intact() && whole.intact());
       }
   }
 }
@@ -367,6 +379,15 @@ TYPED_TEST(SoftmaxKernelsOf, NumbersThatAreNotFiniteAreTheSameEverywhere) {
             set.of<T>().softmax_logits(block, classes, true, data.w.data(), c.data());
             set.of<T>().softmax_losses(rows, classes, c.data(), data.y.data(), c.data());
             set.of<T>().softmax_add_rows(block, classes, true, c.data(), g.data());
+            std::vector<T> whole(data.w.size());
+            const SoftmaxFinish<T> finish{
+                .w = data.w.data(), .factor = T{2}, .lambda = T{0}, .intercept_factor = T{3}};
+            set.of<T>().softmax_gradient(block, classes, true, c.data(), finish, whole.data());
+            std::vector<T> finished;
+            for (std::size_t i = 0; i < g.size(); ++i)
+              finished.push_back(std::fma(T{0}, data.w[i], (i < 150 * classes ? T{2} : T{3}) * g[i]));
+            ASSERT_EQ(shown(whole), shown(finished))
+                << set.name << " rows " << rows << " classes " << classes;
             if (expected_c.empty()) {
               expected_c = shown(c);
               expected_g = shown(g);

@@ -301,6 +301,80 @@ void softmax_add_rows(const RowBlock<T>& block, std::size_t classes, bool interc
   });
 }
 
+// The sums of the rows of one tile and of one word of columns, from zero on, finished. `g` and `w` have room for a whole panel
+// behind every column: what is written behind the classes of a column is what the next one has where all rows are zero, and
+// columns ascend. So coefficients behind the classes are zero, and features finite.
+template <class P, std::size_t kRows, class T>
+HWY_NOINLINE void write_tile(std::uint64_t columns, std::size_t count, const T* x, const T* c,
+                             const SoftmaxFinish<T>& finish, std::size_t first, std::size_t stride, T* g) {
+  using D = typename P::D;
+  const auto factor = hn::Set(D(), finish.factor), lambda = hn::Set(D(), finish.lambda);
+  const T* w = finish.w + first * stride;
+  T* to = g + first * stride;
+  const auto finished = [&](typename P::V sum, std::size_t at)
+                            HWY_ATTR { return fused(lambda, hn::LoadU(D(), w + at), hn::Mul(factor, sum)); };
+  const auto zero = hn::Zero(D());
+  const std::size_t size = count * stride;
+  std::size_t at = 0;
+  for (; at + P::kStep <= size; at += P::kStep) hn::StoreU(finished(zero, at), D(), to + at);
+  for (; at < size; ++at) to[at] = fused_scalar(finish.lambda, w[at], finish.factor * T{0});
+  P factors[kRows];
+  MFL_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) factors[r] = P::load(c + r * P::kWidth);
+  for (; columns != 0; columns &= columns - 1) {
+    const auto j = static_cast<std::size_t>(std::countr_zero(columns));
+    P sum;
+    MFL_UNROLL
+    for (std::size_t v = 0; v < P::kVectors; ++v) sum.part[v] = zero;
+    MFL_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) sum.accumulate(hn::Set(D(), x[r * kWordColumns + j]), factors[r]);
+    MFL_UNROLL
+    for (std::size_t v = 0; v < P::kVectors; ++v)
+      hn::StoreU(finished(sum.part[v], j * stride + v * P::kStep), D(), to + j * stride + v * P::kStep);
+  }
+}
+
+// softmax_gradient for rows of bytes that fit one tile, classes that fit one panel, and an intercept, which leaves room for a panel
+// behind the last column. Returns false, having written nothing, for others.
+template <class T>
+bool softmax_gradient_of_tile(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* c,
+                              const SoftmaxFinish<T>& finish, T* g) {
+  bool written = false;
+  for_panels<T>(classes, [&](auto chosen, std::size_t first_class) HWY_ATTR {
+    using P = decltype(chosen);
+    const auto panel = PanelOfMatrix<T>::template of<P>(g, block.columns, classes, intercept, first_class);
+    if (first_class != 0 || classes > P::kWidth || block.kind != RowKind::kBytes || !intercept ||
+        block.rows > P::kTileRows || panel.readable < block.columns)
+      return;
+    HWY_ALIGN T factors[P::kTileRows * P::kWidth];
+    pad_rows<P>(block.rows, classes, Strided<const T>{c, classes}, factors);
+    HWY_ALIGN T x[P::kTileRows * kWordColumns];
+    for (std::size_t column = 0; column < block.columns; column += kWordColumns) {
+      const WordOfRows<T, std::uint8_t> word{block, block.bytes, column,
+                                             std::min(kWordColumns, block.columns - column)};
+      std::uint64_t columns = 0;
+      for (std::size_t r = 0; r < block.rows; ++r) columns |= word.bits(r);
+      if (columns != 0)
+        for (std::size_t r = 0; r < block.rows; ++r) word.convert(r, x + r * kWordColumns);
+      with_rows<P::kTileRows>(block.rows, [&](auto rows) HWY_ATTR {
+        write_tile<P, decltype(rows)::value>(columns, word.count, x, factors, finish, column, classes, g);
+      });
+    }
+    P sum;
+    MFL_UNROLL
+    for (std::size_t v = 0; v < P::kVectors; ++v) sum.part[v] = hn::Zero(typename P::D());
+    for (std::size_t r = 0; r < block.rows; ++r)
+      sum.accumulate(hn::Set(typename P::D(), T{1}), P::load(factors + r * P::kWidth));
+    HWY_ALIGN T sums[P::kWidth];
+    sum.store(sums);
+    const std::size_t weights = block.columns * classes;
+    for (std::size_t k = 0; k < classes; ++k)
+      g[weights + k] = fused_scalar(T{0}, finish.w[weights + k], finish.intercept_factor * sums[k]);
+    written = true;
+  });
+  return written;
+}
+
 }  // namespace mfl::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

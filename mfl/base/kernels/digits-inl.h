@@ -1,4 +1,4 @@
-// Numbers into digits of base 2^32. Every step is exact. Included once per target by kernels.cc only.
+// Numbers into digits of base 2^32. Every step is exact. Included once per target by other kernels only.
 #if defined(MFL_DIGITS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MFL_DIGITS_INL_H
 #undef MFL_DIGITS_INL_H
@@ -12,8 +12,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "hwy/highway.h"
 #include "mfl/base/kernels/kernels.h"
+#include "mfl/base/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mfl::HWY_NAMESPACE {
@@ -35,18 +35,18 @@ Extent<T> extent(std::size_t n, const T* x) {
           std::bit_cast<T>(most)};
 }
 
-template <class T>
-void products(std::size_t n, const T* x, double weight, double* high, double* low) {
-  for (std::size_t j = 0; j < n; ++j) high[j] = static_cast<double>(x[j]) * weight;
-  if constexpr (sizeof(T) == sizeof(double))
-    for (std::size_t j = 0; j < n; ++j) low[j] = __builtin_fma(x[j], weight, -high[j]);
+inline void products(std::size_t n, const double* x, double weight, double* high, double* low) {
+  for (std::size_t j = 0; j < n; ++j) high[j] = x[j] * weight;
+  for (std::size_t j = 0; j < n; ++j) low[j] = __builtin_fma(x[j], weight, -high[j]);
 }
+
+inline constexpr double kLastBitIsOne = 0x1.8p52;
+inline constexpr double kDigitBase = 0x1p32;
 
 // A number so large that its last bit is the unit, added and taken away again, leaves the nearest multiple of the unit;
 // meanwhile the multiple is in the low bits of the sum.
 inline bool take_digits(std::size_t n, double unit, double* HWY_RESTRICT rest,
                         std::int64_t* HWY_RESTRICT digits) {
-  constexpr double kLastBitIsOne = 0x1.8p52;
   const double anchor = kLastBitIsOne * unit;
   const auto anchor_bits = std::bit_cast<std::int64_t>(anchor);
   std::uint64_t left = 0;
@@ -57,6 +57,36 @@ inline bool take_digits(std::size_t n, double unit, double* HWY_RESTRICT rest,
     left |= std::bit_cast<std::uint64_t>(rest[j]);
   }
   return (left << 1U) != 0;
+}
+
+inline void add_products(std::size_t n, const float* HWY_RESTRICT x, double weight, double unit,
+                         std::size_t planes, std::int64_t* const* HWY_RESTRICT digits) {
+  const Tag<double> doubles;
+  const hn::RebindToSigned<decltype(doubles)> integers;
+  constexpr std::size_t kStep = hn::MaxLanes(doubles);
+  double anchors[kMostF32Planes];
+  for (std::size_t k = 0; k < planes; ++k, unit /= kDigitBase) anchors[k] = kLastBitIsOne * unit;
+  const auto factor = hn::Set(doubles, weight);
+  std::size_t j = 0;
+  for (; j + kStep <= n; j += kStep) {
+    const hn::Rebind<float, decltype(doubles)> floats;
+    auto rest = hn::Mul(hn::PromoteTo(doubles, hn::LoadU(floats, x + j)), factor);
+    for (std::size_t k = 0; k < planes; ++k) {
+      const auto anchor = hn::Set(doubles, anchors[k]);
+      const auto sum = hn::Add(rest, anchor);
+      const auto digit = hn::Sub(hn::BitCast(integers, sum), hn::BitCast(integers, anchor));
+      hn::StoreU(hn::Add(hn::LoadU(integers, digits[k] + j), digit), integers, digits[k] + j);
+      rest = hn::Sub(rest, hn::Sub(sum, anchor));
+    }
+  }
+  for (; j < n; ++j) {
+    double rest = static_cast<double>(x[j]) * weight;
+    for (std::size_t k = 0; k < planes; ++k) {
+      const double sum = rest + anchors[k];
+      digits[k][j] += std::bit_cast<std::int64_t>(sum) - std::bit_cast<std::int64_t>(anchors[k]);
+      rest -= sum - anchors[k];
+    }
+  }
 }
 
 }  // namespace mfl::HWY_NAMESPACE

@@ -17,6 +17,7 @@
 #include "mfl/base/kernels/digits-inl.h"
 #include "mfl/base/kernels/hinge_bytes-inl.h"
 #include "mfl/base/kernels/losses-inl.h"
+#include "mfl/base/kernels/quotients-inl.h"
 #include "mfl/base/kernels/rows_of_noise-inl.h"
 #include "mfl/base/kernels/softmax-inl.h"
 
@@ -286,6 +287,17 @@ void momentum_step(std::size_t n, T eta, T gamma, const T* g, T* d, T* w) {
   }
 }
 
+template <class T>
+void softmax_gradient(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* c,
+                      const SoftmaxFinish<T>& finish, T* g) {
+  if (softmax_gradient_of_tile(block, classes, intercept, c, finish, g)) return;
+  const std::size_t weights = softmax_size(block.columns, classes, false);
+  std::fill_n(g, softmax_size(block.columns, classes, intercept), T{0});
+  softmax_add_rows(block, classes, intercept, c, g);
+  finish_gradient(weights, finish.factor, finish.lambda, finish.w, g);
+  if (intercept) finish_gradient(classes, finish.intercept_factor, T{0}, finish.w + weights, g + weights);
+}
+
 // The tree of 8 lanes over the squares of at(j), the doubles from j on; the last of them are asked for one by one.
 template <class AtEight, class AtOne>
 HWY_INLINE double sum_of_squares(std::size_t n, AtEight at_eight, AtOne at_one) {
@@ -333,6 +345,7 @@ Kernels<T> kernels() {
           softmax_logits<T>,
           softmax_losses<T>,
           softmax_add_rows<T>,
+          softmax_gradient<T>,
           add<T>,
           finish_gradient<T>,
           descent_step<T>,
@@ -340,13 +353,17 @@ Kernels<T> kernels() {
           squared_norm<T>,
           squared_distance<T>,
           extent<T>,
-          products<T>};
+          divide_digits<T>};
 }
 
 }  // namespace
 
 KernelSet kernel_set(std::string_view name) {
-  return {name, kernels<float>(), kernels<double>(), {noise, blend_into_noise}, take_digits};
+  return {name,
+          kernels<float>(),
+          kernels<double>(),
+          {noise, blend_into_noise},
+          {products, take_digits, add_products}};
 }
 
 }  // namespace mfl::HWY_NAMESPACE

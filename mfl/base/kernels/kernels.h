@@ -96,6 +96,17 @@ constexpr std::size_t softmax_size(std::size_t columns, std::size_t classes, boo
   return (columns + (intercept ? 1 : 0)) * classes;
 }
 
+// What finish_gradient takes for a gradient of softmax regression. Intercepts have a lambda of 0.
+template <class T>
+struct SoftmaxFinish {
+  const T* w;
+  T factor, lambda;  // of the weights
+  T intercept_factor;
+};
+
+// Planes of digits in base 2^32 that divide_digits takes at most.
+inline constexpr std::size_t kMostPlanes = 64;
+
 // The range of absolute values.
 template <class T>
 struct Extent {
@@ -139,6 +150,9 @@ struct Kernels {
   // Adds sum_r c_rk * (stored x_rj) to the gradient of each weight and sum_r c_rk to that of each intercept, rows ascending.
   // The caller applies the scale, to the gradient of the weights only.
   void (*softmax_add_rows)(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* c, T* g);
+  // Writes the gradient of a block in one pass: the bits of zeros in g, softmax_add_rows and finish_gradient.
+  void (*softmax_gradient)(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* c,
+                           const SoftmaxFinish<T>& finish, T* g);
   // total += part
   void (*add)(std::size_t n, const T* part, T* total);
   // g = fma(lambda, w, factor * g)
@@ -152,9 +166,12 @@ struct Kernels {
   // The same for a - b.
   double (*squared_distance)(std::size_t n, const T* a, const T* b);
   Extent<T> (*extent)(std::size_t n, const T* x);
-  // high_j + low_j = weight * x_j, exactly: f32 with weights below 2^29, whose low is 0 and not written; f64 with weights up to
-  // 2^32 and zeros or sizes from 2^-900 to 2^900.
-  void (*products)(std::size_t n, const T* x, double weight, double* high, double* low);
+  // out_j = (sum_k digits[k][j] * units[k]) / weight, rounded once, to nearest even; +0 where all digits are 0. Planes are in
+  // descending order of their units, powers of 2 from 2^-1074 to 2^942; digits are at most 2^51 in size, weights below 2^53.
+  // The result is undecided where it is subnormal, or so close to the middle of two numbers that only long division can tell.
+  // Writes the positions of those j, in ascending order, and returns how many they are; their out_j is arbitrary.
+  std::size_t (*divide_digits)(std::size_t n, std::size_t planes, const std::int64_t* const* digits,
+                               const double* units, double weight, T* out, std::uint32_t* undecided);
 };
 
 // Constants of synthetic pixels (blend_into_noise).
@@ -173,9 +190,22 @@ struct ByteKernels {
                            unsigned share, const std::uint8_t* canvas, std::uint8_t* out);
 };
 
-// Subtracts the nearest multiples of `unit`, a power of 2, from the remainders and adds them to the digits, in units. Returns
-// false if nothing remains. Remainders are below 2^50 units.
-using TakeDigits = bool (*)(std::size_t n, double unit, double* rest, std::int64_t* digits);
+// The most planes of digits that the numbers of one f32 vector can fill.
+inline constexpr std::size_t kMostF32Planes = 12;
+
+// Numbers to digits of base 2^32, exactly.
+struct DigitKernels {
+  // high_j + low_j = weight * x_j for weights up to 2^32 and zeros or sizes from 2^-900 to 2^900.
+  void (*products)(std::size_t n, const double* x, double weight, double* high, double* low);
+  // Subtracts the nearest multiples of `unit`, a power of 2, from the remainders and adds them to the digits, in units. Returns
+  // false if nothing remains. Remainders are below 2^50 units.
+  bool (*take_digits)(std::size_t n, double unit, double* rest, std::int64_t* digits);
+  // Adds the digits of weight * x_j to all planes at a time: digits[k][j] counts units of `unit` * 2^(-32 k). Weights are whole
+  // numbers below 2^29, products below 2^50 units, planes at most kMostF32Planes, and every x_j is a multiple of the unit of
+  // the last plane.
+  void (*add_products)(std::size_t n, const float* x, double weight, double unit, std::size_t planes,
+                       std::int64_t* const* digits);
+};
 
 // A set of kernels for one instruction set: "avx512", "avx2", "neon" or "portable".
 struct KernelSet {
@@ -183,7 +213,7 @@ struct KernelSet {
   Kernels<float> f32;
   Kernels<double> f64;
   ByteKernels bytes;
-  TakeDigits take_digits;
+  DigitKernels digits;
 
   template <class T>
   const Kernels<T>& of() const {
