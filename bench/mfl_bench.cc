@@ -14,6 +14,7 @@
 
 #include "bench/limits.h"
 #include "mfl/aggregate/exact_mean.h"
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/algorithm/participation.h"
 #include "mfl/base/files.h"
 #include "mfl/base/rng.h"
@@ -163,7 +164,7 @@ void add_parts() {
     return Federation<float>{linear_model<float>(Loss::kHinge, kColumns), Samples<float>(bytes_without_zeros(5000), signs(5000)), nodes, std::nullopt};
   }();
   static const Algorithm algorithm = make_mfl(0.0001, 0.5, 4);
-  static const auto engine = local_engine<float>(federation, {Setting{algorithm.rule, 0.3}}, serial_workers());
+  static const auto engine = local_engine<float>(federation, {Setting{algorithm, 0.3}}, serial_workers());
   static State<float> state = initial_state<float>(algorithm, kColumns);
   static Aggregate<float> aggregate;
   add("one round: 4 nodes, tau 4, 5,000 x 784 bytes, serial", {}, [] {
@@ -202,12 +203,12 @@ struct Rounds {
 
   static constexpr std::size_t kRows = 4096, kTau = 4;
   Algorithm algorithm = make_mfl(0.0001, 0.5, kTau);
-  std::vector<Setting> settings = {{algorithm.rule, 0.3}};
+  std::vector<Setting> settings = {{algorithm, 0.3}};
   Federation<float> federation;
   std::unique_ptr<Engine<float>> engine;
   State<float> state = initial_state<float>(algorithm, kColumns);
   Aggregate<float> aggregate;
-  std::vector<Chosen> chosen = {{0, true}};
+  std::vector<Chosen<float>> chosen = {{.state = state.vectors}};
   NodeMemory<float> memory{*federation.model, settings, 1};
   std::vector<ExactMean> sums{2, ExactMean(kColumns)};
   ExactMean loss{1};
@@ -255,9 +256,9 @@ struct NodeParts {
   Samples<float> buffer;
   std::size_t node = 0;
   Algorithm algorithm = make_mfl(0.01, 0.9, kTau);
-  std::vector<Setting> settings = {{algorithm.rule, 0.01}};
+  std::vector<Setting> settings = {{algorithm, 0.01}};
   State<float> state = initial_state<float>(algorithm, kColumns);
-  std::vector<Chosen> chosen = {{0, true}};
+  std::vector<Chosen<float>> chosen = {{.state = state.vectors}};
   NodeMemory<float> memory{*model, settings, 1};
   std::vector<ExactMean> sums{2, ExactMean(kColumns)};
   ExactMean loss{1};

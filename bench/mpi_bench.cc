@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "mfl/aggregate/exact_mean.h"
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/base/files.h"
 #include "mfl/base/rng.h"
 #include "mfl/engine/engine.h"
@@ -137,15 +138,15 @@ void add_round(Ranks& ranks, const Options& options, nlohmann::json& out) {
   federation.first_node = ranks.rank();
   federation.all_samples.assign(ranks.size(), kRows);
   const Algorithm algorithm = make_fl(1e-9, kTau);
-  const auto engine = shared_engine<float>(federation, {Setting{algorithm.rule, 0.3}}, serial_workers(), ranks);
+  const auto engine = shared_engine<float>(federation, {Setting{algorithm, 0.3}}, serial_workers(), ranks);
   State<float> state = initial_state<float>(algorithm, options.parameters);
   Aggregate<float> aggregate;
   out["rows_per_node"] = kRows;
   time({{"round",
          [&] {
-           StepRange<float> range{0, &state, true, true, &aggregate, std::nullopt};
+           StepRange<float> range{.state = &state, .out = &aggregate};
            engine->run(std::span(&range, 1), kTau);
-           apply(state, aggregate, kTau);
+           apply(algorithm, state, aggregate, {.steps = kTau});
          }}},
        options.repeats, out);
 }

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <thread>
 
-#include "mfl/algorithm/algorithm.h"
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/base/files.h"
 #include "mfl/federation/coordinator.h"
 #include "mfl/federation/store_log.h"
@@ -80,7 +80,7 @@ void take_part(const std::string& address, const Load& load, std::size_t node) {
   if (!joined) give_up(joined.error().error.text());
   // Node i sends i + 1 everywhere: the mean is exact, and known.
   const float mean = static_cast<float>(load.nodes + 1) / 2;
-  Update update{plan->run_id, {}, 1, 0.5, vectors_of(load, static_cast<float>(node + 1))};
+  Update update{plan->run_id, {}, 1, 0.5, {}, vectors_of(load, static_cast<float>(node + 1))};
   const std::string expected = node == 0 ? vectors_of(load, mean) : std::string();
   for (;;) {
     const auto order = client->next_order();
@@ -90,7 +90,11 @@ void take_part(const std::string& address, const Load& load, std::size_t node) {
     if (order->task.ticket.round > 1 && node == 0 && *order->task.payload != expected)
       give_up("the State is not the mean of what was sent");
     update.ticket = order->task.ticket;
-    if (order->task.steps == 0) update.payload.clear();
+    update.blocks = order->task.blocks;
+    if (order->task.steps == 0) {
+      update.blocks.clear();
+      update.payload.clear();
+    }
     const auto verdict = client->submit(update);
     if (!verdict || !verdict->counts()) give_up(verdict ? verdict->text : verdict.error().error.text());
   }

@@ -1,5 +1,5 @@
-// Trains with a model, a partition and an aggregator that mfl does not have, on every engine of this process: the digests must be
-// equal.
+// Trains with a model, algorithms, a partition and an aggregator that mfl does not have, on every engine of this process: the digests
+// must be equal.
 #include <mfl/run/runner.h>
 
 #include <cstdio>
@@ -9,7 +9,8 @@
 
 namespace {
 
-std::string digest_with(const std::string& engine, std::uint64_t threads, bool batches) {
+std::string digest_with(const std::string& algorithm, const std::string& engine, std::uint64_t threads,
+                        bool batches) {
   mfl::Config config;
   config.data.source = "synthetic:600x40";
   config.data.test = 0;
@@ -18,7 +19,7 @@ std::string digest_with(const std::string& engine, std::uint64_t threads, bool b
   config.federation.partition = "home-class(share=0.7)";
   config.federation.aggregator = "first-half";
   config.model.name = "huber";
-  config.algorithm = {.name = "mfl", .eta = 0.05, .gamma = 0.5, .tau = 4};
+  config.algorithm = {.name = algorithm, .eta = 0.05, .gamma = 0.5, .tau = 4};
   if (batches) config.algorithm.batch_size = 16;
   config.run.steps = 80;
   config.run.engine = engine;
@@ -28,7 +29,7 @@ std::string digest_with(const std::string& engine, std::uint64_t threads, bool b
     std::fprintf(stderr, "%s\n", outcome.error().text().c_str());
     return {};
   }
-  std::printf("%s, %llu threads, %s: loss %.9f, digest %.16s\n", engine.c_str(),
+  std::printf("%s, %s, %llu threads, %s: loss %.9f, digest %.16s\n", algorithm.c_str(), engine.c_str(),
               static_cast<unsigned long long>(threads), batches ? "batches of 16" : "all samples",
               outcome->final.train_loss, outcome->digest.c_str());
   return outcome->digest;
@@ -38,12 +39,14 @@ std::string digest_with(const std::string& engine, std::uint64_t threads, bool b
 
 int main() {
   add_huber();
+  add_scaffold();
   add_home_class();
   add_first_half();
-  for (const bool batches : {false, true}) {
-    const std::string expected = digest_with("serial", 1, batches);
-    if (expected.empty()) return 1;
-    for (const std::uint64_t threads : {1, 2, 3, 8})
-      if (digest_with("threads", threads, batches) != expected) return 1;
-  }
+  for (const char* algorithm : {"mfl", "scaffold"})
+    for (const bool batches : {false, true}) {
+      const std::string expected = digest_with(algorithm, "serial", 1, batches);
+      if (expected.empty()) return 1;
+      for (const std::uint64_t threads : {1, 2, 3, 8})
+        if (digest_with(algorithm, "threads", threads, batches) != expected) return 1;
+    }
 }

@@ -74,7 +74,7 @@ class VectorLayout {
   std::span<const std::size_t> at_node() const { return at_node_; }
   std::span<const std::size_t> up() const { return up_; }
   std::span<const std::size_t> kept() const { return kept_; }
-  // Where a vector stands in the State, among those of a node, among those that are sent up. Only where it is one of them.
+  // The place of a vector in the State, among those of a node, among those that are sent up. Only where it is one of them.
   std::size_t place_in_state(std::size_t vector) const { return in_state_[vector]; }
   std::size_t place_at_node(std::size_t vector) const { return of_node_[vector]; }
   std::size_t place_up(std::size_t vector) const { return sent_up_[vector]; }

@@ -194,7 +194,7 @@ constexpr Key kKeys[] = {
      "codecs",
      "--codecs",
      "SPECS",
-     "what an update passes on its way to the server, such as \"clip(10), bf16\"; none if empty",
+     "what an update passes on its way to the server, separated by commas",
      KeyKind::kText,
      "",
      kLaterResult,
@@ -405,15 +405,20 @@ std::span<const Key> config_keys() { return kKeys; }
 std::vector<std::string> choice_texts(const Key& key) {
   if (key.catalog == nullptr) return {key.choices.begin(), key.choices.end()};
   std::vector<std::string> out;
-  for (const CatalogEntry* entry : key.catalog()->entries())
+  for (const CatalogEntry* entry : key.catalog()->entries()) {
     out.push_back(entry->text.empty() ? entry->name : entry->name + ':');
+    out.insert(out.end(), entry->aliases.begin(), entry->aliases.end());
+  }
   return out;
 }
 
 std::string help_text(const Key& key) {
   if (key.catalog == nullptr) return std::string(key.help);
   std::vector<std::string> usages;
-  for (const CatalogEntry* entry : key.catalog()->entries()) usages.push_back(usage_text(*entry));
+  for (const CatalogEntry* entry : key.catalog()->entries()) {
+    usages.push_back(usage_text(*entry));
+    for (const std::string& alias : entry->aliases) usages.back() += fmt::format(" (or {})", alias);
+  }
   return fmt::format("{}: {}", key.help, fmt::join(usages, ", "));
 }
 

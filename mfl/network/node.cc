@@ -37,7 +37,7 @@ Result<Config> config_of(const Plan& plan, const NodeOptions& options) {
   config.data.test = 0;
   config.data.test_source.clear();
   config.schema = {};
-  config.federation = {1, "contiguous"};
+  config.federation = {.nodes = 1, .partition = "contiguous", .codecs = config.federation.codecs};
   config.devices = {};
   config.network = {};
   config.run.threads = options.threads;

@@ -263,12 +263,14 @@ void Session::tell(Attendee& attendee) {
       if (measure_) note_asked(attendee, order.task);
       {
         const std::lock_guard lock(mutex_);
-        expected_[attendee.peer_.name] = {order.task.ticket,
-                                          order.task.steps == 0 ? 0 : order.task.payload->size()};
+        expected_[attendee.peer_.name] = {
+            order.task.ticket,
+            coordinator_->payload_size(attendee.peer_.name, order.task.ticket).value_or(0)};
       }
-      if (!task_ || task_->order().task.ticket != order.task.ticket)
-        task_ = std::make_shared<Messages>(std::move(order), codec_);
-      return send(attendee, task_);
+      if (!tasks_.empty() && tasks_.begin()->second->order().task.ticket != order.task.ticket) tasks_.clear();
+      auto& task = tasks_[order.task.counted_round];
+      if (!task) task = std::make_shared<Messages>(std::move(order), codec_);
+      return send(attendee, task);
     }
     case Order::Kind::kDone:
       send(attendee, std::make_shared<Messages>(std::move(order), codec_));

@@ -174,7 +174,8 @@ class Session {
   std::unique_ptr<Coordinator> coordinator_;
   bool closed_ = false;
   std::set<Attendee*> attending_;
-  std::shared_ptr<Messages> task_;  // the last task that somebody was given
+  // The last task that somebody was given; by Assignment::counted_round, which may differ between nodes.
+  std::map<std::uint64_t, std::shared_ptr<Messages>> tasks_;
   std::map<std::string, Upload*> uploads_;
   std::array<std::uint64_t, kReasons> refused_ =
       {};  // by the transport and the lists; the coordinator counts its own

@@ -82,7 +82,7 @@ TEST(Help, RunShowsEveryFlagOfTheIssueWithItsDefault) {
                            "--partition HOW=iid",
                            "--model NAME=svm",
                            "--lambda X=auto",
-                           "--algorithm NAME=mfl",
+                           "--algorithm SPEC=mfl",
                            "--eta X=0.002",
                            "--gamma X=0.5",
                            "--tau N=auto",
@@ -142,7 +142,7 @@ TEST(Help, FitsEightyColumnsButForExamples) {
 #ifdef MFL_NETWORK
 TEST(Help, TheDemonstrationOffersWhatItUsesWithItsOwnDefaults) {
   const std::string help = Sandbox().run({"demo", "federation", "--help"}).out;
-  for (const char* flag : {"--steps N=100", "--train N=5000", "--algorithm NAME=mfl", "--model NAME=svm"})
+  for (const char* flag : {"--steps N=100", "--train N=5000", "--algorithm SPEC=mfl", "--model NAME=svm"})
     EXPECT_THAT(help, HasSubstr(flag));
   for (const char* flag : {"[devices]", "[network]", "--quorum", "--engine"})
     EXPECT_THAT(help, ::testing::Not(HasSubstr(flag)));

@@ -68,7 +68,7 @@ class Bash(unittest.TestCase):
             ("mfl ru", ["run", "runs"]),
             ("mfl runs ex", ["export"]),
             ("mfl run --alg", ["--algorithm"]),
-            ("mfl run --algorithm ", ["gd", "mgd", "fl", "mfl", "fedavg"]),
+            ("mfl run --algorithm ", ["gd", "mgd", "fl", "fedavg", "mfl"]),
             ("mfl run --algorithm=m", ["mgd", "mfl"]),
             ("mfl run --eta 0.1 --engine t", ["threads"]),
             ("mfl run --eta ", []),
@@ -147,7 +147,7 @@ class Man(unittest.TestCase):
             self.assertIn("mfl", pages)
             self.assertIn("mfl-runs-export", pages)
             self.assertEqual(pages["mfl-run"], output("man", "run"))
-            self.assertIn("\\fB\\-\\-algorithm\\fR \\fINAME\\fR", pages["mfl-run"])
+            self.assertIn("\\fB\\-\\-algorithm\\fR \\fISPEC\\fR", pages["mfl-run"])
             for name, page in pages.items():
                 self.assertIn(f".SH NAME\n{name.replace('-', chr(92) + '-')} ", page)
 

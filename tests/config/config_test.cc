@@ -365,6 +365,7 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
                                            : key.key == "header"                           ? "no"
                                            : key.key == "partition"                        ? "contiguous"
                                            : key.key == "aggregator"                       ? "median"
+                                           : key.key == "codecs"                           ? "bf16"
                                            : key.key == "name" && key.table == "model"     ? "linear"
                                            : key.key == "name" && key.table == "algorithm" ? "gd"
                                                                                            : "other")

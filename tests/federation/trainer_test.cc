@@ -62,6 +62,7 @@ TEST(Trainer, StopsInsideATask) {
     const auto trainer =
         make_trainer<float>(federation, Setting{algorithm, 0}, thread_workers(threads), &stop);
     Assignment task = task_of(std::uint64_t{1} << 40U);
+    task.blocks = {{"w", "f32", 200}};
     task.payload = std::make_shared<const std::string>(200 * sizeof(float), '\0');
     std::thread later([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));

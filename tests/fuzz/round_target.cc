@@ -12,8 +12,11 @@ constexpr std::size_t kHeader = 24, kMoves = 32, kWord = 8;
 
 // Of the round; the state behind it has a checksum of its own.
 std::size_t header_of(std::string_view bytes) {
-  if (!bytes.starts_with("MFLROUN2") || bytes.size() < kMoves + kWord) return kHeader;
-  return kMoves + kWord + kWord * static_cast<unsigned char>(bytes[kMoves]);
+  const bool counted = bytes.starts_with("MFLROUN3");
+  if ((!counted && !bytes.starts_with("MFLROUN2")) || bytes.size() < kMoves + kWord) return kHeader;
+  const std::size_t text = kMoves + kWord + kWord * static_cast<unsigned char>(bytes[kMoves]);
+  if (!counted || bytes.size() < text + kWord) return text;
+  return text + kWord + static_cast<unsigned char>(bytes[text]);
 }
 
 constexpr std::size_t kChecksum = 32;

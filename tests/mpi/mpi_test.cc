@@ -16,6 +16,7 @@
 #include "mfl/engine/mpi/communicator.h"
 #include "tests/engine/aggregators.h"
 #include "tests/engine/federations.h"
+#include "tests/engine/scaffold.h"
 
 namespace mfl {
 namespace {
@@ -124,7 +125,9 @@ TYPED_TEST(RanksOf, GiveTheBitsOfTheSerialEngine) {
   for (const std::size_t nodes : {1, 3, 11}) {
     const Partition partition = uneven(330, nodes);
     for (const ModelCase& model : {kModels[0], kModels[3]})
-      for (const Algorithm& algorithm : {make_mfl(0.01, 0.8, 4), make_fl(0.01, 3), make_gd(0.01)}) {
+      for (const Algorithm& algorithm :
+           {make_mfl(0.01, 0.8, 4), make_fl(0.01, 3), make_gd(0.01),
+            Algorithm("scaffold", std::make_shared<testing::Scaffold>(0.01), 3)}) {
         const auto expected = train(model, make_federation<T>(model, data, partition), algorithm, 10);
         for (const unsigned count : kRankCounts) {
           const Group group(count);

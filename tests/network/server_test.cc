@@ -180,7 +180,7 @@ TEST_F(ServerTest, SixBadPeersAreRefused) {
     const bool attended = peer->attend(joining(), 1000).has_value();
     EXPECT_FALSE(attended) << what;
     const bool submitted =
-        peer->submit({"run", {5, 1, 1}, 4, 0.5, std::string(kColumns * 8, '\0')}).has_value();
+        peer->submit({"run", {5, 1, 1}, 4, 0.5, {}, std::string(kColumns * 8, '\0')}).has_value();
     EXPECT_FALSE(submitted) << what;
     if (!attended && !submitted) ++refused;
   }

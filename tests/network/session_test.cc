@@ -409,7 +409,9 @@ TEST(Session, ASlowCommitKeepsNobodyFromReadingTheStatus) {
   const auto upload = std::make_shared<PlainUpload>(Peer{"node-0", "01", {}});
   thread.post([&](Session& s) {
     s.begin(*upload);
-    s.submit(*upload, {kRun, task.ticket, reference.trainer(0).weight(), trained.loss, trained.payload}, 0);
+    s.submit(
+        *upload,
+        {kRun, task.ticket, reference.trainer(0).weight(), trained.loss, trained.blocks, trained.payload}, 0);
   });
   while (!log.committing) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_EQ(session.status(true).round, 0U) << "the status waits for the commit";

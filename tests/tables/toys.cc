@@ -1,6 +1,8 @@
 #include "tests/tables/toys.h"
 
 #include "mfl/aggregate/aggregator.h"
+#include "mfl/algorithm/algorithms.h"
+#include "mfl/codec/codec.h"
 #include "mfl/model/models.h"
 #include "mfl/partition/partitions.h"
 
@@ -33,8 +35,10 @@ Table with_toy(std::string key, Catalog<Entry>& catalog, const std::string& copi
 const std::vector<Table>& tables() {
   static const std::vector<Table> all = {
       with_toy("model.name", models(), "linear"),
+      with_toy("algorithm.name", algorithms(), "mfl"),
       with_toy("federation.partition", partitions(), "label-sorted"),
       with_toy("federation.aggregator", aggregators(), "median"),
+      with_toy("federation.codecs", codecs(), "bf16"),
   };
   return all;
 }

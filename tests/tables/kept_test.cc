@@ -1,0 +1,107 @@
+// An algorithm whose nodes keep vectors: simulated, resumed at every round, and in a federation whose nodes are stopped and started again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "mfl/base/files.h"
+#include "tests/engine/scaffold.h"
+#include "tests/tables/served.h"
+
+namespace mfl {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::served;
+using testing::simulated;
+
+class Kept : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    algorithms().add({{.name = "scaffold", .description = "control variates"},
+                      [](const StepOptions& steps, const ParameterValues&) {
+                        return std::make_shared<testing::Scaffold>(steps.eta);
+                      }});
+  }
+
+  static Config config() {
+    Config config;
+    config.data.source = "synthetic:150x12";
+    config.data.test = 0;
+    config.federation.nodes = 5;
+    config.federation.partition = "label-sorted";
+    config.federation.fraction_train = 0.6;
+    config.algorithm.name = "scaffold";
+    config.algorithm.eta = 0.02;
+    config.algorithm.tau = 3;
+    config.run.steps = 36;
+    config.run.engine = "serial";
+    return config;
+  }
+
+  TempFolder folder = *TempFolder::make();
+};
+
+TEST_F(Kept, AResumeAtEveryRoundGivesTheSameDigest) {
+  Config run = config();
+  const std::string expected = simulated(run, folder.path());
+  run.run.threads = 3;
+  for (const char* engine : {"serial", "threads"})
+    for (std::uint64_t rounds = 1; rounds < 12; ++rounds) {
+      run.run.engine = engine;
+      std::atomic<bool> stop = false;
+      const RunHooks hooks{[&](const Progress& progress) { stop = progress.round >= rounds; }, &stop};
+      RunOptions options;
+      options.store = folder.path() / "runs.db";
+      const auto first = run_experiment(run, options, hooks);
+      ASSERT_TRUE(first) << first.error().text();
+      EXPECT_EQ(first->status, "interrupted");
+      options.resume_id = first->run_id;
+      EXPECT_EQ(run_experiment(run, options, {})->digest, expected) << engine << ", round " << rounds;
+    }
+}
+
+TEST_F(Kept, AFederationThatSamplesNodesGivesTheDigestOfTheSimulation) {
+  EXPECT_EQ(served(config(), folder.path() / "federation"), simulated(config(), folder.path()));
+}
+
+// All nodes are in every round: an attempt that a node leaves is made again with the same nodes.
+TEST_F(Kept, AFederationWhoseNodesRestartGivesTheDigestOfTheSimulation) {
+  Config run = config();
+  run.federation.fraction_train = 1;
+  // A node ends after every second update that it has sent.
+  std::atomic<int> starts = 0;
+  const auto live = [&](NodeOptions options) {
+    for (;;) {
+      std::atomic<bool> stop = false;
+      std::atomic<int> sent = 0;
+      ++starts;
+      options.stop = &stop;
+      options.log = [&](const LogLine& line) {
+        if (line.event == "sent" && ++sent == 2) stop = true;
+      };
+      auto outcome = run_node(options);
+      if (!outcome || outcome->status != "stopped") return outcome;
+    }
+  };
+  EXPECT_EQ(served(run, folder.path() / "federation", live), simulated(run, folder.path()));
+  EXPECT_GT(starts, 10);
+}
+
+TEST_F(Kept, ANodeWithoutAFileSaysSo) {
+  Config run = config();
+  run.federation.nodes = 1;
+  run.federation.fraction_train = 1;
+  const auto live = [](NodeOptions options) {
+    NodeOptions without = options;
+    without.state.clear();
+    const auto refused = run_node(without);
+    EXPECT_FALSE(refused);
+    EXPECT_THAT(refused ? "" : refused.error().hint, HasSubstr("--state FILE"));
+    return run_node(options);
+  };
+  EXPECT_FALSE(served(run, folder.path() / "federation", live).empty());
+}
+
+}  // namespace
+}  // namespace mfl
