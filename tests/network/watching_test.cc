@@ -144,11 +144,15 @@ TEST(Watching, RefusalsAtTheDoorAreCounted) {
       federation.server({"--metrics", fmt::format("127.0.0.1:{}", port), "--allow", "allowed"});
   const auto node = federation.node(0);
   EXPECT_EQ(node->wait(), 4) << node->log();
-  EXPECT_GE(metric(http_get(port, "/metrics"), "mfl_refused_total{reason=\"admission\"}"), 1);
+  const auto counted = [&](const std::string& reason) {
+    const std::string name = fmt::format("mfl_refused_total{{reason=\"{}\"}}", reason);
+    return eventually([&] { return metric(http_get(port, "/metrics"), name) >= 1; });
+  };
+  EXPECT_TRUE(counted("admission"));
   EXPECT_GE(federation.status()["refused"]["admission"], 1);
   const auto other = federation.node(1, {"--config-digest", "abc"});
   EXPECT_EQ(other->wait(), 4) << other->log();
-  EXPECT_GE(metric(http_get(port, "/metrics"), "mfl_refused_total{reason=\"config\"}"), 1);
+  EXPECT_TRUE(counted("config"));
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
 }
 
