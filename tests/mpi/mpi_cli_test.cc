@@ -94,7 +94,7 @@ TEST(Mpirun, UnusedFeaturesChangeNothing) {
 }
 
 const Words kLong = {"run",     "--data", "synthetic:1200x200", "--test", "0", "--nodes", "5",
-                     "--steps", "60000",  "--record-every",     "1000"};
+                     "--steps", "300000", "--record-every",     "1000"};
 
 std::string whole_digest(const Sandbox& box) {
   return ok_data(box.run(kLong + Words{"--json", "--name", "whole"}))["digest"];
