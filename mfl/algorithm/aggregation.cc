@@ -16,8 +16,8 @@ std::vector<Vector<T>> origin_of_updates(const VectorLayout& layout, const State
 }
 
 template <class T>
-std::vector<UpdateVector<T>> update_vectors(const VectorLayout& layout, std::span<Vector<T>> own,
-                                            const std::vector<Vector<T>>& origin) {
+std::vector<UpdateVector<T>> sent_vectors(const VectorLayout& layout, std::span<Vector<T>> own,
+                                          const std::vector<Vector<T>>& origin) {
   std::vector<UpdateVector<T>> out;
   for (std::size_t i = 0; i < origin.size(); ++i)
     out.push_back({own[layout.place_at_node(layout.up()[i])], origin[i]});
@@ -36,11 +36,11 @@ void aggregate_updates(const Aggregator& aggregator, std::span<const NodeUpdate<
   aggregator.aggregate(views, from, out, run);
 }
 
-#define MFL_INSTANTIATE(T)                                                                        \
-  template std::vector<Vector<T>> origin_of_updates(const VectorLayout&, const State<T>&);        \
-  template std::vector<UpdateVector<T>> update_vectors(const VectorLayout&, std::span<Vector<T>>, \
-                                                       const std::vector<Vector<T>>&);            \
-  template void aggregate_updates(const Aggregator&, std::span<const NodeUpdate<T>>,              \
+#define MFL_INSTANTIATE(T)                                                                      \
+  template std::vector<Vector<T>> origin_of_updates(const VectorLayout&, const State<T>&);      \
+  template std::vector<UpdateVector<T>> sent_vectors(const VectorLayout&, std::span<Vector<T>>, \
+                                                     const std::vector<Vector<T>>&);            \
+  template void aggregate_updates(const Aggregator&, std::span<const NodeUpdate<T>>,            \
                                   const std::vector<Vector<T>>&, std::vector<Vector<T>>&, const ForEach&);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

@@ -28,8 +28,8 @@ std::vector<Vector<T>> origin_of_updates(const VectorLayout& layout, const State
 
 // The vectors that a node sends up, as a chain of codecs takes them; `own` are those at the node.
 template <class T>
-std::vector<UpdateVector<T>> update_vectors(const VectorLayout& layout, std::span<Vector<T>> own,
-                                            const std::vector<Vector<T>>& origin);
+std::vector<UpdateVector<T>> sent_vectors(const VectorLayout& layout, std::span<Vector<T>> own,
+                                          const std::vector<Vector<T>>& origin);
 
 // The updates, in the order of nodes, as one. Further as Aggregator::aggregate, with `origin` as what was broadcast.
 template <class T>

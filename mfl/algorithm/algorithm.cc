@@ -28,9 +28,9 @@ VectorLayout::VectorLayout(std::vector<VectorFlow> vectors)
       of_node_(vectors_.size()),
       sent_up_(vectors_.size()) {
   const auto refuse = [](const std::string& what) { throw std::invalid_argument("an algorithm: " + what); };
-  if (vectors_.empty() || vectors_[0].name != "w" || !vectors_[0].in_state || !vectors_[0].at_node ||
-      !vectors_[0].up || vectors_[0].length != 0)
-    refuse("its first vector is w, which is in the State, trained at the nodes and sent up");
+  if (vectors_.empty() || vectors_[0].name != "w" || !vectors_[0].in_state || !vectors_[0].down ||
+      !vectors_[0].at_node || !vectors_[0].up || vectors_[0].length != 0)
+    refuse("its first vector is w, which is in the State, sent down, trained at the nodes and sent up");
   for (std::size_t v = 0; v < vectors_.size(); ++v) {
     const VectorFlow& flow = vectors_[v];
     if (flow.name.empty()) refuse("a vector has no name");

@@ -63,8 +63,8 @@ VectorFlow kept(std::string name);
 // The vectors of an algorithm, and the subsets of them that have a place of their own: numbers are those of the declaration.
 class VectorLayout {
  public:
-  // Throws std::invalid_argument unless "w" is the first, in the State, at the node and sent up, names are unique and not empty,
-  // and flows make sense.
+  // Throws std::invalid_argument unless "w" is the first and flows as averaged() does, whatever its weighting, names are unique and
+  // not empty, and flows make sense.
   explicit VectorLayout(std::vector<VectorFlow> vectors);
 
   const VectorFlow& operator[](std::size_t vector) const { return vectors_[vector]; }

@@ -29,6 +29,15 @@ struct UpdateVector {
   std::span<const T> origin;
 };
 
+// The vectors of an update with where each of them started, which outlive it.
+template <class T>
+std::vector<UpdateVector<T>> update_vectors(std::vector<Vector<T>>& values,
+                                            const std::vector<Vector<T>>& origin) {
+  std::vector<UpdateVector<T>> out;
+  for (std::size_t v = 0; v < values.size(); ++v) out.push_back({values[v], origin[v]});
+  return out;
+}
+
 // Immutable, so safe to use from several threads. Derive from CodecOf.
 class Codec {
  public:

@@ -78,11 +78,13 @@ class LocalEngine final : public Engine<T> {
                          .evaluate = range.evaluate});
       if (range.starts)
         for (Worker<T>& worker : states_) worker.sums[range.setting].clear();
-      if (!range.ends) make_place(range.setting);
-      if (!range.ends) continue;
+      if (!range.ends) {
+        make_place(range.setting);
+        continue;
+      }
       const std::size_t count = own_part(range.participants).second;
       if (aggregator_) updates_[range.setting].resize(count);
-      if (layout_of(range).kept().size() > 0) node_states_[range.setting].start_round(count);
+      if (!layout_of(range).kept().empty()) node_states_[range.setting].start_round(count);
     }
     stepping_.round = ranges.front().state->round + 1;
     for_each_node(ranges.front().participants, [&](Worker<T>& worker, std::size_t node, std::size_t place) {
@@ -291,7 +293,7 @@ class LocalEngine final : public Engine<T> {
     if (!layout.kept().empty()) propose(vectors, range, number, place, sums);
     if (!codecs_.empty()) {
       const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
-      codecs_.pass<T>(update_vectors<T>(layout, vectors, origin));
+      codecs_.pass<T>(sent_vectors<T>(layout, vectors, origin));
     }
     NodeUpdate<T> update{{}, samples};
     for (std::size_t up = 0; up < layout.up().size(); ++up) {

@@ -242,7 +242,6 @@ class RoundCoordinator final : public Coordinator {
   void show_state() {
     state_digest_ = mfl::state_digest(state_);
     payload_ = std::make_shared<const std::string>(down_payload(layout(), state_));
-    weights_ = layout()[0].down ? payload_ : std::make_shared<const std::string>(to_payload<T>({state_.w()}));
   }
 
   void note(const Verdict& verdict) { ++refused_[static_cast<std::size_t>(verdict.reason)]; }
@@ -318,9 +317,7 @@ class RoundCoordinator final : public Coordinator {
     if (options_.codecs.empty() || options_.codecs.encoding<T>() == CodecChain{}.encoding<T>()) return;
     const std::vector<Vector<T>> origin = origin_of_updates(layout(), state_);
     std::vector<Vector<T>> numbers = origin;
-    std::vector<UpdateVector<T>> update;
-    for (std::size_t i = 0; i < origin.size(); ++i) update.push_back({numbers[i], origin[i]});
-    options_.codecs.decode<T>(payload, update);
+    options_.codecs.decode<T>(payload, update_vectors(numbers, origin));
     payload = to_payload(numbers);
   }
 
@@ -364,7 +361,6 @@ class RoundCoordinator final : public Coordinator {
     shape_.forget();
     state_ = {};
     payload_.reset();
-    weights_.reset();
     sum_.reset();
     aggregate_ = {};
   }
@@ -544,7 +540,7 @@ class RoundCoordinator final : public Coordinator {
     CommittedRound round;
     round.round = ticket_.round;
     round.closed = row_of_state(train_loss);
-    round.weights = weights_;
+    round.weights = payload_;
     round.nodes = seats_.names(Seat::State::kCounted);
     if (!schema_kept_ && is_complete(schema())) round.data_schema = schema_json(schema());
     SizeHistory history = limits_.history_after(sizes_);
@@ -648,8 +644,7 @@ class RoundCoordinator final : public Coordinator {
   std::string state_digest_;
   std::vector<Block> down_blocks_, up_blocks_;
   CountedRounds counted_;
-  std::shared_ptr<const std::string> payload_;  // for nodes
-  std::shared_ptr<const std::string> weights_;  // begins with those of w
+  std::shared_ptr<const std::string> payload_;  // for nodes; begins with w
   Members members_;
   std::uint64_t last_session_ = 0;
   std::set<std::uint64_t> displaced_;  // sessions that another process of their node has ended

@@ -4,14 +4,13 @@
 
 #include <utility>
 
-#include "mfl/base/digest.h"
 #include "mfl/base/files.h"
 #include "mfl/record/checkpoint.h"
 
 namespace mfl {
 namespace {
 
-// A checkpoint (record/checkpoint.h) whose vectors have the names of these, with the round of the version.
+// The file is a checkpoint (record/checkpoint.h). Its State has two empty vectors, whose names say the run and the node.
 constexpr const char *kRun = "run", *kNode = "node";
 constexpr const char* kHint = "give the node the file that it had, or start the run again";
 

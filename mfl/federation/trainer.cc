@@ -132,9 +132,8 @@ class ShardTrainer final : public Trainer {
       MFL_CHECK(kept_.propose(task.ticket.round, engine_->kept(0)));
     }
     const std::vector<Vector<T>> origin = origin_of_updates(layout(), state_);
-    std::vector<UpdateVector<T>> update;
-    for (std::size_t i = 0; i < origin.size(); ++i) update.push_back({aggregate_.vectors[i], origin[i]});
-    return Trained{aggregate_.loss_before, std::move(blocks), options_.codecs.encode<T>(update)};
+    return Trained{aggregate_.loss_before, std::move(blocks),
+                   options_.codecs.encode<T>(update_vectors(aggregate_.vectors, origin))};
   }
 
   const Federation<T>& federation_;

@@ -14,26 +14,19 @@ using ::testing::HasSubstr;
 
 CodecChain chain(std::string_view text) { return CodecChain::parse(text).value(); }
 
-template <class T>
-std::vector<UpdateVector<T>> views(std::vector<Vector<T>>& values, const std::vector<Vector<T>>& origin) {
-  std::vector<UpdateVector<T>> out;
-  for (std::size_t v = 0; v < values.size(); ++v) out.push_back({values[v], origin[v]});
-  return out;
-}
-
 TEST(Codec, ClipShortensByTheNormOfAllVectors) {
   const std::vector<Vector<double>> origin = {{1, 1}, {0}};
   std::vector<Vector<double>> far = {{4, 1}, {4}};  // changes 3, 0 and 4: 5 in all
-  chain("clip(10)").pass<double>(views(far, origin));
+  chain("clip(10)").pass<double>(update_vectors(far, origin));
   EXPECT_EQ(far, (std::vector<Vector<double>>{{4, 1}, {4}})) << "within the norm nothing changes";
-  chain("clip(2.5)").pass<double>(views(far, origin));
+  chain("clip(2.5)").pass<double>(update_vectors(far, origin));
   EXPECT_EQ(far, (std::vector<Vector<double>>{{2.5, 1}, {2}}));
 }
 
 TEST(Codec, Bf16RoundsChangesToNearestEven) {
   const std::vector<Vector<float>> origin = {{0, 0, 0, 0, 0, 100}};
   std::vector<Vector<float>> x = {{1, 1.00390625F, 1.01171875F, -2.5F, 3e-40F, 100.5F}};
-  chain("bf16").pass<float>(views(x, origin));
+  chain("bf16").pass<float>(update_vectors(x, origin));
   EXPECT_EQ(x[0][0], 1);
   EXPECT_EQ(x[0][1], 1) << "a tie goes to the even one";
   EXPECT_EQ(x[0][2], 1.015625F) << "a tie goes to the even one";
@@ -43,7 +36,7 @@ TEST(Codec, Bf16RoundsChangesToNearestEven) {
   std::vector<Vector<float>> bad = {{std::numeric_limits<float>::quiet_NaN(),
                                      std::numeric_limits<float>::infinity(),
                                      std::numeric_limits<float>::max(), 0, 0, 0}};
-  chain("bf16").pass<float>(views(bad, origin));
+  chain("bf16").pass<float>(update_vectors(bad, origin));
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(std::isfinite(bad[0][i]));
 }
 
@@ -57,10 +50,10 @@ void check_halves(const std::vector<T>& numbers, const std::vector<T>& starts, c
   auto passed = update, sent = update;
   auto received = std::vector<Vector<T>>{Vector<T>(n), Vector<T>(1)};
   const CodecChain codecs = chain(text);
-  codecs.pass<T>(views(passed, origin));
-  const std::string bytes = codecs.encode<T>(views(sent, origin));
+  codecs.pass<T>(update_vectors(passed, origin));
+  const std::string bytes = codecs.encode<T>(update_vectors(sent, origin));
   RC_ASSERT(bytes.size() == (n + 1) * codecs.bytes_per_number<T>());
-  codecs.decode<T>(bytes, views(received, origin));
+  codecs.decode<T>(bytes, update_vectors(received, origin));
   for (std::size_t v = 0; v < passed.size(); ++v)
     for (std::size_t i = 0; i < passed[v].size(); ++i)
       RC_ASSERT(passed[v][i] == received[v][i] || (std::isnan(passed[v][i]) && std::isnan(received[v][i])));

@@ -54,7 +54,7 @@ class FullGradientFirst final : public MethodOf<FullGradientFirst> {
 };
 
 std::vector<Algorithm> algorithms_of_tests() {
-  return {{"scaffold", std::make_shared<Scaffold>(0.01), 3},
+  return {scaffold(0.01, 3),
           {"fedavgm", std::make_shared<ServerMomentum>(0.01, 0.7), 3},
           {"full-gradient", std::make_shared<FullGradientFirst>(), 3},
           make_mfl(0.01, 0.8, 3)};
@@ -119,15 +119,15 @@ TEST(Algorithms, OneDigestOverThreadsAndAResumeAtEveryRound) {
 
 TEST(Algorithms, NodesThatMissRoundsKeepTheirVectors) {
   const auto federation = five_nodes<double>();
-  const Algorithm scaffold{"scaffold", std::make_shared<Scaffold>(0.01), 3};
-  const auto engine = local_engine<double>(federation, {Setting{scaffold, 0.1}}, serial_workers());
-  State<double> state = initial_state<double>(scaffold, kColumns);
+  const Algorithm algorithm = scaffold(0.01, 3);
+  const auto engine = local_engine<double>(federation, {Setting{algorithm, 0.1}}, serial_workers());
+  State<double> state = initial_state<double>(algorithm, kColumns);
   const auto round = [&](std::vector<std::uint32_t> part, bool counts) {
     Aggregate<double> out;
     StepRange<double> range{.state = &state, .out = &out, .participants = part};
     engine->run(std::span(&range, 1), 3);
     if (!counts) return;
-    apply(scaffold, state, out, {3, part.size(), kNodes});
+    apply(algorithm, state, out, {3, part.size(), kNodes});
     engine->keep(0);
   };
   round({0, 1}, true);
@@ -147,14 +147,17 @@ TEST(Algorithms, ScaffoldOnEqualNodesIsGradientDescent) {
   const auto& model = kModels[1];
   const auto one = make_federation<double>(model, *make_synthetic(40, kColumns, 3), *contiguous(40, 1));
   Federation<double> copies{one.model, one.train, std::vector<Shard>(4, one.nodes[0]), std::nullopt};
-  const Algorithm scaffold{"scaffold", std::make_shared<Scaffold>(0.01), 4};
-  const auto expected = train(model, one, make_gd(0.01), 40), got = train(model, copies, scaffold, 40);
+  const auto expected = train(model, one, make_gd(0.01), 40),
+             got = train(model, copies, scaffold(0.01, 4), 40);
   for (std::size_t i = 0; i < kColumns; ++i) EXPECT_NEAR(got.w()[i], expected.w()[i], 1e-12);
 }
 
 TEST(Algorithms, LayoutsThatMakeNoSenseAreRefused) {
   EXPECT_THROW(VectorLayout({}), std::invalid_argument);
   EXPECT_THROW(VectorLayout({averaged("d")}), std::invalid_argument);
+  EXPECT_THROW(VectorLayout({VectorFlow{.name = "w", .in_state = true, .at_node = true, .up = true}}),
+               std::invalid_argument)
+      << "nodes evaluate w, so they get it";
   EXPECT_THROW(VectorLayout({averaged("w"), averaged("w")}), std::invalid_argument);
   EXPECT_THROW(VectorLayout({averaged("w"), VectorFlow{.name = "x"}}), std::invalid_argument);
   EXPECT_THROW(VectorLayout({averaged("w"), VectorFlow{.name = "x", .in_state = true, .up = true}}),

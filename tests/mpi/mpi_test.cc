@@ -126,8 +126,7 @@ TYPED_TEST(RanksOf, GiveTheBitsOfTheSerialEngine) {
     const Partition partition = uneven(330, nodes);
     for (const ModelCase& model : {kModels[0], kModels[3]})
       for (const Algorithm& algorithm :
-           {make_mfl(0.01, 0.8, 4), make_fl(0.01, 3), make_gd(0.01),
-            Algorithm("scaffold", std::make_shared<testing::Scaffold>(0.01), 3)}) {
+           {make_mfl(0.01, 0.8, 4), make_fl(0.01, 3), make_gd(0.01), testing::scaffold(0.01, 3)}) {
         const auto expected = train(model, make_federation<T>(model, data, partition), algorithm, 10);
         for (const unsigned count : kRankCounts) {
           const Group group(count);

@@ -4,8 +4,8 @@
 
 #include <atomic>
 
+#include "examples/extensions/extensions.h"
 #include "mfl/base/files.h"
-#include "tests/engine/scaffold.h"
 #include "tests/tables/served.h"
 
 namespace mfl {
@@ -17,12 +17,7 @@ using testing::simulated;
 
 class Kept : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    algorithms().add({{.name = "scaffold", .description = "control variates"},
-                      [](const StepOptions& steps, const ParameterValues&) {
-                        return std::make_shared<testing::Scaffold>(steps.eta);
-                      }});
-  }
+  static void SetUpTestSuite() { add_scaffold(); }
 
   static Config config() {
     Config config;
