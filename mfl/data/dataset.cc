@@ -121,6 +121,11 @@ void add(Sha256& hash, const SparseRows<X>& sparse) {
 
 }  // namespace
 
+bool is_sparse(const Dataset& data) {
+  return std::holds_alternative<SparseRows<float>>(data.features) ||
+         std::holds_alternative<SparseRows<double>>(data.features);
+}
+
 std::shared_ptr<const Origin> origin_at(const std::filesystem::path& path,
                                         std::vector<std::string> known_classes) {
   Origin origin;

@@ -62,6 +62,8 @@ struct Dataset {
   std::shared_ptr<const Origin> origin = nullptr;  // null: nothing is known
 };
 
+bool is_sparse(const Dataset& data);
+
 // Of labels without names and lines.
 std::shared_ptr<const Origin> origin_at(const std::filesystem::path& path,
                                         std::vector<std::string> known_classes = {});

@@ -108,6 +108,48 @@ Result<void> read_texts(const Json& object, std::string_view key, std::vector<st
   return {};
 }
 
+Result<void> read_flag(const Json& object, std::string_view key, std::optional<bool>& to) {
+  const Json* found = object.find(key);
+  if (found == nullptr) return {};
+  const std::string text = found->dump();
+  if (text != "true" && text != "false")
+    return fail(ErrorCode::kBadData, fmt::format("{} is neither true nor false", key));
+  to = text == "true";
+  return {};
+}
+
+Result<void> read_numbers(const Json& object, std::string_view key, std::uint64_t count,
+                          std::vector<double>& to) {
+  const Json* found = object.find(key);
+  if (found == nullptr) return {};
+  for (const Json& one : found->elements())
+    if (const auto number = parse_number(one.dump()); number && std::isfinite(*number)) to.push_back(*number);
+  if (!found->is_array() || to.size() != found->elements().size() || to.size() != count)
+    return fail(ErrorCode::kBadData, fmt::format("{} is not a list of {} numbers", key, count));
+  return {};
+}
+
+Result<void> read_preprocessing(const Json& schema, std::uint64_t columns, Preprocessing& to) {
+  const Json* found = schema.find("preprocessing");
+  if (found == nullptr) return {};
+  if (!found->is_object()) return fail(ErrorCode::kBadData, "preprocessing is not a JSON object");
+  std::optional<bool> intercept;
+  std::string standardise;
+  MFL_CHECK(read_flag(*found, "intercept", intercept));
+  MFL_CHECK(read_text(*found, "standardise", standardise));
+  const auto known = parse_standardise(standardise);
+  if (!known) return fail(ErrorCode::kBadData, fmt::format("unknown standardise {}", in_quotes(standardise)));
+  to.intercept = intercept.value_or(false);
+  to.standardise = *known;
+  MFL_CHECK(read_numbers(*found, "means", columns, to.means));
+  MFL_CHECK(read_numbers(*found, "deviations", columns, to.deviations));
+  if (!std::ranges::all_of(to.deviations, [](double x) { return x > 0; }))
+    return fail(ErrorCode::kBadData, "a deviation is not above 0");
+  if (to.means.empty() == (to.standardise == Standardise::kFull && !to.deviations.empty()))
+    return fail(ErrorCode::kBadData, "means are there without standardise = full, or missing with it");
+  return {};
+}
+
 // As a schema of more than two classes has them.
 Result<void> check_classes(const Schema& schema) {
   const bool multiclass = schema.task == LabelTask::kMulticlass;
@@ -217,6 +259,7 @@ Result<Schema> settle(const Schema& run, const Schema& data) {
     out.features_digest = data.features_digest;
   }
   if (out.label.empty()) out.label = data.label;
+  if (!out.own_data) out.own_data = data.own_data;
   if (out.task == LabelTask::kUnknown) out.task = data.task;
   if (out.task == LabelTask::kRegression) return out;
   if (out.task == LabelTask::kMulticlass) return settle_multiclass(std::move(out), data);
@@ -282,6 +325,14 @@ std::string schema_json(const Schema& schema) {
   if (schema.task != LabelTask::kUnknown) out["task"] = label_task_name(schema.task);
   if (!schema.classes.empty()) out["classes"] = schema.classes;
   if (!schema.positive.empty()) out["positive"] = schema.positive;
+  if (schema.own_data) out["own_data"] = *schema.own_data;
+  if (const Preprocessing& done = schema.preprocessing; done != Preprocessing{}) {
+    Json& to = out["preprocessing"] = Json::object();
+    to["intercept"] = done.intercept;
+    to["standardise"] = standardise_name(done.standardise);
+    if (!done.means.empty()) to["means"] = done.means;
+    if (!done.deviations.empty()) to["deviations"] = done.deviations;
+  }
   return out.dump();
 }
 
@@ -309,6 +360,8 @@ Result<Schema> parse_schema(std::string_view json) {
     return fail(ErrorCode::kBadData,
                 fmt::format("{} feature names for {} columns", schema.features.size(), schema.columns));
   MFL_CHECK(check_classes(schema));
+  MFL_CHECK(read_flag(parsed, "own_data", schema.own_data));
+  MFL_CHECK(read_preprocessing(parsed, schema.columns, schema.preprocessing));
   return schema;
 }
 

@@ -16,6 +16,7 @@
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
+#include "mfl/data/preprocessing.h"
 
 namespace mfl {
 
@@ -42,6 +43,9 @@ struct Schema {
   // regression.
   std::vector<std::string> classes;
   std::string positive;  // one of the classes; empty: open, or the task is multiclass
+  // The data is the user's own and not a set that mfl provides (is_own_data()): defaults depend on it. Nothing: open. Not compared.
+  std::optional<bool> own_data = {};
+  Preprocessing preprocessing = {};  // of a run, as far as it is measured; data has none
 
   bool operator==(const Schema&) const = default;
 };

@@ -206,7 +206,7 @@ Result<Parts> open(const std::string& spec, const DataOptions& options) {
   return parts;
 }
 
-bool is_sparse(const Dataset& data) { return data.features.index() >= 3; }
+using mfl::is_sparse;
 bool is_sparse(const RowShape& shape) { return shape.sparse; }
 
 // Sparse sets grow to the wider one: columns that a file never names are zero.

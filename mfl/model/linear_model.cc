@@ -24,10 +24,14 @@ struct HingeCache final : PassCache {
 template <class T>
 class LinearModel final : public Model<T> {
  public:
-  LinearModel(Loss loss, std::size_t columns) : loss_(loss), tensors_{{"weights", {columns}}} {}
+  LinearModel(Loss loss, std::size_t columns, bool intercept)
+      : loss_(loss), tensors_{{"weights", {columns}}} {
+    if (intercept) tensors_.push_back({"intercept", {1}});
+  }
 
   std::span<const Tensor> tensors() const override { return tensors_; }
   std::size_t outputs() const override { return 1; }
+  bool constant_column() const override { return tensors_.size() > 1; }
   double least_loss(double lambda) const override { return mfl::least_loss({loss_, lambda}); }
 
   std::optional<double> smoothness(double gram_eigenvalue, double lambda) const override {
@@ -63,7 +67,7 @@ class LinearModel final : public Model<T> {
                    .hinge = hinge_of(item)};
     }
     mfl::loss_and_gradient(loss_, samples, rows, std::span(linear.data(), items.size()),
-                           static_cast<LinearWorkspace<T>&>(workspace).memory, run);
+                           static_cast<LinearWorkspace<T>&>(workspace).memory, run, counted_columns());
     for (std::size_t i = 0; i < items.size(); ++i) items[i].loss = linear[i].loss;
   }
 
@@ -83,11 +87,13 @@ class LinearModel final : public Model<T> {
   }
 
   double squared_norm(const Kernels<T>& kernels, const T* w) const override {
-    return kernels.squared_norm(columns(), w);
+    return kernels.squared_norm(counted_columns(), w);
   }
 
  private:
-  std::size_t columns() const { return tensors_[0].shape[0]; }
+  // By the regulariser.
+  std::size_t counted_columns() const { return tensors_[0].shape[0]; }
+  std::size_t columns() const { return counted_columns() + (constant_column() ? 1 : 0); }
 
   static HingeShard<T> hinge_of(const Item<T>& item) {
     if (item.cache == nullptr) return {};
@@ -95,17 +101,17 @@ class LinearModel final : public Model<T> {
   }
 
   Loss loss_;
-  std::array<Tensor, 1> tensors_;
+  std::vector<Tensor> tensors_;
 };
 
 }  // namespace
 
 template <class T>
-std::shared_ptr<const Model<T>> linear_model(Loss loss, std::size_t columns) {
-  return std::make_shared<LinearModel<T>>(loss, columns);
+std::shared_ptr<const Model<T>> linear_model(Loss loss, std::size_t columns, bool intercept) {
+  return std::make_shared<LinearModel<T>>(loss, columns, intercept);
 }
 
-template std::shared_ptr<const Model<float>> linear_model(Loss, std::size_t);
-template std::shared_ptr<const Model<double>> linear_model(Loss, std::size_t);
+template std::shared_ptr<const Model<float>> linear_model(Loss, std::size_t, bool);
+template std::shared_ptr<const Model<double>> linear_model(Loss, std::size_t, bool);
 
 }  // namespace mfl

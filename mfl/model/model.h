@@ -77,6 +77,8 @@ class Model {
   std::size_t parameters() const;
   // Scores of a row: a margin, or one per class.
   virtual std::size_t outputs() const = 0;
+  // Whether the rows that it is given end in a column of ones, which belongs to its intercept (preprocessed()).
+  virtual bool constant_column() const { return false; }
   // The w that a run starts from; zero unless the model says otherwise. The stream belongs to the run's seed.
   virtual void initialise(std::span<T> w, Stream stream) const;
   // No F_i is below it, whatever the data and w.
@@ -115,9 +117,10 @@ class Model {
 // The rows of one block of a shard.
 Shard block_of(Shard shard, std::size_t block);
 
-// One margin per row, w . x (objective.h), with as many parameters as columns.
+// One margin per row, w . x (objective.h): weights [columns] and, if wanted, an intercept [1], which the regulariser does not count
+// and which is the weight of a constant column.
 template <class T>
-std::shared_ptr<const Model<T>> linear_model(Loss loss, std::size_t columns);
+std::shared_ptr<const Model<T>> linear_model(Loss loss, std::size_t columns, bool intercept = false);
 
 // Multinomial logistic regression: weights [columns, classes] and, if wanted, an intercept [classes], which the regulariser does
 // not count. Targets are numbers of classes. classes >= 2.

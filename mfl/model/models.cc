@@ -13,9 +13,14 @@ ModelEntry linear(std::string name, std::string description, Loss loss, TargetKi
   entry.description = std::move(description);
   entry.targets = targets;
   entry.lambda = lambda;
+  entry.has_intercept = true;
   entry.loss = loss;
-  entry.make_f32 = [loss](const ModelShape& shape) { return linear_model<float>(loss, shape.columns); };
-  entry.make_f64 = [loss](const ModelShape& shape) { return linear_model<double>(loss, shape.columns); };
+  entry.make_f32 = [loss](const ModelShape& shape) {
+    return linear_model<float>(loss, shape.columns, shape.intercept);
+  };
+  entry.make_f64 = [loss](const ModelShape& shape) {
+    return linear_model<double>(loss, shape.columns, shape.intercept);
+  };
   return entry;
 }
 

@@ -16,7 +16,7 @@ namespace mfl {
 
 // What a model is made for.
 struct ModelShape {
-  std::size_t columns = 0;
+  std::size_t columns = 0;  // features, without a constant column
   std::size_t classes = 0;  // of the schema; 0 for a regression
   bool intercept = false;   // only for models that have one
 };

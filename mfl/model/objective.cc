@@ -11,10 +11,11 @@ namespace {
 
 // loss sum / n + lambda/2 |w|^2
 template <class T>
-double regularised(double lambda, const Samples<T>& samples, double loss_sum, std::size_t n, const T* w) {
+double regularised(double lambda, const Samples<T>& samples, std::size_t counted, double loss_sum,
+                   std::size_t n, const T* w) {
   const double mean = loss_sum / static_cast<double>(n);
   if (lambda == 0) return mean;
-  return lambda / 2 * samples.kernels().squared_norm(samples.columns(), w) + mean;
+  return lambda / 2 * samples.kernels().squared_norm(counted, w) + mean;
 }
 
 // Twice the largest rounding error of a margin, for rows and weights of length 1.
@@ -196,7 +197,7 @@ void pass_over_rows(Loss loss, const Samples<T>& samples, Shard shard, std::span
 
 template <class T>
 void loss_and_gradient(Loss loss, const Samples<T>& samples, Shard shard, std::span<LinearItem<T>> items,
-                       BlockMemory<T>& memory, const ForEach* run) {
+                       BlockMemory<T>& memory, const ForEach* run, std::size_t counted) {
   assert(!items.empty() && items.size() <= kMaxBatch);
   for (LinearItem<T>& item : items) item.loss = 0;
   if (items[0].hinge.active != nullptr && samples.has_hinge_sums(loss, shard.count)) {
@@ -205,10 +206,16 @@ void loss_and_gradient(Loss loss, const Samples<T>& samples, Shard shard, std::s
     pass_over_rows(loss, samples, shard, items, memory, run);
   }
   const T factor = static_cast<T>(samples.data().scale / static_cast<double>(shard.count));
+  counted = std::min(counted, samples.columns());
+  const auto finish = [&](const LinearItem<T>& item, std::size_t first, std::size_t end, double lambda) {
+    samples.kernels().finish_gradient(end - first, factor, static_cast<T>(lambda), item.w + first,
+                                      item.gradient + first);
+  };
   for (LinearItem<T>& item : items) {
-    samples.kernels().finish_gradient(samples.columns(), factor, static_cast<T>(item.lambda), item.w,
-                                      item.gradient);
-    if (item.wants_loss) item.loss = regularised(item.lambda, samples, item.loss, shard.count, item.w);
+    finish(item, 0, counted, item.lambda);
+    finish(item, counted, samples.columns(), 0);
+    if (item.wants_loss)
+      item.loss = regularised(item.lambda, samples, counted, item.loss, shard.count, item.w);
   }
 }
 
@@ -221,7 +228,7 @@ Evaluation evaluate(const Objective& objective, const Samples<T>& samples, Shard
 #define MFL_INSTANTIATE(T)                                                                                   \
   template class HingeMemory<T>;                                                                             \
   template void loss_and_gradient(Loss, const Samples<T>&, Shard, std::span<LinearItem<T>>, BlockMemory<T>&, \
-                                  const ForEach*);                                                           \
+                                  const ForEach*, std::size_t);                                              \
   template Evaluation evaluate(const Objective&, const Samples<T>&, Shard, const Vector<T>&);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

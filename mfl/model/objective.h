@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -96,10 +97,11 @@ struct LinearItem {
 
 // Computes F_i(w) and its gradient for every item in one pass over the shard; 1 <= items.size() <= kMaxBatch. The result of an
 // item depends neither on the other items nor on `run`, which may distribute the row blocks over threads; if it is null they
-// run one after the other. Does not allocate.
+// run one after the other. The regulariser counts the first `counted` columns. Does not allocate.
 template <class T>
 void loss_and_gradient(Loss loss, const Samples<T>& samples, Shard shard, std::span<LinearItem<T>> items,
-                       BlockMemory<T>& memory, const ForEach* run = nullptr);
+                       BlockMemory<T>& memory, const ForEach* run = nullptr,
+                       std::size_t counted = std::numeric_limits<std::size_t>::max());
 
 template <class T>
 Evaluation evaluate(const Objective& objective, const Samples<T>& samples, Shard shard, const Vector<T>& w);

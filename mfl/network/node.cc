@@ -63,11 +63,6 @@ Result<Schema> schema_to_send(Config config, const Schema& run, const Dataset& d
   return seen;
 }
 
-bool is_sparse(const Dataset& data) {
-  return std::holds_alternative<SparseRows<float>>(data.features) ||
-         std::holds_alternative<SparseRows<double>>(data.features);
-}
-
 std::uint64_t random_instance() {
   std::random_device device;
   return ((std::uint64_t{device()} << 32U) | device()) | 1U;  // 0 is none
