@@ -336,8 +336,8 @@ Result<Advice> advise_experiment(const Config& config, const AdviseOptions& opti
   MFL_CHECK(require_linear(config.model, "mfl theory advise"));
   MFL_CHECK(check(config, options));
   Advice out;
-  out.config = config;
-  MFL_TRY(const Problem<double> measured, load_problem<double>(config));
+  MFL_TRY(out.config, without_intercept(config, "mfl theory advise"));
+  MFL_TRY(const Problem<double> measured, load_problem<double>(out.config));
   out.load_seconds = measured.load_seconds;
   const auto start = std::chrono::steady_clock::now();
   MFL_CHECK(config.run.precision == Precision::kF32 ? advise_as<float>(measured, options, hooks, out)

@@ -9,6 +9,7 @@
 #include "mfl/algorithm/state.h"
 #include "mfl/config/factory.h"
 #include "mfl/load/problem.h"
+#include "mfl/run/step_size.h"
 
 namespace mfl {
 namespace {
@@ -76,10 +77,12 @@ Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& 
   TheoryOutcome out;
   out.config = config;
   out.config.run.precision = Precision::kF64;
+  MFL_TRY(out.config, without_intercept(std::move(out.config), "mfl theory run"));
   MFL_TRY(const Problem<double> problem, load_problem<double>(out.config));
+  MFL_TRY(out.config, with_measured_eta(std::move(out.config), problem));
   out.load_seconds = problem.load_seconds;
   const auto start = std::chrono::steady_clock::now();
-  const Algorithm algorithm = make_algorithm(config.algorithm);
+  const Algorithm algorithm = make_algorithm(out.config.algorithm);
   const auto descent = algorithm.method().descent();
   if (!descent)
     return fail(ErrorCode::kBadConfig,

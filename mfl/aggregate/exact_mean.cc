@@ -201,18 +201,32 @@ void ExactMean::add_block(std::span<const T> x, std::size_t first, std::uint64_t
 
 template <class T>
 void ExactMean::add_one_by_one(std::span<const T> x, std::size_t first, std::uint64_t weight) {
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    const Decoded value = decode(x[j]);
-    if (value.mantissa == 0) continue;
-    const std::size_t k = value.position / kDigitBits;
-    const Wide product = (Wide{value.mantissa} * weight) << (value.position % kDigitBits);
-    const std::int64_t sign = value.negative ? -1 : 1;
-    for (std::size_t i = 0; i < kDigitsOf<T>; ++i) {
-      const auto digit =
-          static_cast<std::int64_t>(static_cast<std::uint64_t>(product >> (kDigitBits * i)) & kDigitMask);
-      if (digit != 0) plane(k + i)[first + j] += sign * digit;
-    }
+  for (std::size_t j = 0; j < x.size(); ++j) add_at(first + j, x[j], weight);
+}
+
+template <class T>
+void ExactMean::add_at(std::size_t place, T x, std::uint64_t weight) {
+  const Decoded value = decode(x);
+  if (value.mantissa == 0) return;
+  const std::size_t k = value.position / kDigitBits;
+  const Wide product = (Wide{value.mantissa} * weight) << (value.position % kDigitBits);
+  const std::int64_t sign = value.negative ? -1 : 1;
+  for (std::size_t i = 0; i < kDigitsOf<T>; ++i) {
+    const auto digit =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(product >> (kDigitBits * i)) & kDigitMask);
+    if (digit != 0) plane(k + i)[place] += sign * digit;
   }
+}
+
+std::optional<std::size_t> ExactMean::add_sparse(std::span<const std::uint32_t> places,
+                                                 std::span<const double> x, std::uint64_t weight) {
+  assert(places.size() == x.size() && weight > 0 && weight <= kMaxWeight);
+  if (const auto bad = first_not_finite(x)) return places[*bad];
+  if (additions_ >= kHeadroom) carry();
+  for (std::size_t i = 0; i < x.size(); ++i) add_at(places[i], x[i], weight);
+  ++additions_;
+  total_weight_ += weight;
+  return std::nullopt;
 }
 
 template <class T>

@@ -30,6 +30,10 @@ class ExactMean {
   std::optional<std::size_t> add(std::span<const float> x, std::uint64_t weight);
   std::optional<std::size_t> add(std::span<const double> x, std::uint64_t weight);
 
+  // The same for a vector that is zero but at these places, which differ.
+  std::optional<std::size_t> add_sparse(std::span<const std::uint32_t> places, std::span<const double> x,
+                                        std::uint64_t weight);
+
   // other.size() == size()
   void merge(const ExactMean& other);
 
@@ -65,6 +69,8 @@ class ExactMean {
   void add_block(std::span<const T> x, std::size_t first, std::uint64_t weight);
   template <class T>
   void add_one_by_one(std::span<const T> x, std::size_t first, std::uint64_t weight);
+  template <class T>
+  void add_at(std::size_t place, T x, std::uint64_t weight);
   template <class T>
   void mean_any(std::span<T> out);
   std::int64_t* plane(std::size_t k);

@@ -70,6 +70,10 @@ Result<void> validate_fleet(const Config& config) {
   if (config.federation.partition != "iid")
     return refuse("partition " + config.federation.partition, "leave the partition at iid");
   if (config.data.train) return refuse("a number of training samples", "say it in the spec: fleet:10x784");
+  if (config.model.standardise != Standardise::kNone || config.model.balanced)
+    return refuse("standardise or class_weight", "leave both out");
+  if (config.model.intercept.value_or(false) && linear_loss(config.model))
+    return refuse("an intercept of a linear model", "leave intercept out");
   if (config.data.scale || !config.data.test_source.empty())
     return refuse("a scale or a test source", "leave both out");
   if (config.federation.nodes > kMostNodes)
@@ -151,6 +155,12 @@ std::uint64_t run_length(const Config& config) {
   return config.run.rounds * (is_centralised(config.algorithm) ? 1 : round_length(config.algorithm));
 }
 
+bool measures_eta(const AlgorithmConfig& algorithm, bool own_data) { return !algorithm.eta && own_data; }
+
+bool effective_intercept(const ModelConfig& model, bool own_data) {
+  return model.intercept.value_or(own_data && models().find(model.name)->has_intercept);
+}
+
 double effective_lambda(const ModelConfig& model) {
   if (model.lambda) return *model.lambda;
   return models().find(model.name)->lambda;
@@ -227,7 +237,7 @@ Result<void> validate(const Config& config) {
     const Participation participation{0, config.federation.fraction_train, config.federation.quorum};
     MFL_CHECK(aggregator->check(participant_count(participation, config.federation.nodes)));
   }
-  if (config.model.intercept && !models().find(config.model.name)->has_intercept)
+  if (config.model.intercept.value_or(false) && !models().find(config.model.name)->has_intercept)
     return fail(ErrorCode::kBadConfig, fmt::format("model {} has no intercept", config.model.name),
                 "leave intercept out, or use " +
                     model_names([](const ModelEntry& entry) { return entry.has_intercept; }));
@@ -241,6 +251,10 @@ std::string config_digest(const Config& config) {
   Config canonical = config;
   canonical.data.task = effective_task(config);
   canonical.model.lambda = effective_lambda(config.model);
+  const bool own_data = is_own_data(config.data.source);
+  if (!measures_eta(config.algorithm, own_data)) canonical.algorithm.eta = effective_eta(config.algorithm);
+  canonical.model.intercept =
+      effective_intercept(config.model, own_data) ? std::optional(true) : std::nullopt;
   if (!counts_epochs(config.algorithm)) canonical.algorithm.tau = round_length(config.algorithm);
   if (config.run.rounds == 0) canonical.run.steps = run_length(config);
   canonical.algorithm.name = make_algorithm(config.algorithm).name;

@@ -74,14 +74,17 @@ struct NetworkConfig {
 struct ModelConfig {
   std::string name = "svm";      // of models()
   std::optional<double> lambda;  // >= 0; empty: see effective_lambda
-  bool intercept = false;        // for models that have one; the regulariser does not count it
+  // For models that have one; the regulariser does not count it. Empty: with the user's own data, see effective_intercept.
+  std::optional<bool> intercept;
+  Standardise standardise = Standardise::kNone;  // what is done to features first
+  bool balanced = false;  // every class counts as much in the loss as any other, however many samples it has
 
   bool operator==(const ModelConfig&) const = default;
 };
 
 struct AlgorithmConfig {
   std::string name = "mfl";          // gd, mgd, fl, mfl
-  double eta = 0.002;                // step size, > 0
+  std::optional<double> eta;         // step size, > 0; empty: measured, or kPaperEta, see measures_eta
   double gamma = 0.5;                // momentum, in [0, 1)
   std::optional<std::uint64_t> tau;  // local steps between aggregations, >= 1; empty: 4, or by local_epochs
   std::uint64_t local_epochs =
@@ -130,6 +133,16 @@ std::uint64_t round_length(const AlgorithmConfig& algorithm);
 std::uint64_t run_length(const Config& config);
 // Whether local steps are counted in epochs.
 inline bool counts_epochs(const AlgorithmConfig& algorithm) { return algorithm.local_epochs != 0; }
+
+// The step size of data that mfl provides, where nothing else is said.
+inline constexpr double kPaperEta = 0.002;
+
+// As given or measured; else kPaperEta.
+inline double effective_eta(const AlgorithmConfig& algorithm) { return algorithm.eta.value_or(kPaperEta); }
+// Whether the step size is measured from the training data: nobody says it, and the data is the user's own.
+bool measures_eta(const AlgorithmConfig& algorithm, bool own_data);
+// The intercept as given; else whether the data is the user's own and the model has one.
+bool effective_intercept(const ModelConfig& model, bool own_data);
 
 // lambda as given; else that of the model: 0.3 for svm and squared-svm, 0 for the others.
 double effective_lambda(const ModelConfig& model);

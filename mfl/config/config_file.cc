@@ -53,7 +53,7 @@ std::string expected_type(const Key& key) {
   const std::string word = key.word.empty() ? "" : fmt::format(" or \"{}\"", key.word);
   switch (key.kind) {
     case KeyKind::kText: return "a string";
-    case KeyKind::kBoolean: return "true or false";
+    case KeyKind::kBoolean: return "true or false" + word;
     case KeyKind::kInteger: return "an integer" + word;
     case KeyKind::kNumber: return "a number" + word;
     case KeyKind::kTextOrInteger: return "a string or an integer";
@@ -86,8 +86,12 @@ std::optional<std::string> list_text(const toml::array& array) {
 std::optional<std::string> flag_text(const Key& key, const toml::node& node) {
   if (is_list(key) && node.is_array()) return list_text(*node.as_array());
   if (is_list(key) && (node.is_string() || key.kind == KeyKind::kTexts)) return std::nullopt;
-  if (const auto* boolean = node.as_boolean(); key.kind == KeyKind::kBoolean)
-    return boolean == nullptr ? std::nullopt : std::optional<std::string>(boolean->get() ? "true" : "false");
+  if (const auto* boolean = node.as_boolean(); boolean != nullptr && key.kind == KeyKind::kBoolean)
+    return boolean->get() ? "true" : "false";
+  if (key.kind == KeyKind::kBoolean) {
+    const auto* text = node.as_string();
+    return text != nullptr && text->get() == key.word ? std::optional(text->get()) : std::nullopt;
+  }
   const bool number = key.kind == KeyKind::kInteger || key.kind == KeyKind::kNumber;
   if (const auto* text = node.as_string(); text != nullptr && (!number || text->get() == key.word))
     return number && key.word.empty() ? std::nullopt : std::optional(text->get());

@@ -31,6 +31,11 @@ constexpr Choice<AnyTask> kTasks[] = {{"auto", std::nullopt},
 constexpr Choice<CsvHeader> kHeaders[] = {
     {"auto", CsvHeader::kAuto}, {"yes", CsvHeader::kYes}, {"no", CsvHeader::kNo}};
 constexpr Choice<bool> kBooleans[] = {{"false", false}, {"true", true}};
+using AnyBoolean = std::optional<bool>;
+constexpr Choice<AnyBoolean> kBooleansOrAuto[] = {{"auto", std::nullopt}, {"false", false}, {"true", true}};
+constexpr Choice<Standardise> kStandardises[] = {
+    {"none", Standardise::kNone}, {"scale", Standardise::kScale}, {"full", Standardise::kFull}};
+constexpr Choice<bool> kClassWeights[] = {{"none", false}, {"balanced", true}};
 constexpr Choice<Precision> kPrecisions[] = {{"f32", Precision::kF32}, {"f64", Precision::kF64}};
 
 // The names of a table of choices.
@@ -268,10 +273,27 @@ constexpr Key kKeys[] = {
      KeyKind::kNumber, "auto", kResult,
      [](Config& c, Text t) { return set_number(c.model.lambda, t, kNotNegative, "auto"); },
      [](const Config& c) { return toml_number(c.model.lambda, "auto"); }},
-    {"model", "intercept", "--intercept", "BOOL", "whether softmax has an intercept: true or false",
-     KeyKind::kBoolean, "", kLaterResult,
-     [](Config& c, Text t) { return set_choice<bool>(c.model.intercept, t, kBooleans); },
-     [](const Config& c) { return std::string(c.model.intercept ? "true" : "false"); }, kNamesOf<kBooleans>},
+    {"model", "intercept", "--intercept", "BOOL",
+     "whether the model has an intercept: true, false, or auto (true for data of csv, libsvm and npy)",
+     KeyKind::kBoolean, "auto", kLaterResult,
+     [](Config& c, Text t) { return set_choice<AnyBoolean>(c.model.intercept, t, kBooleansOrAuto); },
+     [](const Config& c) {
+       return !c.model.intercept ? toml_text("auto") : std::string(*c.model.intercept ? "true" : "false");
+     },
+     kNamesOf<kBooleansOrAuto>},
+    {"model", "standardise", "--standardise", "HOW",
+     "what is done to each feature first: none, scale (divide by its deviation) or full (subtract its mean "
+     "too)",
+     KeyKind::kText, "", kLaterResult,
+     [](Config& c, Text t) { return set_choice<Standardise>(c.model.standardise, t, kStandardises); },
+     [](const Config& c) { return toml_choice<Standardise>(c.model.standardise, kStandardises); },
+     kNamesOf<kStandardises>},
+    {"model", "class_weight", "--class-weight", "HOW",
+     "what a sample counts in the loss: none (as any other) or balanced (classes count alike)",
+     KeyKind::kText, "", kLaterResult,
+     [](Config& c, Text t) { return set_choice<bool>(c.model.balanced, t, kClassWeights); },
+     [](const Config& c) { return toml_choice<bool>(c.model.balanced, kClassWeights); },
+     kNamesOf<kClassWeights>},
 
     {"algorithm",
      "name",
@@ -285,9 +307,10 @@ constexpr Key kKeys[] = {
      [](const Config& c) { return toml_text(c.algorithm.name); },
      {},
      [] { return &algorithms().index(); }},
-    {"algorithm", "eta", "--eta", "X", "step size, > 0", KeyKind::kNumber, "", kResult,
-     [](Config& c, Text t) { return set_number(c.algorithm.eta, t, kPositive); },
-     [](const Config& c) { return toml_number(c.algorithm.eta); }},
+    {"algorithm", "eta", "--eta", "X",
+     "step size, > 0, or auto (measured for data of csv, libsvm and npy, else 0.002)", KeyKind::kNumber,
+     "auto", kResult, [](Config& c, Text t) { return set_number(c.algorithm.eta, t, kPositive, "auto"); },
+     [](const Config& c) { return toml_number(c.algorithm.eta, "auto"); }},
     {"algorithm", "gamma", "--gamma", "X", "momentum, in [0, 1)", KeyKind::kNumber, "", kResult,
      [](Config& c, Text t) { return set_number(c.algorithm.gamma, t, kMomentum); },
      [](const Config& c) { return toml_number(c.algorithm.gamma); }},

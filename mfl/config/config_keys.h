@@ -15,7 +15,7 @@ namespace mfl {
 // What a TOML value of a key may be.
 enum class KeyKind {
   kText,            // a string
-  kBoolean,         // true or false
+  kBoolean,         // true or false, or the key's word
   kInteger,         // an integer, or the key's word
   kNumber,          // an integer or a floating-point number, or the key's word
   kTextOrInteger,   // a string or an integer

@@ -41,10 +41,24 @@ Result<Loss> require_linear(const ModelConfig& model, std::string_view what) {
               "use " + model_names([](const ModelEntry& entry) { return entry.loss.has_value(); }));
 }
 
+Result<Config> without_intercept(Config config, std::string_view what) {
+  if (config.model.intercept.value_or(false))
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{} measures the paper's losses, which regularise every parameter", what),
+                "leave intercept out");
+  if (config.model.balanced)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{} measures the paper's losses, in which samples count alike", what),
+                "leave class_weight out");
+  config.model.intercept = false;
+  return config;
+}
+
 template <class T>
 std::shared_ptr<const Model<T>> make_model(const ModelConfig& model, std::size_t columns,
                                            const Schema& schema) {
-  return entry_of(model).make<T>({columns, schema.classes.size(), model.intercept});
+  return entry_of(model).make<T>(
+      {columns, schema.classes.size(), effective_intercept(model, schema.own_data.value_or(false))});
 }
 
 TargetKind target_kind(const ModelConfig& model) { return entry_of(model).targets; }
@@ -68,7 +82,8 @@ Schema stated_schema(const Config& config) {
 }
 
 Algorithm make_algorithm(const AlgorithmConfig& algorithm) {
-  return make_algorithm(algorithm.name, {algorithm.eta, algorithm.gamma}, round_length(algorithm)).value();
+  return make_algorithm(algorithm.name, {effective_eta(algorithm), algorithm.gamma}, round_length(algorithm))
+      .value();
 }
 
 bool is_centralised(const AlgorithmConfig& algorithm) { return entry_of(algorithm).centralised; }

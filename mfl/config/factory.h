@@ -24,6 +24,8 @@ std::string model_names(bool (*wanted)(const ModelEntry&));
 std::optional<Loss> linear_loss(const ModelConfig& model);
 // kBadConfig unless the model is linear, which `what` ("mfl theory") requires.
 Result<Loss> require_linear(const ModelConfig& model, std::string_view what);
+// The paper's losses regularise every parameter: an intercept that is asked for is kBadConfig, and one by default is left out.
+Result<Config> without_intercept(Config config, std::string_view what);
 // For data of a complete schema with this many columns.
 template <class T>
 std::shared_ptr<const Model<T>> make_model(const ModelConfig& model, std::size_t columns,

@@ -32,6 +32,8 @@ struct Preprocessing {
   // feature that is constant in the training data. Both are empty as long as they are not measured.
   std::vector<double> means;
   std::vector<double> deviations;
+  // What a training sample of each class counts in the loss, in the order of Schema::classes; empty: 1 each.
+  std::vector<double> class_weights;
 
   bool operator==(const Preprocessing&) const = default;
 };

@@ -129,8 +129,8 @@ Result<void> read_numbers(const Json& object, std::string_view key, std::uint64_
   return {};
 }
 
-Result<void> read_preprocessing(const Json& schema, std::uint64_t columns, Preprocessing& to) {
-  const Json* found = schema.find("preprocessing");
+Result<void> read_preprocessing(const Json& json, const Schema& schema, Preprocessing& to) {
+  const Json* found = json.find("preprocessing");
   if (found == nullptr) return {};
   if (!found->is_object()) return fail(ErrorCode::kBadData, "preprocessing is not a JSON object");
   std::optional<bool> intercept;
@@ -141,8 +141,9 @@ Result<void> read_preprocessing(const Json& schema, std::uint64_t columns, Prepr
   if (!known) return fail(ErrorCode::kBadData, fmt::format("unknown standardise {}", in_quotes(standardise)));
   to.intercept = intercept.value_or(false);
   to.standardise = *known;
-  MFL_CHECK(read_numbers(*found, "means", columns, to.means));
-  MFL_CHECK(read_numbers(*found, "deviations", columns, to.deviations));
+  MFL_CHECK(read_numbers(*found, "means", schema.columns, to.means));
+  MFL_CHECK(read_numbers(*found, "deviations", schema.columns, to.deviations));
+  MFL_CHECK(read_numbers(*found, "class_weights", schema.classes.size(), to.class_weights));
   if (!std::ranges::all_of(to.deviations, [](double x) { return x > 0; }))
     return fail(ErrorCode::kBadData, "a deviation is not above 0");
   if (to.means.empty() == (to.standardise == Standardise::kFull && !to.deviations.empty()))
@@ -332,6 +333,7 @@ std::string schema_json(const Schema& schema) {
     to["standardise"] = standardise_name(done.standardise);
     if (!done.means.empty()) to["means"] = done.means;
     if (!done.deviations.empty()) to["deviations"] = done.deviations;
+    if (!done.class_weights.empty()) to["class_weights"] = done.class_weights;
   }
   return out.dump();
 }
@@ -361,7 +363,7 @@ Result<Schema> parse_schema(std::string_view json) {
                 fmt::format("{} feature names for {} columns", schema.features.size(), schema.columns));
   MFL_CHECK(check_classes(schema));
   MFL_CHECK(read_flag(parsed, "own_data", schema.own_data));
-  MFL_CHECK(read_preprocessing(parsed, schema.columns, schema.preprocessing));
+  MFL_CHECK(read_preprocessing(parsed, schema, schema.preprocessing));
   return schema;
 }
 

@@ -376,6 +376,11 @@ Result<RowParts> open_row_parts(const std::string& spec, const DataOptions& opti
 
 }  // namespace
 
+bool is_own_data(std::string_view source) {
+  const std::string_view kind = source.substr(0, source.find(':'));
+  return kind == "csv" || kind == "libsvm" || kind == "npy";
+}
+
 Result<TrainTest> load(const DataOptions& options) {
   MFL_CHECK(check_options(options));
   MFL_TRY(Parts parts, open(options.source, options));

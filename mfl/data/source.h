@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "mfl/base/result.h"
 #include "mfl/data/csv.h"
@@ -49,6 +50,9 @@ struct TrainTest {
   // As many columns as train, and rows that train does not hold unless test_source says so.
   std::optional<Dataset> test;
 };
+
+// Whether a spec names files of the user's own (csv, libsvm, npy) and not a set of the paper's kind (mnist, idx) or one that mfl makes.
+bool is_own_data(std::string_view source);
 
 // Reads what the options name. kBadConfig for a bad spec or option, kBadData for files and for more samples
 // than there are.

@@ -18,11 +18,24 @@
 namespace mfl {
 namespace {
 
+// The number of each row's class in the schema.
+std::vector<double> class_numbers(const Config& config, const Schema& schema,
+                                  std::span<const double> targets) {
+  std::vector<double> out(targets.begin(), targets.end());
+  if (target_kind(config.model) == TargetKind::kIndex) return out;
+  const bool positive_first = schema.classes.front() == schema.positive;
+  for (double& y : out) y = (y > 0) != positive_first ? 1 : 0;
+  return out;
+}
+
 template <class T>
-Result<Samples<T>> make_samples(const Config& config, const Schema& schema, Dataset data) {
+Result<Samples<T>> test_samples(const Config& config, const Schema& schema, Dataset data) {
   MFL_TRY(const auto targets, targets_of(config, schema, data));
-  MFL_TRY(data, with_precision(std::move(data), precision_of<T>()));
-  return Samples<T>(std::move(data), targets);
+  return make_samples<T>(config, schema, std::move(data), targets, Use::kTest);
+}
+
+std::string feature_name(const Schema& schema, std::size_t column) {
+  return column < schema.features.size() ? schema.features[column] : fmt::format("{}", column + 1);
 }
 
 // The rows that nodes hold, node by node.
@@ -67,7 +80,7 @@ Result<Problem<T>> fleet_problem(const Config& config) {
   if (const std::size_t test_rows = config.data.test.value_or(kTestRows); test_rows > 0) {
     Dataset test = rows.test_set(test_rows);
     test_digest = data_digest(test);
-    MFL_TRY(federation.test, make_samples<T>(config, schema, std::move(test)));
+    MFL_TRY(federation.test, test_samples<T>(config, schema, std::move(test)));
   }
   Problem<T> problem{.federation = std::move(federation), .schema = schema};
   problem.has_accuracy = target_kind(config.model) != TargetKind::kReal ||
@@ -92,7 +105,56 @@ std::vector<Shard> shards_of(const Partition& partition) {
 }
 
 Result<Schema> observed_schema(const Config& config, const Dataset& data) {
-  return observe(data, effective_label_task(config));
+  MFL_TRY(Schema seen, observe(data, effective_label_task(config)));
+  seen.own_data = is_own_data(config.data.source);
+  return seen;
+}
+
+Measures measures_of(const Config& config, const Schema& schema) {
+  const Preprocessing& known = schema.preprocessing;
+  return {known.deviations.empty() ? config.model.standardise : Standardise::kNone,
+          known.class_weights.empty() && config.model.balanced};
+}
+
+Result<ColumnSums> sums_of(const Config& config, const Schema& schema, const Dataset& rows) {
+  const Measures measures = measures_of(config, schema);
+  ColumnSums sums(rows.columns, measures.classes ? schema.classes.size() : 0);
+  std::vector<double> numbers;
+  if (measures.classes) {
+    MFL_TRY(const auto targets, targets_of(config, schema, rows));
+    numbers = class_numbers(config, schema, targets);
+  }
+  MFL_CHECK(sums.add(rows, numbers));
+  return sums;
+}
+
+Result<std::vector<std::string>> take_measures(const Config& config, const ColumnSums& all, Schema& schema) {
+  const Measures measures = measures_of(config, schema);
+  std::vector<std::string> constant;
+  if (measures.standardise != Standardise::kNone)
+    for (const std::size_t column : all.measure(schema.preprocessing))
+      constant.push_back(feature_name(schema, column));
+  if (measures.classes) {
+    MFL_TRY(schema.preprocessing.class_weights, all.balanced_weights());
+  }
+  return constant;
+}
+
+template <class T>
+Result<Samples<T>> make_samples(const Config& config, const Schema& schema, Dataset data,
+                                std::span<const double> targets, Use use) {
+  const bool constant_column = make_model<T>(config.model, data.columns, schema)->constant_column();
+  MFL_TRY(data, preprocessed(std::move(data), schema.preprocessing, constant_column));
+  MFL_TRY(data, with_precision(std::move(data), precision_of<T>()));
+  Samples<T> samples(std::move(data), targets);
+  const std::vector<double>& of_class = schema.preprocessing.class_weights;
+  if (use == Use::kTraining && !of_class.empty()) {
+    std::vector<T> weights;
+    for (const double number : class_numbers(config, schema, targets))
+      weights.push_back(static_cast<T>(of_class[static_cast<std::size_t>(number)]));
+    samples.weigh(std::move(weights));
+  }
+  return samples;
 }
 
 Result<Schema> schema_of(const Config& config, const Dataset& train) {
@@ -111,6 +173,11 @@ Result<Schema> schema_of(const Config& config, const Dataset& train) {
   if (!closed)
     return fail(closed.error().code, fmt::format("{}: {}", config.data.source, closed.error().message),
                 closed.error().hint);
+  if (config.model.balanced && closed->task == LabelTask::kRegression)
+    return fail(ErrorCode::kBadConfig, "class_weight = balanced: a regression has no classes",
+                "leave class_weight out");
+  closed->preprocessing.intercept = effective_intercept(config.model, closed->own_data.value_or(false));
+  closed->preprocessing.standardise = config.model.standardise;
   return closed;
 }
 
@@ -150,7 +217,10 @@ std::string function_digest(const Config& config, const std::string& train_diges
       .update(config.model.name)
       .update(effective_lambda(config.model))
       .update(task_name(effective_task(config)));
-  if (config.model.intercept) digest.update("intercept");
+  if (effective_intercept(config.model, is_own_data(config.data.source))) digest.update("intercept");
+  if (config.model.standardise != Standardise::kNone)
+    digest.update(standardise_name(config.model.standardise));
+  if (config.model.balanced) digest.update("balanced");
   return digest.finish_hex();
 }
 
@@ -159,19 +229,27 @@ Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
   const std::string train_digest = data_digest(data.train);
   const std::string test_digest = data.test ? data_digest(*data.test) : "";
   const auto origin = data.train.origin;
-  MFL_TRY(const Schema schema, schema_of(config, data.train));
+  const std::size_t columns = data.train.columns;
+  MFL_TRY(Schema schema, schema_of(config, data.train));
   MFL_TRY(const Partition partition, who_holds_what(config, data.train));
-  MFL_TRY(auto train, make_samples<T>(config, schema, held_rows(std::move(data.train), partition)));
+  Dataset rows = held_rows(std::move(data.train), partition);
+  std::vector<std::string> constant;
+  if (measures_of(config, schema).any()) {
+    MFL_TRY(const ColumnSums sums, sums_of(config, schema, rows));
+    MFL_TRY(constant, take_measures(config, sums, schema));
+  }
+  MFL_TRY(const auto targets, targets_of(config, schema, rows));
+  MFL_TRY(auto train, make_samples<T>(config, schema, std::move(rows), targets, Use::kTraining));
   std::optional<Samples<T>> test;
   if (data.test) {
-    MFL_TRY(test, make_samples<T>(config, schema, *std::move(data.test)));
+    MFL_TRY(test, test_samples<T>(config, schema, *std::move(data.test)));
   }
-  const std::size_t columns = train.columns();
   Problem<T> problem{.federation = {.model = make_model<T>(config.model, columns, schema),
                                     .train = std::move(train),
                                     .nodes = shards_of(partition),
                                     .test = std::move(test)},
                      .schema = schema,
+                     .constant_features = std::move(constant),
                      .origin = origin};
   problem.has_accuracy = two_classes(config, targets_in(problem.federation.train));
   problem.data_digest = data_digest_of(train_digest, test_digest, partition);
@@ -192,6 +270,10 @@ Result<Problem<T>> load_problem(const Config& config) {
   return problem;
 }
 
+template Result<Samples<float>> make_samples(const Config&, const Schema&, Dataset, std::span<const double>,
+                                             Use);
+template Result<Samples<double>> make_samples(const Config&, const Schema&, Dataset, std::span<const double>,
+                                              Use);
 template Result<Problem<float>> make_problem(const Config&, TrainTest);
 template Result<Problem<double>> make_problem(const Config&, TrainTest);
 template Result<Problem<float>> load_problem(const Config&);

@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "mfl/aggregate/column_sums.h"
 #include "mfl/base/result.h"
 #include "mfl/config/config.h"
 #include "mfl/data/schema.h"
@@ -18,8 +20,11 @@ namespace mfl {
 template <class T>
 struct Problem {
   Federation<T> federation;
-  bool has_accuracy = false;                       // the targets are two classes
-  Schema schema = {};                              // complete but for data of one class (settle_alone)
+  bool has_accuracy = false;  // the targets are two classes
+  // Complete but for data of one class (settle_alone), with measured preprocessing.
+  Schema schema = {};
+  std::vector<std::string> constant_features =
+      {};  // that standardising cannot scale, as their names or numbers
   std::shared_ptr<const Origin> origin = nullptr;  // of the training data; may be null
   std::string data_digest = {};   // of training data, test data and partition; with ranks only on the first
   std::string train_digest = {};  // of the training data only
@@ -46,6 +51,20 @@ Result<Problem<T>> load_problem(const Config& config);
 // The same of data that is loaded already.
 template <class T>
 Result<Problem<T>> make_problem(const Config& config, TrainTest data);
+
+// What must be measured of all training samples before any of them can be trained on.
+struct Measures {
+  Standardise standardise = Standardise::kNone;
+  bool classes = false;  // how many samples each has
+  bool any() const { return standardise != Standardise::kNone || classes; }
+};
+// Nothing that the schema has already.
+Measures measures_of(const Config& config, const Schema& schema);
+
+// The sums that one holder of samples adds to what is measured. `schema` is complete.
+Result<ColumnSums> sums_of(const Config& config, const Schema& schema, const Dataset& rows);
+// Completes the schema by the sums over all training samples. Returns the features that are constant, for people.
+Result<std::vector<std::string>> take_measures(const Config& config, const ColumnSums& all, Schema& schema);
 
 // What data has, looked at as the configuration says. Errors as those of observe().
 Result<Schema> observed_schema(const Config& config, const Dataset& data);

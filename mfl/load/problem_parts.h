@@ -30,6 +30,12 @@ Result<Schema> schema_of(const Config& config, const Dataset& train);
 Result<std::vector<double>> targets_of(const Config& config, const Schema& schema, const Dataset& data);
 bool two_classes(const Config& config, std::span<const double> targets);
 
+// Rows as the model of this problem sees them, and their targets; with the class weights of the schema where they are trained on.
+enum class Use { kTraining, kTest };
+template <class T>
+Result<Samples<T>> make_samples(const Config& config, const Schema& schema, Dataset data,
+                                std::span<const double> targets, Use use);
+
 // Digest of training data, test data and partition; the test digest is empty when there is no test set.
 std::string data_digest_of(const std::string& train_digest, const std::string& test_digest,
                            const Partition& partition);

@@ -84,28 +84,42 @@ std::vector<std::string> expected_of(std::span<const std::uint64_t> train,
 }
 
 // Some of a set's rows with their targets, which depend on the labels of all.
-template <class T>
-Result<Samples<T>> own_samples(const SomeRows& rows, std::span<const std::uint32_t> places,
-                               std::span<const double> targets, Sha256& held) {
+struct OwnRows {
+  Dataset data;
+  std::vector<double> targets;
+};
+
+Result<OwnRows> own_rows(const SomeRows& rows, std::span<const std::uint32_t> places,
+                         std::span<const double> targets, Sha256& held) {
   MFL_TRY(Dataset data, rows.read(places));
   add_hashes(held, row_hashes(data));
-  MFL_TRY(data, with_precision(std::move(data), precision_of<T>()));
-  return Samples<T>(std::move(data), targets);
+  return OwnRows{std::move(data), {targets.begin(), targets.end()}};
 }
 
-template <class T>
-Result<Samples<T>> own_test(const Config& config, const Schema& schema, const SomeRows& rows,
-                            const Ranks& ranks, Sha256& held) {
+Result<OwnRows> own_test(const Config& config, const Schema& schema, const SomeRows& rows, const Ranks& ranks,
+                         Sha256& held) {
   MFL_TRY(const auto targets, targets_of(config, schema, rows.without_features()));
   const Part part = test_part(rows.size(), ranks.rank(), ranks.size());
   std::vector<std::uint32_t> places(part.end - part.first);
   std::iota(places.begin(), places.end(), static_cast<std::uint32_t>(part.first));
-  return own_samples<T>(rows, places, std::span(targets).subspan(part.first, places.size()), held);
+  return own_rows(rows, places, std::span(targets).subspan(part.first, places.size()), held);
 }
 
-// Of the first rank, which knows the digests; those of the others stay empty.
+// What a rank has of the data before all ranks have measured it together.
+struct OwnData {
+  Schema schema;
+  std::shared_ptr<const Origin> origin;
+  OwnRows train;
+  std::optional<OwnRows> test;
+  std::vector<Shard> nodes;
+  std::size_t first_node = 0;
+  std::vector<std::size_t> all_samples;
+  bool has_accuracy = false;
+  std::string data_digest, train_digest;  // on the first rank only
+};
+
 template <class T>
-Result<Problem<T>> load_own(const Config& config, const Ranks& ranks, Comparison& compared) {
+Result<OwnData> load_own(const Config& config, const Ranks& ranks, Comparison& compared) {
   MFL_TRY(const TrainTestRows rows, open_rows(data_options(config)));
   compared.facts = facts_of("training", rows.train);
   if (rows.test) std::ranges::move(facts_of("test", *rows.test), std::back_inserter(compared.facts));
@@ -126,36 +140,81 @@ Result<Problem<T>> load_own(const Config& config, const Ranks& ranks, Comparison
   const std::vector<T> kept_targets(targets.begin(), targets.end());  // as precise as they are trained on
   const std::size_t first_row = partition.starts[first_node];
   const auto order = std::span(partition.order).subspan(first_row, partition.starts[end_node] - first_row);
-  MFL_TRY(auto train, own_samples<T>(rows.train, order, std::span(targets).subspan(first_row, order.size()),
-                                     compared.held));
-  std::optional<Samples<T>> test;
+  OwnData own;
+  own.schema = schema;
+  own.origin = labels.origin;
+  own.first_node = first_node;
+  MFL_TRY(own.train,
+          own_rows(rows.train, order, std::span(targets).subspan(first_row, order.size()), compared.held));
   if (rows.test) {
-    MFL_TRY(test, own_test<T>(config, schema, *rows.test, ranks, compared.held));
+    MFL_TRY(own.test, own_test(config, schema, *rows.test, ranks, compared.held));
   }
-
-  std::vector<Shard> nodes(all.begin() + static_cast<std::ptrdiff_t>(first_node),
-                           all.begin() + static_cast<std::ptrdiff_t>(end_node));
-  for (Shard& shard : nodes) shard.first -= first_row;
-  const std::size_t columns = train.columns();
-  Problem<T> problem{.federation = {.model = make_model<T>(config.model, columns, schema),
-                                    .train = std::move(train),
-                                    .nodes = std::move(nodes),
-                                    .test = std::move(test),
-                                    .first_node = first_node,
-                                    .all_samples = std::move(work)},
-                     .schema = schema,
-                     .origin = labels.origin};
-  problem.has_accuracy = two_classes(config, std::vector<double>(kept_targets.begin(), kept_targets.end()));
-  if (!ranks.first()) return problem;
+  own.nodes.assign(all.begin() + static_cast<std::ptrdiff_t>(first_node),
+                   all.begin() + static_cast<std::ptrdiff_t>(end_node));
+  for (Shard& shard : own.nodes) shard.first -= first_row;
+  own.all_samples = std::move(work);
+  own.has_accuracy = two_classes(config, std::vector<double>(kept_targets.begin(), kept_targets.end()));
+  if (!ranks.first()) return own;
   std::vector<std::uint64_t> train_hashes, test_hashes;
-  MFL_TRY(problem.train_digest, rows.train.digest(&train_hashes));
+  MFL_TRY(own.train_digest, rows.train.digest(&train_hashes));
   std::string test_digest;
   if (rows.test) {
     MFL_TRY(test_digest, rows.test->digest(&test_hashes));
   }
   compared.expected = expected_of(train_hashes, test_hashes, partition, starts, ranks.size());
-  problem.data_digest = data_digest_of(problem.train_digest, test_digest, partition);
+  own.data_digest = data_digest_of(own.train_digest, test_digest, partition);
+  return own;
+}
+
+// The sums over the samples of all ranks. Collective.
+Result<ColumnSums> sums_of_all(const Config& config, const OwnData& own, Ranks& ranks) {
+  const auto mine = [&]() -> Result<std::string> {
+    MFL_TRY(const ColumnSums sums, sums_of(config, own.schema, own.train.data));
+    return sums.rows() == 0 ? std::string() : sums.pack();
+  };
+  MFL_TRY(const std::string packed, ranks.agreed(mine()));
+  ColumnSums all(own.train.data.columns,
+                 measures_of(config, own.schema).classes ? own.schema.classes.size() : 0);
+  for (const std::string& part : ranks.gather(packed))
+    if (!part.empty()) MFL_CHECK(all.merge_packed(part));
+  return all;
+}
+
+template <class T>
+Result<Problem<T>> own_problem(const Config& config, OwnData own, std::vector<std::string> constant) {
+  const std::size_t columns = own.train.data.columns;
+  MFL_TRY(auto train,
+          make_samples<T>(config, own.schema, std::move(own.train.data), own.train.targets, Use::kTraining));
+  std::optional<Samples<T>> test;
+  if (own.test) {
+    MFL_TRY(test,
+            make_samples<T>(config, own.schema, std::move(own.test->data), own.test->targets, Use::kTest));
+  }
+  Problem<T> problem{.federation = {.model = make_model<T>(config.model, columns, own.schema),
+                                    .train = std::move(train),
+                                    .nodes = std::move(own.nodes),
+                                    .test = std::move(test),
+                                    .first_node = own.first_node,
+                                    .all_samples = std::move(own.all_samples)},
+                     .schema = own.schema,
+                     .constant_features = std::move(constant),
+                     .origin = own.origin};
+  problem.has_accuracy = own.has_accuracy;
+  problem.data_digest = std::move(own.data_digest);
+  problem.train_digest = std::move(own.train_digest);
   return problem;
+}
+
+// Measured together, and each rank's own part. Collective.
+template <class T>
+Result<Problem<T>> load_stored(const Config& config, Ranks& ranks, Comparison& compared) {
+  MFL_TRY(OwnData own, ranks.agreed(load_own<T>(config, ranks, compared)));
+  std::vector<std::string> constant;
+  if (measures_of(config, own.schema).any()) {
+    MFL_TRY(const ColumnSums sums, sums_of_all(config, own, ranks));
+    MFL_TRY(constant, take_measures(config, sums, own.schema));
+  }
+  return ranks.agreed(own_problem<T>(config, std::move(own), std::move(constant)));
 }
 
 // A fleet's data is made by whoever needs it; only the test set is shared out.
@@ -216,9 +275,9 @@ Result<Problem<T>> load_problem(const Config& config, Ranks& where) {
   if (where.size() == 1) return load_problem<T>(config);
   const auto start = std::chrono::steady_clock::now();
   Comparison compared;
-  MFL_TRY(Problem<T> problem,
-          where.agreed(is_fleet(config.data.source) ? load_fleet<T>(config, where, compared)
-                                                    : load_own<T>(config, where, compared)));
+  MFL_TRY(Problem<T> problem, is_fleet(config.data.source)
+                                  ? where.agreed(load_fleet<T>(config, where, compared))
+                                  : load_stored<T>(config, where, compared));
   MFL_CHECK(require_same_data(std::move(compared), where));
   problem.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return problem;

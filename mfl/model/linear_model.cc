@@ -76,7 +76,9 @@ class LinearModel final : public Model<T> {
     scores(samples, block, w, z.data());
     const T* y = samples.targets(block.first);
     Evaluation out;
-    out.loss = samples.kernels().losses(loss_, block.count, z.data(), y, nullptr);
+    out.loss = samples.weights(block.first) == nullptr
+                   ? samples.kernels().losses(loss_, block.count, z.data(), y, nullptr)
+                   : weighted_losses<T>(loss_, samples, block, z.data(), nullptr);
     for (std::size_t r = 0; r < block.count; ++r) out.correct += (z[r] > 0) == (y[r] > 0) ? 1 : 0;
     return out;
   }

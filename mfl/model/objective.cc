@@ -52,6 +52,19 @@ double least_loss(const Objective& objective) {
   return objective.lambda >= 0 ? 0 : -std::numeric_limits<double>::infinity();
 }
 
+template <class T>
+double weighted_losses(Loss loss, const Samples<T>& samples, Shard rows, const double* margins,
+                       T* coefficients) {
+  const T* y = samples.targets(rows.first);
+  const T* weights = samples.weights(rows.first);
+  double sum = 0;
+  for (std::size_t r = 0; r < rows.count; ++r)
+    sum += static_cast<double>(weights[r]) *
+           samples.kernels().losses(loss, 1, margins + r, y + r,
+                                    coefficients == nullptr ? nullptr : coefficients + r);
+  return sum;
+}
+
 double largest_curvature(Loss loss) { return loss == Loss::kLogistic ? 0.25 : 1; }
 
 namespace {
@@ -164,6 +177,21 @@ void follow_hinge(const Samples<T>& samples, Shard shard, std::span<LinearItem<T
   for (LinearItem<T>& item : items) kernels.halve(columns, memory.wave(), item.hinge.sums, item.gradient);
 }
 
+// The loss of a block whose rows have weights, and its gradient added to g.
+template <class T>
+double weighted_block(Loss loss, const Samples<T>& samples, Shard rows, const T* w, T* g) {
+  const Kernels<T>& kernels = samples.kernels();
+  const RowBlock<T> block = samples.rows(rows);
+  const T* weights = samples.weights(rows.first);
+  std::array<double, kRowBlock> margins;
+  std::array<T, kRowBlock> coefficients;
+  kernels.margins(block, w, margins.data());
+  const double sum = weighted_losses(loss, samples, rows, margins.data(), coefficients.data());
+  for (std::size_t r = 0; r < rows.count; ++r) coefficients[r] *= weights[r];
+  kernels.add_rows(block, coefficients.data(), g);
+  return sum;
+}
+
 // The same for any loss and any rows.
 template <class T>
 void pass_over_rows(Loss loss, const Samples<T>& samples, Shard shard, std::span<LinearItem<T>> items,
@@ -182,8 +210,12 @@ void pass_over_rows(Loss loss, const Samples<T>& samples, Shard shard, std::span
           sums[s] = block == 0 ? items[s].gradient : memory.gradient(slot, s).data();
           std::fill_n(sums[s], columns, T{0});
         }
-        kernels.loss_and_gradient(samples.rows(rows), loss, samples.targets(rows.first), items.size(),
-                                  weights, sums.data(), memory.losses(slot));
+        if (samples.weights(rows.first) == nullptr)
+          kernels.loss_and_gradient(samples.rows(rows), loss, samples.targets(rows.first), items.size(),
+                                    weights, sums.data(), memory.losses(slot));
+        else
+          for (std::size_t s = 0; s < items.size(); ++s)
+            memory.losses(slot)[s] = weighted_block(loss, samples, rows, items[s].w, sums[s]);
       },
       [&](std::size_t block, std::size_t slot) {
         for (std::size_t s = 0; s < items.size(); ++s) {
@@ -227,6 +259,7 @@ Evaluation evaluate(const Objective& objective, const Samples<T>& samples, Shard
 
 #define MFL_INSTANTIATE(T)                                                                                   \
   template class HingeMemory<T>;                                                                             \
+  template double weighted_losses(Loss, const Samples<T>&, Shard, const double*, T*);                        \
   template void loss_and_gradient(Loss, const Samples<T>&, Shard, std::span<LinearItem<T>>, BlockMemory<T>&, \
                                   const ForEach*, std::size_t);                                              \
   template Evaluation evaluate(const Objective&, const Samples<T>&, Shard, const Vector<T>&);

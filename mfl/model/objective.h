@@ -27,6 +27,11 @@ double least_loss(const Objective& objective);
 // The largest second derivative of a loss by its margin: 1, or 1/4 for the logistic loss. Not for the hinge.
 double largest_curvature(Loss loss);
 
+// The sum over rows that have weights of weight times loss; coefficients[r] = d loss / d margin, without the weight, unless null.
+template <class T>
+double weighted_losses(Loss loss, const Samples<T>& samples, Shard rows, const double* margins,
+                       T* coefficients);
+
 // Memory for the gradients of row blocks, reused in every pass. Up to `wave` blocks are computed concurrently.
 template <class T>
 class BlockMemory {

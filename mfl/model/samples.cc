@@ -64,6 +64,12 @@ Samples<T>::Samples(Dataset data, std::span<const double> targets, const KernelS
 }
 
 template <class T>
+void Samples<T>::weigh(std::vector<T> weights) {
+  if (weights.size() != size()) throw std::invalid_argument("one weight per row");
+  weights_ = std::move(weights);
+}
+
+template <class T>
 Samples<T> Samples<T>::buffer(std::size_t most, std::size_t columns, double scale, const KernelSet& kernels) {
   Dataset empty{.rows = 0, .columns = columns, .scale = scale, .features = {}, .labels = {}};
   Samples out(std::move(empty), {}, kernels);
@@ -83,7 +89,7 @@ typename Samples<T>::Unfilled Samples<T>::overwrite(std::size_t rows) {
 
 template <class T>
 bool Samples<T>::has_hinge_sums(Loss loss, std::size_t count) const {
-  return loss == Loss::kHinge && count <= kMostHingeRows<T> && !lengths_.empty();
+  return weights_.empty() && loss == Loss::kHinge && count <= kMostHingeRows<T> && !lengths_.empty();
 }
 
 template <class T>
@@ -126,6 +132,7 @@ Samples<T> Samples<T>::buffer_for(const Samples& like, std::size_t most) {
       },
       like.data_.features);
   out.targets_.resize(most);
+  if (!like.weights_.empty()) out.weights_.resize(most);
   if (!like.chunks_.empty()) out.chunks_.resize(most * chunk_words(like.columns()));
   return out;
 }
@@ -143,6 +150,8 @@ void Samples<T>::gather(const Samples& from, Shard shard, std::span<const std::u
   assert(rows.size() <= targets_.size() && from.columns() == columns());
   data_.rows = rows.size();
   for (std::size_t i = 0; i < rows.size(); ++i) targets_[i] = from.targets_[shard.first + rows[i]];
+  if (!weights_.empty())
+    for (std::size_t i = 0; i < rows.size(); ++i) weights_[i] = from.weights_[shard.first + rows[i]];
   const std::size_t words = chunk_words(columns());
   if (!chunks_.empty())
     for (std::size_t i = 0; i < rows.size(); ++i)

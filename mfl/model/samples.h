@@ -20,13 +20,16 @@ struct Shard {
 
 constexpr std::size_t row_blocks(std::size_t rows) { return (rows + kRowBlock - 1) / kRowBlock; }
 
-// A data set with the targets of its task, ready to train on in precision T. Owns both. Immutable except for overwrite and
-// gather, so safe to share among threads.
+// A data set with the targets of its task, ready to train on in precision T. Owns both. Immutable except for weigh,
+// overwrite and gather, so safe to share among threads.
 template <class T>
 class Samples {
  public:
   // Features of bytes or of precision T (see with_precision), one target per row; else throws std::invalid_argument.
   Samples(Dataset data, std::span<const double> targets, const KernelSet& kernels = default_kernel_set());
+
+  // From now on row r counts weights[r] times in losses and gradients. One per row.
+  void weigh(std::vector<T> weights);
 
   // A buffer for up to `most` rows of bytes that one worker refills. Initially empty.
   static Samples buffer(std::size_t most, std::size_t columns, double scale,
@@ -49,6 +52,8 @@ class Samples {
   const Kernels<T>& kernels() const { return *kernels_; }
   RowBlock<T> rows(Shard shard) const;
   const T* targets(std::size_t first) const { return targets_.data() + first; }
+  // Null where every row counts once.
+  const T* weights(std::size_t first) const { return weights_.empty() ? nullptr : weights_.data() + first; }
   // Whether HingeSums can compute the gradient of this loss over `count` samples.
   bool has_hinge_sums(Loss loss, std::size_t count) const;
 
@@ -57,6 +62,7 @@ class Samples {
 
   Dataset data_;
   std::vector<T> targets_;
+  std::vector<T> weights_;             // empty: all are 1
   std::vector<std::uint64_t> chunks_;  // as RowBlock::chunks; empty if few chunks are zero
   std::vector<float> lengths_;         // as RowBlock::lengths; empty if not needed
   const Kernels<T>* kernels_;

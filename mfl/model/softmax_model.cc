@@ -82,7 +82,7 @@ class SoftmaxModel final : public Model<T> {
     const Vector<T> z = logits(samples, block, w);
     const T* y = samples.targets(block.first);
     Evaluation out;
-    out.loss = samples.kernels().softmax_losses(block.count, classes_, z.data(), y, nullptr);
+    out.loss = losses(samples, block, z.data(), nullptr);
     for (std::size_t r = 0; r < block.count; ++r)
       out.correct +=
           static_cast<T>(predicted_class(std::span<const T>(z).subspan(r * classes_, classes_))) == y[r] ? 1
@@ -107,12 +107,29 @@ class SoftmaxModel final : public Model<T> {
     return z;
   }
 
+  // Their sum, each with the weight of its row, and the coefficients unless null; they may replace the logits.
+  double losses(const Samples<T>& samples, Shard rows, const T* z, T* coefficients) const {
+    const Kernels<T>& kernels = samples.kernels();
+    const T* y = samples.targets(rows.first);
+    const T* weights = samples.weights(rows.first);
+    if (weights == nullptr) return kernels.softmax_losses(rows.count, classes_, z, y, coefficients);
+    double sum = 0;
+    for (std::size_t r = 0; r < rows.count; ++r) {
+      T* const c = coefficients == nullptr ? nullptr : coefficients + r * classes_;
+      sum +=
+          static_cast<double>(weights[r]) * kernels.softmax_losses(1, classes_, z + r * classes_, y + r, c);
+      if (c != nullptr)
+        for (std::size_t k = 0; k < classes_; ++k) c[k] *= weights[r];
+    }
+    return sum;
+  }
+
   // All of a gradient that has one block.
   void pass_over_rows(const Samples<T>& samples, Shard rows, Item<T>& item, T* z) const {
     const Kernels<T>& kernels = samples.kernels();
     const RowBlock<T> block = samples.rows(rows);
     kernels.softmax_logits(block, classes_, intercept_, item.w, z);
-    item.loss = kernels.softmax_losses(rows.count, classes_, z, samples.targets(rows.first), z);
+    item.loss = losses(samples, rows, z, z);
     kernels.softmax_gradient(block, classes_, intercept_, z, finish_of(samples, rows.count, item),
                              item.gradient);
     if (item.wants_loss) item.loss = this->regularised(kernels, item.lambda, item.loss, rows.count, item.w);
@@ -127,7 +144,7 @@ class SoftmaxModel final : public Model<T> {
       if (!is_first) slot.gradients[i].assign(this->parameters(), T{0});
       T* const gradient = is_first ? items[i].gradient : slot.gradients[i].data();
       kernels.softmax_logits(rows, classes_, intercept_, items[i].w, z);
-      slot.losses[i] = kernels.softmax_losses(block.count, classes_, z, samples.targets(block.first), z);
+      slot.losses[i] = losses(samples, block, z, z);
       kernels.softmax_add_rows(rows, classes_, intercept_, z, gradient);
     }
   }

@@ -62,7 +62,7 @@ RunSpec spec_of(const Config& config, const Algorithm& algorithm, std::size_t no
   spec.algorithm = algorithm.name;
   spec.precision = config.run.precision == Precision::kF32 ? "f32" : "f64";
   spec.nodes = nodes;
-  spec.eta = config.algorithm.eta;
+  spec.eta = effective_eta(config.algorithm);
   if (uses_gamma(config.algorithm)) spec.gamma = config.algorithm.gamma;
   if (!counts_epochs(config.algorithm)) spec.tau = round_length(config.algorithm);
   spec.sampled = config.federation.fraction_train < 1 || config.federation.quorum != 0;

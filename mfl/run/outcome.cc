@@ -8,7 +8,7 @@
 namespace mfl {
 
 template <class T>
-RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Problem<T>& problem) {
+RunSpec make_spec(const Config& config, const Algorithm& algorithm, double eta, const Problem<T>& problem) {
   RunSpec spec;
   spec.name = config.run.name;
   spec.config = to_toml(config);
@@ -21,7 +21,7 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Proble
   spec.algorithm = algorithm.name;
   spec.precision = sizeof(T) == sizeof(float) ? "f32" : "f64";
   spec.nodes = problem.federation.node_count();
-  spec.eta = config.algorithm.eta;
+  spec.eta = eta;
   if (uses_gamma(config.algorithm)) spec.gamma = config.algorithm.gamma;
   if (!algorithm.centralised && !counts_epochs(config.algorithm)) spec.tau = algorithm.tau;
   spec.sampled =
@@ -73,8 +73,8 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   return out;
 }
 
-template RunSpec make_spec(const Config&, const Algorithm&, const Problem<float>&);
-template RunSpec make_spec(const Config&, const Algorithm&, const Problem<double>&);
+template RunSpec make_spec(const Config&, const Algorithm&, double, const Problem<float>&);
+template RunSpec make_spec(const Config&, const Algorithm&, double, const Problem<double>&);
 template TestLabels test_labels(const Config&, const Problem<float>&);
 template TestLabels test_labels(const Config&, const Problem<double>&);
 

@@ -12,8 +12,9 @@
 
 namespace mfl {
 
+// `eta` is the step size of the run, which the configuration may leave to be measured.
 template <class T>
-RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Problem<T>& problem);
+RunSpec make_spec(const Config& config, const Algorithm& algorithm, double eta, const Problem<T>& problem);
 
 // What test metrics are about.
 struct TestLabels {

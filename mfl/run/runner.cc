@@ -1,7 +1,9 @@
 #include "mfl/run/runner.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "mfl/base/files.h"
@@ -12,6 +14,7 @@
 #include "mfl/run/outcome.h"
 #include "mfl/run/recorder.h"
 #include "mfl/run/shared_run.h"
+#include "mfl/run/step_size.h"
 #include "mfl/run/training.h"
 
 namespace mfl {
@@ -21,6 +24,17 @@ void tell_origin(const std::shared_ptr<const Origin>& origin, RunOutcome& out) {
   if (!origin) return;
   out.label_column = origin->label_column;
   out.header_guessed = origin->header_guessed;
+}
+
+void warn_of_constants(const std::vector<std::string>& features, RunOutcome& out) {
+  constexpr std::size_t kMost = 3;
+  if (features.empty()) return;
+  const auto named = std::span(features).first(std::min(kMost, features.size()));
+  out.warnings.push_back({"constant_feature", 0,
+                          fmt::format("{} of the features {} the same value in all training samples: {}{}",
+                                      features.size(), features.size() == 1 ? "has" : "have",
+                                      fmt::join(named, ", "), features.size() > kMost ? ", ..." : ""),
+                          "they cannot be standardised and have no effect; leave them out with --drop"});
 }
 
 // Beside the weights: what their columns and the sign of a score mean.
@@ -43,15 +57,17 @@ Result<void> write_weights(const std::filesystem::path& path, const auto& w, con
 }
 
 template <class T>
-Result<RunOutcome> run_as(const Config& config, const RunOptions& options, const RunHooks& hooks) {
-  MFL_TRY(const Problem<T> problem, load_problem<T>(config, options.where()));
+Result<RunOutcome> run_as(const Config& given, const RunOptions& options, const RunHooks& hooks) {
+  MFL_TRY(const Problem<T> problem, load_problem<T>(given, options.where()));
+  MFL_TRY(const Config config, with_measured_eta(given, problem, options.where()));
   MFL_TRY(const auto recorder, open_recorder(store_of(options), options.where()));
   const Algorithm algorithm = make_algorithm(config.algorithm);
-  const RunSpec spec = make_spec(config, algorithm, problem);
+  const RunSpec spec = make_spec(given, algorithm, effective_eta(config.algorithm), problem);
   const auto outcome = [&](std::string_view id) -> Result<RunOutcome> {
     MFL_TRY(const RunRow run, recorder->get(id));
     RunOutcome out = make_outcome(run, config);
     tell_origin(problem.origin, out);
+    warn_of_constants(problem.constant_features, out);
     return out;
   };
   MFL_TRY(const auto found, recorder->find(spec, {.run = options.resume_id, .finished = options.reuse}));

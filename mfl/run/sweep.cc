@@ -13,6 +13,7 @@
 #include "mfl/run/outcome.h"
 #include "mfl/run/recorder.h"
 #include "mfl/run/shared_run.h"
+#include "mfl/run/step_size.h"
 #include "mfl/run/sweep_share.h"
 #include "mfl/run/training.h"
 
@@ -132,7 +133,10 @@ Result<void> run_group(std::vector<Member>& members, Recorder& recorder, const R
   MFL_TRY(const Problem<T> problem, load_problem<T>(members.front().config));
   std::map<std::uint64_t, std::vector<Starting<T>>> by_round;  // those that share passes
   for (Member& member : members) {
-    const RunSpec spec = make_spec(member.config, member.algorithm, problem);
+    MFL_TRY(const Config settled, with_measured_eta(member.config, problem));
+    member.algorithm = make_algorithm(settled.algorithm);
+    const RunSpec spec =
+        make_spec(member.config, member.algorithm, effective_eta(settled.algorithm), problem);
     MFL_TRY(const auto found, recorder.find(spec, {.finished = options.reuse, .unfinished = options.reuse}));
     if (found && found->finished) {
       member.id = found->run.id;
@@ -219,7 +223,9 @@ Result<std::vector<RunOutcome>> run_sweep(const std::vector<Config>& configs, co
   std::vector<RunOutcome> outcomes(configs.size());
   for (const RecordedSetting& setting : recorded) {
     MFL_TRY(const RunRow run, share.recorder().get(setting.id));
-    outcomes[setting.index] = make_outcome(run, configs[setting.index]);
+    Config settled = configs[setting.index];
+    settled.algorithm.eta = run.eta;
+    outcomes[setting.index] = make_outcome(run, std::move(settled));
     outcomes[setting.index].reused = setting.reused;
   }
   std::erase_if(outcomes, [](const RunOutcome& outcome) { return outcome.run_id.empty(); });  // never started

@@ -15,7 +15,7 @@
 
 namespace mfl::testing {
 
-// A model of the table, as the tests use it: with an intercept where it has one, and ten classes where it takes many.
+// A model of the table, as the tests use it: with an intercept where that needs no further column, and ten classes where it takes many.
 struct ModelCase {
   const char* name;
   const ModelEntry* entry;
@@ -24,7 +24,7 @@ struct ModelCase {
 
   template <class T>
   std::shared_ptr<const Model<T>> make(std::size_t columns) const {
-    return entry->make<T>({columns, SyntheticRows::kClasses, entry->has_intercept});
+    return entry->make<T>({columns, SyntheticRows::kClasses, entry->has_intercept && !entry->loss});
   }
 };
 

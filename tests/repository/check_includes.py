@@ -13,7 +13,7 @@ ALLOWED = {
     "partition": "base data",
     "model": "base data",
     "solve": "base data model",
-    "aggregate": "base solve",
+    "aggregate": "base data solve",
     "codec": "base",
     "algorithm": "base data model solve aggregate codec",
     "theory": "base data partition model solve",

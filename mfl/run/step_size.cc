@@ -1,0 +1,97 @@
+#include "mfl/run/step_size.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "mfl/config/factory.h"
+#include "mfl/theory/curvature.h"
+
+namespace mfl {
+namespace {
+
+// Largest and mean squared length of the rows.
+struct Lengths {
+  double largest = 0, mean = 0;
+};
+
+Lengths lengths_of(const Samples<double>& samples) {
+  Lengths out;
+  std::vector<double> row(samples.columns());
+  for (std::size_t r = 0; r < samples.size(); ++r) {
+    std::ranges::fill(row, 0);
+    constexpr double kOnce = 1;
+    samples.kernels().add_rows(samples.rows({r, 1}), &kOnce, row.data());
+    const double length =
+        samples.data().scale * samples.data().scale * samples.kernels().squared_norm(row.size(), row.data());
+    out.largest = std::max(out.largest, length);
+    out.mean += length / static_cast<double>(samples.size());
+  }
+  return out;
+}
+
+// Of the Gram matrix of batches, from that of all n rows and that of the longest row alone.
+double expected_of_batches(double all, double longest, double n, double batch) {
+  if (batch == 0 || batch >= n) return all;
+  return n * (batch - 1) / (batch * (n - 1)) * all + (n - batch) / (batch * (n - 1)) * longest;
+}
+
+}  // namespace
+
+template <class T>
+Result<double> node_smoothness(const Config& config, const Federation<T>& federation, Shard node) {
+  std::vector<std::uint32_t> places(node.count);
+  for (std::size_t r = 0; r < places.size(); ++r) places[r] = static_cast<std::uint32_t>(node.first + r);
+  MFL_TRY(Dataset rows, with_precision(take_rows(federation.train.data(), places), Precision::kF64));
+  const std::vector<double> no_targets(node.count, 0.0);
+  const Samples<double> samples(std::move(rows), no_targets);
+  const Lengths lengths = lengths_of(samples);
+  // The trace is an upper bound where the eigenvalue is not found.
+  const double all = largest_gram_eigenvalue(samples, {0, node.count}).value_or(lengths.mean);
+  double gram = expected_of_batches(all, lengths.largest, static_cast<double>(node.count),
+                                    static_cast<double>(config.algorithm.batch_size));
+  if (const T* weights = federation.train.weights(node.first))
+    gram *= static_cast<double>(*std::max_element(weights, weights + node.count));
+  const double lambda = effective_lambda(config.model);
+  return federation.model->smoothness(gram, lambda).value_or(kHingeCaution * (gram + lambda));
+}
+
+double step_size_of(double largest_smoothness) {
+  if (!(largest_smoothness > 0)) return 1;  // nothing to learn: any step will do
+  const double step = 1 / largest_smoothness;
+  const double unit = std::pow(10, std::floor(std::log10(step)) - 1);
+  return std::floor(step / unit) * unit;
+}
+
+template <class T>
+Result<std::optional<double>> measured_eta(const Config& config, const Problem<T>& problem, Ranks& ranks) {
+  if (!measures_eta(config.algorithm, problem.schema.own_data.value_or(false))) return std::nullopt;
+  const auto largest = [&]() -> Result<double> {
+    double out = 0;
+    for (const Shard& node : problem.federation.nodes) {
+      MFL_TRY(const double smoothness, node_smoothness(config, problem.federation, node));
+      out = std::max(out, smoothness);
+    }
+    return out;
+  };
+  MFL_TRY(const double smoothness, ranks.largest(largest()));
+  return step_size_of(smoothness);
+}
+
+template <class T>
+Result<Config> with_measured_eta(Config config, const Problem<T>& problem, Ranks& ranks) {
+  MFL_TRY(const auto eta, measured_eta(config, problem, ranks));
+  if (eta) config.algorithm.eta = eta;
+  return config;
+}
+
+#define MFL_INSTANTIATE(T)                                                                       \
+  template Result<double> node_smoothness(const Config&, const Federation<T>&, Shard);           \
+  template Result<std::optional<double>> measured_eta(const Config&, const Problem<T>&, Ranks&); \
+  template Result<Config> with_measured_eta(Config, const Problem<T>&, Ranks&);
+MFL_INSTANTIATE(float)
+MFL_INSTANTIATE(double)
+#undef MFL_INSTANTIATE
+
+}  // namespace mfl

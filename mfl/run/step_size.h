@@ -1,0 +1,31 @@
+// The step size of a run that does not say one: from the smoothness of the losses of its nodes.
+#pragma once
+
+#include <optional>
+
+#include "mfl/base/result.h"
+#include "mfl/config/config.h"
+#include "mfl/load/problem.h"
+
+namespace mfl {
+
+// How fast the gradients that a node's steps use can change, from its data alone: some tens of passes over it. With steps on batches it
+// is the expected smoothness of Gower et al., "SGD: General Analysis and Improved Rates" (2019), which lies between that of all
+// samples and that of the one with the largest features. For the hinge, whose gradient jumps, it is that of the squared hinge times
+// kHingeCaution.
+inline constexpr double kHingeCaution = 10;
+template <class T>
+Result<double> node_smoothness(const Config& config, const Federation<T>& federation, Shard node);
+
+// 1 / smoothness, rounded down to two digits: the largest step that never overshoots, for the least smooth of the nodes.
+double step_size_of(double largest_smoothness);
+
+// config.algorithm.eta of a run over this problem; nothing where it is not measured. Collective.
+template <class T>
+Result<std::optional<double>> measured_eta(const Config& config, const Problem<T>& problem, Ranks& ranks);
+
+// The configuration with the step size that is measured, where one is.
+template <class T>
+Result<Config> with_measured_eta(Config config, const Problem<T>& problem, Ranks& ranks = alone());
+
+}  // namespace mfl
