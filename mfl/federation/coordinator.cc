@@ -83,6 +83,11 @@ class RoundCoordinator final : public Coordinator {
       counted_ = std::move(from->counted);
       make_place();
     }
+    if (options_.prepared) {
+      preparation_.emplace(shape_.whole_schema(), *options_.prepared);
+      take_step_size(options_.prepared->eta);
+      schema_kept_ = true;
+    }
     note_written();
     reported_ = written_;
     phase_ = options_.ended_status;
@@ -98,6 +103,10 @@ class RoundCoordinator final : public Coordinator {
     if (const auto member = members_.find(node); member != members_.end())
       end_session(node, member->second, joining);
     members_[node] = {++last_session_, joining.weight, joining.instance};
+    if (preparation_) {
+      preparation_->join(node, joining.weight);
+      await_preparation();
+    }
     // A seat taken with other data is not the one that the State was handed to.
     if (const Seat* seat = seats_.find(node)) {
       if (seat->weight != joining.weight)
@@ -124,10 +133,12 @@ class RoundCoordinator final : public Coordinator {
     if (member == members_.end() || member->second.session != session)
       return {Order::Kind::kEnded, {}, displaced_.contains(session) ? displaced_text(node) : "", {}};
     if (over()) return {Order::Kind::kDone, {}, phase_, digest_};
+    if (preparation_ && !preparation_->answered(node)) return preparation_order(last);
     const Seat* seat = seats_.find(node);
     if (!open_ || seat == nullptr || seat->state != Seat::State::kAwaited || last == ticket_) return {};
     return {Order::Kind::kTask,
-            {options_.run_id, ticket_, steps_, state_digest_, down_blocks_, counted_round(node), payload_},
+            {options_.run_id, ticket_, steps_, state_digest_, down_blocks_, counted_round(node), payload_,
+             Work::kTrain, preparation_ ? preparation_->result().eta : 0},
             {},
             {}};
   }
@@ -136,7 +147,10 @@ class RoundCoordinator final : public Coordinator {
     now_ = std::max(now_, now);
     move_on();  // it may be past the deadline
     Verdict verdict = check_ticket(node, update.run_id, update.ticket);
-    if (verdict.counts()) {
+    if (verdict.counts() && update.ticket.round == 0) {
+      verdict = preparation_->submit(node, update);
+      ++version_;
+    } else if (verdict.counts()) {
       verdict = count(node, seats_.find(node)->weight, std::move(update));
       seats_.put(node, verdict.counts() ? Seat::State::kCounted : Seat::State::kRefused);
       if (!verdict.counts()) {
@@ -170,11 +184,13 @@ class RoundCoordinator final : public Coordinator {
   std::optional<Time> deadline() const override {
     if (over() || failure_) return std::nullopt;
     if (open_) return deadline_;
+    if (preparing() && !members_.empty()) return preparation_deadline_;
     return now_ < not_before_ ? std::optional(not_before_) : std::nullopt;
   }
 
   std::optional<std::uint64_t> payload_size(const std::string& node, const Ticket& ticket) const override {
     if (!check_ticket(node, options_.run_id, ticket).counts()) return std::nullopt;
+    if (ticket.round == 0) return preparation_->most_bytes();
     return steps_ == 0 ? 0 : up_bytes();
   }
 
@@ -190,6 +206,7 @@ class RoundCoordinator final : public Coordinator {
     out.run_id = options_.run_id;
     out.phase = failure_      ? "failed"
                 : over()      ? phase_
+                : preparing() ? "preparing"
                 : !open_      ? "waiting"
                 : steps_ == 0 ? "closing"
                               : "training";
@@ -222,6 +239,81 @@ class RoundCoordinator final : public Coordinator {
   std::uint64_t down_bytes() const { return layout().numbers_down(parameters()) * sizeof(T); }
   std::uint64_t up_bytes() const {
     return layout().numbers_up(parameters()) * options_.codecs.bytes_per_number<T>();
+  }
+
+  bool preparing() const { return preparation_ && !preparation_->settled(); }
+  Ticket preparation_ticket() const { return {options_.epoch, 0, preparation_->stage()}; }
+
+  Order preparation_order(const Ticket& last) const {
+    if (last == preparation_ticket()) return {};
+    const PreparationTask& task = preparation_->task();
+    return {
+        Order::Kind::kTask,
+        {options_.run_id, preparation_ticket(), 0, task.digest, task.blocks, 0, task.payload, task.work, 0},
+        {},
+        {}};
+  }
+
+  // Those that are here have until then to answer.
+  void await_preparation() {
+    preparation_deadline_ = now_ + options_.round_deadline;
+    ++version_;
+  }
+
+  // Begins with enough nodes, and goes on as they answer. True when rounds may start.
+  bool prepare() {
+    if (!preparation_) {
+      if (!options_.needs || !state_.vectors.empty()) return true;
+      const PreparationNeeds needs = options_.needs(schema());
+      Preprocessing preprocessing;
+      preprocessing.intercept = needs.intercept;
+      shape_.set_preprocessing(std::move(preprocessing));
+      if (!needs.any()) return true;
+      preparation_.emplace(needs, shape_.whole_schema(), options_.step_size_of);
+      for (const auto& [node, member] : members_) preparation_->join(node, member.weight);
+      await_preparation();
+    }
+    if (preparation_->settled()) return true;
+    if (now_ >= preparation_deadline_) drop_unprepared();
+    if (members_.size() < needed_nodes()) return false;
+    const std::uint64_t stage = preparation_->stage();
+    const auto settled = preparation_->advance();
+    if (!settled) {
+      stop_with(settled.error());
+      return false;
+    }
+    if (preparation_->stage() != stage) await_preparation();
+    return *settled && keep_preparation();
+  }
+
+  bool keep_preparation() {
+    const Prepared& result = preparation_->result();
+    shape_.set_preprocessing(result.preprocessing);
+    if (auto kept = log_.prepare(schema_json(schema()), result.eta); !kept) {
+      stop_with(std::move(kept).error());
+      return false;
+    }
+    schema_kept_ = true;
+    take_step_size(result.eta);
+    if (!result.constant_columns.empty()) warnings_.constant_features(schema(), result.constant_columns);
+    ++version_;
+    return true;
+  }
+
+  void take_step_size(double eta) {
+    if (eta != 0 && options_.algorithm_of) algorithm_ = options_.algorithm_of(eta);
+  }
+
+  void drop_unprepared() {
+    std::vector<std::string> silent;
+    for (const auto& [node, member] : members_)
+      if (!preparation_->answered(node)) silent.push_back(node);
+    for (const std::string& node : silent) {
+      quarantine_.fail(now_, node, "no answer to what precedes the first round");
+      remove(members_.find(node));
+    }
+    if (!silent.empty()) trouble_ = fmt::format("before the first round: no answer from {}", some_of(silent));
+    await_preparation();
   }
 
   std::size_t needed_nodes() const {
@@ -262,6 +354,7 @@ class RoundCoordinator final : public Coordinator {
               fmt::format("this is run {}, the update is of run {}", options_.run_id, visible(run_id, 12))};
     if (!members_.contains(node)) return {Reason::kForeign, "the node has not joined"};
     if (over()) return {Reason::kOver, fmt::format("the run is {}", phase_)};
+    if (ticket.round == 0 && preparation_) return check_preparation_ticket(node, ticket);
     if (ticket.round <= state_.round)
       return {Reason::kStale,
               fmt::format("round {} is over, this is round {}", ticket.round, state_.round + 1)};
@@ -282,6 +375,12 @@ class RoundCoordinator final : public Coordinator {
         return {Reason::kDuplicate, fmt::format("answered round {} before", ticket.round)};
       case Seat::State::kGone: return {Reason::kLate, fmt::format("left round {}", ticket.round)};
     }
+    return {};
+  }
+
+  Verdict check_preparation_ticket(const std::string& node, const Ticket& ticket) const {
+    if (ticket != preparation_ticket()) return {Reason::kStale, "this is no longer to be measured"};
+    if (preparation_->answered(node)) return {Reason::kDuplicate, "answered before"};
     return {};
   }
 
@@ -345,7 +444,14 @@ class RoundCoordinator final : public Coordinator {
 
   Members::iterator remove(Members::iterator member) {
     give_up(member->first);
+    forget_prepared(member->first);
     return members_.erase(member);
+  }
+
+  void forget_prepared(const std::string& node) {
+    if (!preparation_) return;
+    preparation_->leave(node);
+    if (preparing()) await_preparation();
   }
 
   // Whatever the time and the seats allow.
@@ -353,12 +459,13 @@ class RoundCoordinator final : public Coordinator {
     if (over() || failure_) return;
     if (open_) judge_round();
     if (!open_ && !over() && !failure_) start_round();
-    if (!open_ && state_.round == 0 && members_.empty()) forget_shape();
+    if (!open_ && state_.round == 0 && members_.empty() && !schema_kept_) forget_shape();
   }
 
   // What nodes decided that have all left before a round was committed, and the memory for it.
   void forget_shape() {
     shape_.forget();
+    preparation_.reset();
     state_ = {};
     payload_.reset();
     sum_.reset();
@@ -445,6 +552,7 @@ class RoundCoordinator final : public Coordinator {
     for (const std::string& node : seats_.names(Seat::State::kAwaited)) {
       quarantine_.fail(now_, node, fmt::format("round {}: no answer by the deadline", ticket_.round));
       seats_.put(node, Seat::State::kGone);
+      forget_prepared(node);
       members_.erase(node);
     }
   }
@@ -467,7 +575,9 @@ class RoundCoordinator final : public Coordinator {
   }
 
   void start_round() {
-    if (now_ < not_before_ || members_.empty() || members_.size() < needed_nodes()) return;
+    if (now_ < not_before_ || members_.empty()) return;
+    if (!preparation_ && members_.size() < needed_nodes()) return;
+    if (!prepare() || ready_nodes() < needed_nodes()) return;
     if (state_.vectors.empty()) {
       state_ = first_state();
       make_place();
@@ -485,6 +595,12 @@ class RoundCoordinator final : public Coordinator {
     warn_of_weight();
   }
 
+  bool is_ready(const std::string& node) const { return !preparation_ || preparation_->ready(node); }
+  std::size_t ready_nodes() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(members_, [&](const auto& member) { return is_ready(member.first); }));
+  }
+
   State<T> first_state() const {
     if (!model_of_) return initial_state<T>(algorithm_, static_cast<std::size_t>(shape_.columns()));
     return initial_state<T>(algorithm_, *model_of_(shape_.whole_schema()), options_.seed);
@@ -495,6 +611,7 @@ class RoundCoordinator final : public Coordinator {
     std::vector<std::string> all, fit;
     left_out_.clear();
     for (const auto& [node, member] : members_) {
+      if (!is_ready(node)) continue;
       const bool held = quarantine_.holds(now_, node);
       all.push_back(node);
       (held ? left_out_ : fit).push_back(node);
@@ -646,6 +763,8 @@ class RoundCoordinator final : public Coordinator {
   CountedRounds counted_;
   std::shared_ptr<const std::string> payload_;  // for nodes; begins with w
   Members members_;
+  std::optional<Preparation> preparation_;  // nothing where nothing is measured, or not begun
+  Time preparation_deadline_{0};
   std::uint64_t last_session_ = 0;
   std::set<std::uint64_t> displaced_;  // sessions that another process of their node has ended
   std::uint64_t version_ = 0;

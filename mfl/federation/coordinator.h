@@ -1,7 +1,7 @@
 // The server of a federation without transport or clock: a state machine whose inputs are nodes
 // that join and leave, updates that arrive, and the time.
 //
-// A run starts when min_available_nodes have joined. Each round chooses nodes, hands out the State, counts updates
+// A run starts when min_available_nodes have joined, with what must be measured of their data (preparation.h). Each round chooses nodes, hands out the State, counts updates
 // until all chosen have answered, or until the deadline with at least `quorum` of them, and is committed to the log; or
 // it is abandoned with the State unchanged and tried again. The new State is the exact weighted mean of what was counted, or
 // what another aggregator makes of it, and does not depend on the order of arrival. A last round without steps gathers the loss of the final weights.
@@ -40,6 +40,7 @@
 #include "mfl/algorithm/rounds.h"
 #include "mfl/base/result.h"
 #include "mfl/federation/messages.h"
+#include "mfl/federation/preparation.h"
 #include "mfl/federation/quarantine.h"
 #include "mfl/federation/round_log.h"
 #include "mfl/model/model.h"
@@ -76,6 +77,12 @@ struct CoordinatorOptions {
   std::vector<std::string> warnings;  // of how this process started, for FederationStatus::warnings
   unsigned threads = 1;  // that add up large updates, as of thread_workers(); nothing depends on it
 
+  // What the run does to its data by the schema, and what must be measured for it before the first round; empty: nothing.
+  std::function<PreparationNeeds(const Schema&)> needs;
+  double (*step_size_of)(double smoothness) = nullptr;
+  std::function<Algorithm(double eta)> algorithm_of;  // with a step size that was measured
+  std::optional<Prepared> prepared;                   // by an earlier process of this run
+
   // For a run that has already ended: nodes are told so, and nothing else happens.
   std::string ended_status;  // "done" or "diverged"; empty: the run continues
   std::string ended_digest;
@@ -105,7 +112,7 @@ struct NodeStatus {
 // For `mfl server status` and metrics.
 struct FederationStatus {
   std::string run_id;
-  std::string phase;  // "waiting", "training", "closing", "done", "diverged" or "failed"
+  std::string phase;  // "waiting", "preparing", "training", "closing", "done", "diverged" or "failed"
   std::uint64_t round = 0, step = 0, steps = 0;
   std::uint64_t nodes = 0;                // connected
   std::uint64_t needed = 0;               // nodes that a round needs to start

@@ -15,8 +15,9 @@ namespace mfl {
 using Time = std::chrono::milliseconds;  // since any fixed moment; never runs backwards
 
 // Raised when server and nodes of different versions would no longer understand each other.
-// 2: schemas are compared. 3: a plan carries the experiment as text, and vectors are named blocks.
-inline constexpr std::uint32_t kProtocolVersion = 3;
+// 2: schemas are compared. 3: a plan carries the experiment as text, and vectors are named blocks. 4: data is measured before the
+// first round.
+inline constexpr std::uint32_t kProtocolVersion = 4;
 
 // What a node must know to train. A further key of an experiment needs no other message.
 struct Plan {
@@ -46,8 +47,9 @@ struct Joining {
 
 // Names one attempt at one round by one incarnation of the server, so that nothing old is mistaken for new.
 struct Ticket {
-  std::uint64_t epoch = 0;    // of the server process
-  std::uint64_t round = 0;    // the round that the work leads to, from 1
+  std::uint64_t epoch = 0;  // of the server process
+  std::uint64_t round =
+      0;  // the round that the work leads to, from 1; 0: what precedes the first (preparation.h)
   std::uint64_t attempt = 0;  // from 1 within an epoch and a round
 
   bool operator==(const Ticket&) const = default;
@@ -65,7 +67,14 @@ struct Block {
 // "w (784 numbers as f32), d (784 numbers as f32)"; "no vectors" for none.
 std::string blocks_text(const std::vector<Block>& blocks);
 
-// Work for a node: `steps` steps from these vectors, or, for 0 steps, their loss alone.
+// What a task is.
+enum class Work : std::uint8_t {
+  kTrain,    // `steps` steps from the vectors of the payload, or, for 0 steps, their loss alone
+  kMeasure,  // the sums of the node's columns (preparation.h)
+  kPrepare,  // take up means and deviations, and tell the smoothness of the loss
+};
+
+// Work for a node.
 struct Assignment {
   std::string run_id;
   Ticket ticket;
@@ -75,6 +84,8 @@ struct Assignment {
   // The round that last counted an update of this node; 0: none has. Told where nodes keep vectors.
   std::uint64_t counted_round = 0;
   std::shared_ptr<const std::string> payload;  // the vectors that are sent down, little-endian numbers
+  Work work = Work::kTrain;
+  double eta = 0;  // the step size; 0: that of the experiment
 };
 
 // How long a task took, in seconds, as measured by the node. No decision depends on it.

@@ -5,7 +5,8 @@
 namespace mfl {
 
 bool Participant::has_work() const {
-  return work_ && task_ && work_->state_digest == task_->state_digest && work_->steps == task_->steps;
+  return work_ && task_ && work_->state_digest == task_->state_digest && work_->steps == task_->steps &&
+         work_->kind == task_->work;
 }
 
 Participant::Next Participant::next() const {
@@ -37,7 +38,7 @@ void Participant::ordered(Order order) {
 }
 
 void Participant::trained(double loss, std::vector<Block> blocks, std::string payload) {
-  work_ = Work{task_->state_digest, task_->steps, loss, std::move(blocks), std::move(payload)};
+  work_ = Done{task_->state_digest, task_->steps, task_->work, loss, std::move(blocks), std::move(payload)};
 }
 
 void Participant::judged(const Verdict& verdict) {

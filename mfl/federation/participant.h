@@ -43,9 +43,10 @@ class Participant {
   const std::optional<Verdict>& refusal() const { return refusal_; }
 
  private:
-  struct Work {
+  struct Done {
     std::string state_digest;
     std::uint64_t steps;
+    Work kind;
     double loss;
     std::vector<Block> blocks;
     std::string payload;
@@ -57,7 +58,7 @@ class Participant {
   bool here_ = false;
   bool answered_ = false;
   std::optional<Assignment> task_;
-  std::optional<Work> work_;
+  std::optional<Done> work_;
   std::optional<Order> ending_;
   std::optional<Verdict> refusal_;
 };

@@ -54,6 +54,8 @@ class RoundLog {
   // The same; the log may take round.blob for itself.
   virtual Result<void> take(CommittedRound& round) { return commit(round); }
   virtual Result<void> finish(const Ending& ending) = 0;
+  // Before the first round: what was measured of the nodes' data, as a schema in JSON, and the step size if that was (else 0).
+  virtual Result<void> prepare(const std::string& /*data_schema*/, double /*eta*/) { return {}; }
   // Waits until every committed round is durable.
   virtual Result<void> flush() { return {}; }
   // The last round that is; nothing: all that were committed.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "mfl/federation/messages.h"
 
@@ -30,6 +31,8 @@ class RunShape {
   Verdict join(const std::string& node, const Joining& joining);
   // Open again what nodes have decided.
   void forget();
+  // As it was measured.
+  void set_preprocessing(Preprocessing preprocessing) { schema_.preprocessing = std::move(preprocessing); }
   // Of a State that exists.
   void set_columns(std::uint64_t columns) { columns_ = columns; }
 

@@ -25,6 +25,16 @@ void RunWarnings::left_out(const std::string& node, std::uint64_t round, std::st
   left_out_[node] = fmt::format("node {} was set aside and round {} made without it: {}", node, round, why);
 }
 
+void RunWarnings::constant_features(const Schema& schema, const std::vector<std::size_t>& columns) {
+  const std::size_t first = columns.front();
+  const std::string name =
+      first < schema.features.size() ? schema.features[first] : fmt::format("number {}", first + 1);
+  first_.push_back(columns.size() == 1
+                       ? fmt::format("feature {} is constant at all nodes and has no effect", name)
+                       : fmt::format("{} features, {} first, are constant at all nodes and have no effect",
+                                     columns.size(), name));
+}
+
 std::vector<std::string> RunWarnings::list() const {
   std::vector<std::string> out = first_;
   for (const auto& [node, text] : heavy_) out.push_back(text);

@@ -27,6 +27,9 @@ class RunWarnings {
   // A round was committed without the node, which is set aside.
   void left_out(const std::string& node, std::uint64_t round, std::string_view why);
 
+  // Columns that standardising cannot scale.
+  void constant_features(const Schema& schema, const std::vector<std::size_t>& columns);
+
   // One sentence each, in a fixed order.
   std::vector<std::string> list() const;
 

@@ -62,6 +62,11 @@ Result<void> StoreLog::commit(const CommittedRound& round) {
   return options_.committed ? options_.committed(round.round, checkpoint_digest(round.blob)) : Result<void>{};
 }
 
+Result<void> StoreLog::prepare(const std::string& data_schema, double eta) {
+  if (options_.prepared) MFL_CHECK(options_.prepared(data_schema));
+  return store_.set_data_schema(run_id_, data_schema, eta);
+}
+
 Result<void> StoreLog::finish(const Ending& ending) {
   const auto records = records_of(ending.last, ending.weights, true);
   RunSummary summary = ending.summary;

@@ -23,6 +23,8 @@ struct StoreLogOptions {
   // Tests the weights of a State, with which the string begins, for a record, and by class those of the last one; empty: there is no
   // test set.
   std::function<TestRow(const std::string& weights, bool by_class)> test = {};
+  // Called when the nodes' data has been measured, with the schema as JSON. May be empty.
+  std::function<Result<void>(const std::string& data_schema)> prepared = {};
   // Called after each committed round, before anybody is told of it, with the last 32 bytes of its checkpoint. An error fails
   // the commit. May be empty.
   std::function<Result<void>(std::uint64_t round, std::string_view digest)> committed = {};
@@ -35,6 +37,7 @@ class StoreLog final : public RoundLog {
 
   Result<void> commit(const CommittedRound& round) override;
   Result<void> finish(const Ending& ending) override;
+  Result<void> prepare(const std::string& data_schema, double eta) override;
   std::optional<TestRow> last_test() const override { return last_test_; }
 
  private:

@@ -64,6 +64,11 @@ Result<void> WriteBehind::finish(const Ending& ending) {
   return {};
 }
 
+Result<void> WriteBehind::prepare(const std::string& data_schema, double eta) {
+  MFL_CHECK(flush());
+  return inner_.prepare(data_schema, eta);
+}
+
 Result<void> WriteBehind::flush() {
   std::unique_lock lock(mutex_);
   return wait(lock);

@@ -25,6 +25,7 @@ class WriteBehind final : public RoundLog {
   Result<void> commit(const CommittedRound& round) override;
   Result<void> take(CommittedRound& round) override;
   Result<void> finish(const Ending& ending) override;
+  Result<void> prepare(const std::string& data_schema, double eta) override;
   Result<void> flush() override;
   std::optional<std::uint64_t> durable() const override;
   std::optional<TestRow> last_test() const override;

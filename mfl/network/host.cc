@@ -21,6 +21,7 @@
 #include "mfl/federation/write_behind.h"
 #include "mfl/load/problem.h"
 #include "mfl/run/outcome.h"
+#include "mfl/run/step_size.h"
 #include "mfl/run/training.h"
 
 namespace mfl {
@@ -177,6 +178,17 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.losses = make_loss_rule(config);
   out.aggregator = aggregator_of(config);
   out.codecs = codecs_of(config);
+  out.needs = [config](const Schema& schema) {
+    const bool own_data = schema.own_data.value_or(false);
+    return PreparationNeeds{effective_intercept(config.model, own_data), config.model.standardise,
+                            config.model.balanced, measures_eta(config.algorithm, own_data)};
+  };
+  out.step_size_of = step_size_of;
+  out.algorithm_of = [config](double eta) {
+    AlgorithmConfig algorithm = config.algorithm;
+    algorithm.eta = eta;
+    return make_algorithm(algorithm);
+  };
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(config.run.threads, kMaxThreads));
   if (has_ended(run)) {
     out.ended_status = run_status_name(run.status);
@@ -227,6 +239,13 @@ class TestBench {
   std::unique_ptr<Engine<T>> engine_;
 };
 
+// For test data that is looked at before the run has measured anything.
+Config without_measures(Config config) {
+  config.model.standardise = Standardise::kNone;
+  config.model.balanced = false;
+  return config;
+}
+
 // What the run says of its data before a node has joined: what the store has, or what the configuration states.
 Result<void> state_schema(const Config& config, const HostOptions& options, const RunRow& run,
                           CoordinatorOptions& out) {
@@ -251,6 +270,10 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
                         fmt::format("cannot continue run {}: its schema does not fit", run.id));
   out.schema = *std::move(stored);
   out.schema_from = "the run's store";
+  if (const PreparationNeeds needs = out.needs(out.schema); needs.any()) {
+    out.schema.preprocessing = parse_schema(run.data_schema)->preprocessing;
+    out.prepared = Prepared{out.schema.preprocessing, needs.step_size ? run.eta : 0};
+  }
   return {};
 }
 
@@ -303,8 +326,16 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
   if (!options.server.tls) coordinator.warnings.emplace_back(kPlaintextWarning);
   MFL_CHECK(state_schema(config, options, run, coordinator));
   if (!options.test_data.empty()) {
-    MFL_TRY(bench, TestBench<T>::load(config, algorithm, options.test_data, coordinator.schema));
+    const bool measured = coordinator.prepared.has_value();
+    const Config& load_with = measured ? config : without_measures(config);
+    MFL_TRY(bench, TestBench<T>::load(load_with, algorithm, options.test_data, coordinator.schema));
     MFL_CHECK(take_test_schema(*bench, options.test_data, coordinator));
+    if (!measured)
+      log_options.prepared = [&](const std::string& data_schema) -> Result<void> {
+        MFL_TRY(const Schema schema, parse_schema(data_schema));
+        MFL_TRY(bench, TestBench<T>::load(config, algorithm, options.test_data, schema));
+        return {};
+      };
     log_options.test = [&bench](const std::string& weights, bool by_class) {
       return bench->test(weights, by_class);
     };

@@ -11,10 +11,12 @@
 #include "mfl/config/factory.h"
 #include "mfl/data/fleet.h"
 #include "mfl/federation/participant.h"
+#include "mfl/federation/preparation.h"
 #include "mfl/federation/trainer.h"
 #include "mfl/load/problem.h"
 #include "mfl/network/certificate.h"
 #include "mfl/network/expiry.h"
+#include "mfl/run/step_size.h"
 
 namespace mfl {
 namespace {
@@ -51,6 +53,7 @@ Result<Schema> schema_to_send(Config config, const Schema& run, const Dataset& d
   Schema outline;
   outline.columns = data.columns;
   outline.task = effective_label_task(config);
+  outline.own_data = is_own_data(config.data.source);
   if (data.origin) {
     outline.features = data.origin->features;
     outline.label = data.origin->label;
@@ -60,6 +63,7 @@ Result<Schema> schema_to_send(Config config, const Schema& run, const Dataset& d
   if (difference(run, outline)) return outline;
   MFL_TRY(Schema seen, observe(data, outline.task));
   seen.positive = outline.positive;
+  seen.own_data = outline.own_data;
   return seen;
 }
 
@@ -86,7 +90,10 @@ struct Identity {
 class Workplace {
  public:
   virtual ~Workplace() = default;
-  virtual Trainer& trainer() = 0;
+  // Of the node's loss; see node_smoothness().
+  virtual Result<double> smoothness() = 0;
+  // With this step size, the same every time; 0: that of the experiment.
+  virtual Trainer& trainer(double eta) = 0;
 };
 
 template <class T>
@@ -94,17 +101,29 @@ class LoadedWorkplace final : public Workplace {
  public:
   LoadedWorkplace(Problem<T> problem, const Config& config, const Identity& who, KeptFile<T> kept,
                   const std::atomic<bool>* stop)
-      : problem_(std::move(problem)) {
+      : problem_(std::move(problem)), config_(config), kept_(std::move(kept)), stop_(stop) {
     problem_.federation.names = {who.node};
-    const Algorithm algorithm = make_algorithm(config.algorithm);
-    trainer_ =
-        make_trainer<T>(problem_.federation, setting_of(config, algorithm), make_workers(config.run), stop,
-                        {make_batching(config), make_loss_rule(config), codecs_of(config)}, std::move(kept));
   }
-  Trainer& trainer() override { return *trainer_; }
+
+  Result<double> smoothness() override {
+    return node_smoothness(config_, problem_.federation, problem_.federation.nodes.front());
+  }
+
+  Trainer& trainer(double eta) override {
+    if (trainer_) return *trainer_;
+    if (eta != 0) config_.algorithm.eta = eta;
+    trainer_ = make_trainer<T>(problem_.federation, setting_of(config_, make_algorithm(config_.algorithm)),
+                               make_workers(config_.run), stop_,
+                               {make_batching(config_), make_loss_rule(config_), codecs_of(config_)},
+                               std::move(kept_));
+    return *trainer_;
+  }
 
  private:
   Problem<T> problem_;
+  Config config_;
+  KeptFile<T> kept_;
+  const std::atomic<bool>* stop_;
   std::unique_ptr<Trainer> trainer_;
 };
 
@@ -140,11 +159,15 @@ Result<std::string> own_name(const ClientOptions& options) {
 }
 
 // What labels mean is the run's to say.
-Result<std::unique_ptr<Workplace>> make_workplace(Config config, const Schema& run, TrainTest data,
-                                                  const Identity& who, const NodeOptions& options) {
+Config following(Config config, const Schema& run) {
   config.schema = run;
   config.data.task.reset();
   config.data.positive.clear();
+  return config;
+}
+
+Result<std::unique_ptr<Workplace>> make_workplace(const Config& config, TrainTest data, const Identity& who,
+                                                  const NodeOptions& options) {
   return config.run.precision == Precision::kF32
              ? workplace_as<float>(config, std::move(data), who, options)
              : workplace_as<double>(config, std::move(data), who, options);
@@ -265,9 +288,8 @@ class NodeRun {
     timing_.round_trip = seconds_since(asked);
     MFL_TRY(const bool ready, follow(joined->schema));
     if (!ready) return false;
-    Trainer& trainer = workplace_->trainer();
     participant_->joined();
-    const auto over = take_part(*client, trainer);
+    const auto over = take_part(*client);
     participant_->lost();
     return over;
   }
@@ -276,12 +298,7 @@ class NodeRun {
   Result<void> prepare(const Plan& plan) {
     if (prepared_) return {};
     MFL_TRY(config_, config_of(plan, options_));
-    DataOptions data = data_options(config_);
-    data.seed = options_.seed;
-    MFL_TRY(data_, load(data));
-    // Columns that a sparse file never names are zero.
-    if (is_sparse(data_.train))
-      data_.train.columns = std::max<std::size_t>(data_.train.columns, plan.schema.columns);
+    MFL_CHECK(load_data(plan.schema.columns));
     MFL_TRY(const Schema schema, schema_to_send(config_, plan.schema, data_.train));
     joining_ = joining_of(plan, config_, schema, data_.train);
     digest_ = plan.config_digest;
@@ -297,23 +314,83 @@ class NodeRun {
     return {};
   }
 
+  Result<void> load_data(std::uint64_t columns) {
+    DataOptions data = data_options(config_);
+    data.seed = options_.seed;
+    MFL_TRY(data_, load(data));
+    // Columns that a sparse file never names are zero.
+    if (is_sparse(data_.train)) data_.train.columns = std::max<std::size_t>(data_.train.columns, columns);
+    return {};
+  }
+
+  // Makes the workplace, with the node's data.
+  Result<void> settle_in(const Preprocessing& preprocessing) {
+    if (data_.train.rows == 0) MFL_CHECK(load_data(schema_.columns));  // an earlier workplace has it
+    Schema run = schema_;
+    run.preprocessing = preprocessing;
+    MFL_TRY(const std::string name, own_name(options_.client));
+    MFL_TRY(workplace_, make_workplace(following(config_, run), std::exchange(data_, {}),
+                                       {outcome_.run_id, name}, options_));
+    return {};
+  }
+
+  bool measures_eta_here() const { return measures_eta(config_.algorithm, schema_.own_data.value_or(false)); }
+
   // Takes up the run's schema once this node has joined. False when the server has lost this node in between.
   Result<bool> follow(const Schema& run) {
-    if (workplace_ && run == schema_) return true;
+    if (following_ && run == schema_) return true;
     if (!is_complete(run)) return false;
-    if (workplace_)
+    if (following_)
       return fail(
           ErrorCode::kNetwork,
           fmt::format("the run's schema has changed from {} to {}", schema_text(schema_), schema_text(run)),
           "start the node again");
-    MFL_TRY(const std::string name, own_name(options_.client));
-    MFL_TRY(workplace_, make_workplace(config_, run, std::move(data_), {outcome_.run_id, name}, options_));
     schema_ = run;
+    if (!measures_of(config_, run).any() && !measures_eta_here()) MFL_CHECK(settle_in({}));
+    following_ = true;
     log(LogLine::Level::kInfo, "schema", {{"text", schema_text(run)}});
     return true;
   }
 
-  Result<bool> take_part(FederationClient& client, Trainer& trainer) {
+  Result<Trained> measure() {
+    if (sums_.empty()) {
+      if (data_.train.rows == 0) MFL_CHECK(load_data(schema_.columns));
+      MFL_TRY(const ColumnSums sums, sums_of(following(config_, schema_), schema_, data_.train));
+      sums_ = sums.pack();
+    }
+    log(LogLine::Level::kInfo, "measured", {{"text", "sums of the columns"}});
+    return Trained{0, {{"sums", kSumsEncoding, sums_.size()}}, sums_};
+  }
+
+  Result<Trained> prepare(const Assignment& task) {
+    if (prepared_digest_ != task.state_digest) {
+      Preprocessing preprocessing;
+      MFL_CHECK(decode_preprocessing(*task.payload, task.blocks, preprocessing));
+      MFL_CHECK(settle_in(preprocessing));
+      smoothness_ = 0;
+      if (measures_eta_here()) {
+        MFL_TRY(smoothness_, workplace_->smoothness());
+      }
+      prepared_digest_ = task.state_digest;
+      log(LogLine::Level::kInfo, "prepared", {{"smoothness", fmt::format("{:.6g}", smoothness_)}});
+    }
+    return Trained{
+        0, {{kSmoothness, "f64", 1}}, {reinterpret_cast<const char*>(&smoothness_), sizeof smoothness_}};
+  }
+
+  Result<Trained> work(const Assignment& task) {
+    switch (task.work) {
+      case Work::kMeasure: return measure();
+      case Work::kPrepare: return prepare(task);
+      case Work::kTrain: break;
+    }
+    if (!workplace_)
+      return fail(ErrorCode::kNetwork, "the server asks for training before it has sent what was measured",
+                  "check that server and node have the same mfl");
+    return workplace_->trainer(task.eta).train(task);
+  }
+
+  Result<bool> take_part(FederationClient& client) {
     for (;;) {
       if (stopped()) return stop_here();
       switch (participant_->next()) {
@@ -329,7 +406,7 @@ class NodeRun {
         }
         case Participant::Next::kTrain: {
           const auto start = Clock::now();
-          auto trained = trainer.train(participant_->task());
+          auto trained = work(participant_->task());
           if (stopped()) return stop_here();
           if (!trained) return tl::unexpected<Error>(std::move(trained).error());
           timing_.compute = seconds_since(start);
@@ -355,6 +432,8 @@ class NodeRun {
     if (!verdict.counts()) {
       log(LogLine::Level::kWarning, "refused",
           {{"round", round}, {"reason", std::string(reason_name(verdict.reason))}, {"text", verdict.text}});
+    } else if (update.ticket.round == 0) {
+      // told when it was done
     } else if (update.payload.empty()) {
       log(LogLine::Level::kDebug, "evaluated", {{"loss", loss}});  // the final model; not a round
     } else {
@@ -418,7 +497,11 @@ class NodeRun {
   Config config_;
   TrainTest data_;  // until workplace_ has it
   Joining joining_;
-  Schema schema_;  // of the run, once workplace_ follows it
+  Schema schema_;                // of the run, once following_
+  bool following_ = false;       // the run has said what data means
+  std::string sums_;             // that this node has measured; empty: not yet
+  std::string prepared_digest_;  // of the task that workplace_ was made by; empty where there was none
+  double smoothness_ = 0;
   std::unique_ptr<Workplace> workplace_;
   std::optional<Participant> participant_;
 };

@@ -30,6 +30,7 @@ v1::Schema to_wire(const Schema& whole) {
   out.set_task(std::string(label_task_name(schema.task)));
   for (const std::string& name : schema.classes) out.add_classes(name);
   out.set_positive(schema.positive);
+  if (schema.own_data) out.set_own_data(*schema.own_data);
   return out;
 }
 
@@ -55,6 +56,7 @@ Result<Schema> from_wire(const v1::Schema& message) {
   out.task = *task;
   out.classes.assign(message.classes().begin(), message.classes().end());
   out.positive = message.positive();
+  if (message.has_own_data()) out.own_data = message.own_data();
   if (!out.features.empty() && out.features.size() != out.columns) return malformed("names of other columns");
   MFL_CHECK(check_classes(out));
   return out;

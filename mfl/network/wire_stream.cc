@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -116,6 +117,8 @@ std::string encode_piece(const Order& order, std::size_t number) {
     task.set_size(order.task.payload->size());
     put_blocks(order.task.blocks, *task.mutable_blocks());
     task.set_counted_round(order.task.counted_round);
+    task.set_work(static_cast<v1::Work>(order.task.work));
+    task.set_eta(order.task.eta);
   }
   return out.SerializeAsString();
 }
@@ -156,9 +159,13 @@ Result<Order> OrderReader::take(std::string_view bytes) {
       const v1::Task& task = message.task();
       if (task.size() == 0 || task.size() > max_payload_)
         return malformed(fmt::format("a task with {} bytes of vectors", task.size()));
+      if (!v1::Work_IsValid(task.work())) return malformed(fmt::format("work {}", int{task.work()}));
+      if (!std::isfinite(task.eta()) || task.eta() < 0) return malformed("a step size that is not a number");
       MFL_TRY(auto blocks, take_blocks(task.blocks()));
-      task_ = Assignment{task.run_id(),     from_wire(task.ticket()), task.steps(), task.state_digest(),
-                         std::move(blocks), task.counted_round(),     nullptr};
+      task_ = Assignment{
+          task.run_id(),     from_wire(task.ticket()), task.steps(), task.state_digest(),
+          std::move(blocks), task.counted_round(),     nullptr,      static_cast<Work>(task.work()),
+          task.eta()};
       size_ = task.size();
       payload_ = before_ != nullptr && before_.use_count() == 1 ? std::move(before_)
                                                                 : std::make_shared<std::string>();

@@ -128,8 +128,8 @@ class Store {
                       const std::vector<RunWarning>& further = {});
   Result<void> set_status(std::string_view id, RunStatus status, std::string_view message);
 
-  // For a run whose schema is known only when nodes have joined.
-  Result<void> set_data_schema(std::string_view id, std::string_view schema);
+  // For a run whose schema is known only when nodes have joined, and whose step size may be measured then; 0: it is known already.
+  Result<void> set_data_schema(std::string_view id, std::string_view schema, double eta = 0);
 
   // For resuming: deletes everything after `round` (everything if absent) and the summary, sets the status to running
   // and makes this process the owner. An error if the run is running and its owner is alive,

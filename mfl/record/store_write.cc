@@ -197,9 +197,10 @@ Result<void> Store::set_status(std::string_view id, RunStatus status, std::strin
   return {};
 }
 
-Result<void> Store::set_data_schema(std::string_view id, std::string_view schema) {
-  MFL_TRY(Statement update, database_->prepare("UPDATE runs SET data_schema = ? WHERE id = ?"));
-  MFL_CHECK(update.with(schema, id).run());
+Result<void> Store::set_data_schema(std::string_view id, std::string_view schema, double eta) {
+  MFL_TRY(Statement update,
+          database_->prepare("UPDATE runs SET data_schema = ?1, eta = iif(?2 > 0, ?2, eta) WHERE id = ?3"));
+  MFL_CHECK(update.with(schema, eta, id).run());
   if (database_->changes() == 0) return unknown(id);
   return {};
 }
