@@ -146,7 +146,7 @@ bool CsvRows::read_simple(std::string_view line, char separator, std::span<doubl
   const char* at = line.data();
   const char* const end = at + line.size();
   for (const std::size_t& place : places_) {
-    while (at < end && *at == ' ') ++at;
+    while (at < end && (*at == ' ' || (*at == '\t' && separator != '\t'))) ++at;
     if (place < kLabel) {
       at = read_number(at, end, features[place]);
       if (at == nullptr || !std::isfinite(features[place])) return false;

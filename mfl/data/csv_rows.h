@@ -38,6 +38,8 @@ class CsvRecords {
   std::string_view rest() const { return text_.substr(at_); }
   // Where the record cut last begins, from 1.
   std::size_t line() const { return record_line_; }
+  // Where the next one does.
+  std::size_t next_line() const { return line_; }
 
   // Fields are valid until the next call and as long as the text. Unless a record is found, nothing is consumed.
   Result<CsvFound> next(CsvFields& fields);
