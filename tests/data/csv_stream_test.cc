@@ -258,5 +258,25 @@ TEST(CsvStream, EqualsReadCsvOnAnyFile) {
   }));
 }
 
+TEST(CsvStream, EqualsReadCsvOnAnyText) {
+  const Folder folder;
+  EXPECT_TRUE(rc::check([&] {
+    const auto pieces = *rc::gen::container<Names>(
+        rc::gen::element<std::string>("1", "2.5", "-3e2", "a", ",", ",", ",", "\n", "\n", "\r\n", "\"",
+                                      "\"x\"", "\"\n\"", " ", "\t", ";", "\xf6"));
+    std::string text;
+    for (const std::string& one : pieces) text += one;
+    const auto path = folder.write("a.csv", text);
+    const CsvHeader header = *rc::gen::element(CsvHeader::kYes, CsvHeader::kNo);
+    const char separator = *rc::gen::element(',', ';', '\t');
+    const auto whole = read_csv(path, {.header = header, .separator = separator});
+    const auto stream =
+        read_all(path, {.label = "last", .header = header, .separator = separator, .block_rows = 3});
+    if (whole && !stream) RC_FAIL(stream.error().text());
+    if (whole) RC_ASSERT(stream->features == std::get<DenseRows<double>>(whole->features).values);
+    if (!whole && stream && stream->rows != 0) RC_FAIL(whole.error().text());
+  }));
+}
+
 }  // namespace
 }  // namespace mfl::test
