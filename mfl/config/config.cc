@@ -76,6 +76,10 @@ Result<void> validate_fleet(const Config& config) {
     return refuse("an intercept of a linear model", "leave intercept out");
   if (config.data.scale || !config.data.test_source.empty())
     return refuse("a scale or a test source", "leave both out");
+  const DataConfig defaults;
+  if (config.data.drop != defaults.drop || config.data.features != defaults.features ||
+      config.data.separator != defaults.separator)
+    return refuse("drop, features or separator, which is for CSV files,", "leave it out");
   if (config.federation.nodes > kMostNodes)
     return fail(ErrorCode::kBadConfig, fmt::format("{} nodes are too many", config.federation.nodes),
                 fmt::format("give at most {}", kMostNodes));
@@ -180,8 +184,11 @@ DataOptions data_options(const Config& config) {
           .test = data.test,
           .take = data.take,
           .scale = data.scale,
-          .label = data.label,
-          .header = data.header,
+          .csv = {.label = data.label,
+                  .header = data.header,
+                  .drop = data.drop,
+                  .features = data.features,
+                  .separator = data.separator},
           .seed = config.run.seed};
 }
 
