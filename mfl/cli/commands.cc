@@ -53,6 +53,7 @@ void setup_all(Command& mfl, Commands& commands) {
       "  mfl runs show latest\n"
       "Exit codes: 0 done, 1 run failed, 2 bad arguments or configuration, 3 bad data, 4 network, 5 bug in "
       "mfl.");
+  setup_init(mfl, commands);
   setup_run(mfl, commands);
   setup_sweep(mfl, commands);
   setup_reproduce(mfl, commands);

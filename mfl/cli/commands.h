@@ -43,6 +43,7 @@ void setup_sweep(Command& mfl, Commands& commands);
 void setup_theory_h(Command& theory, Commands& commands);
 void setup_theory_run(Command& theory, Commands& commands);
 void setup_theory_advise(Command& theory, Commands& commands);
+void setup_init(Command& mfl, Commands& commands);
 void setup_data_fetch(Command& data, Commands& commands);
 void setup_data_info(Command& data, Commands& commands);
 void setup_data_split(Command& data, Commands& commands);
