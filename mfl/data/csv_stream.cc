@@ -151,9 +151,13 @@ Result<Layout> lay_out_by_position(const CsvStreamOptions& options, const CsvNam
                      (options.header == CsvHeader::kAuto && std::ranges::any_of(first, is_csv_text));
   Layout out;
   MFL_TRY(out.columns, choose_by_position(options, looks ? first : CsvNames{}, first.size(), path));
+  const auto is_name = [](const std::string& text) {
+    return !text.empty() && text != "last" && !parse_count(text);
+  };
+  const bool by_name = is_name(options.label) || std::ranges::any_of(options.drop, is_name);
+  const auto has_text = [&](std::size_t column) { return is_csv_text(first[column]); };
   out.header = options.header == CsvHeader::kYes ||
-               (looks && std::ranges::any_of(out.columns.features,
-                                             [&](std::size_t column) { return is_csv_text(first[column]); }));
+               (looks && (by_name || std::ranges::any_of(out.columns.features, has_text)));
   const std::size_t left = out.columns.features.size();
   if (left == 0 || (options.columns != 0 && left != options.columns))
     return bad_file(path,

@@ -35,7 +35,7 @@ struct CsvStreamOptions {
   // The column whose texts are given: a name, a number from 0, or "last". Empty: none.
   std::string label = {};
   // kAuto: where columns are found by name there must be a header; by position, the first line is one if a field that would be
-  // a feature is not a number. The label does not count.
+  // a feature is not a number, or if it has the name of the label or of a column to drop.
   CsvHeader header = CsvHeader::kAuto;
   char separator = ',';
   std::size_t block_rows = 4096;  // >= 1
@@ -46,8 +46,8 @@ struct CsvBlock {
   std::uint64_t first_row = 0;  // its place in the file, from 0
   std::size_t rows = 0;
   std::vector<double> features;  // row-major, rows x columns()
-  std::vector<std::string>
-      labels;  // one per row, as UTF-8 and as they are in the file; empty if no label was requested
+  // One per row, as UTF-8 and otherwise as they are in the file; empty if no label was requested.
+  std::vector<std::string> labels;
   std::vector<std::uint64_t> lines;  // where each row begins, from 1
 };
 

@@ -102,6 +102,8 @@ TEST(CsvStream, TakesColumnsByPosition) {
   EXPECT_THAT(rows->lines, ElementsAre(1, 2));
   const auto named = folder.write("b.csv", "id,a,b\np1,1,2\n");
   EXPECT_THAT(read_all(named, {.columns = 2, .drop = {"id"}})->features, ElementsAre(1, 2));
+  EXPECT_THAT(read_all(folder.write("e.csv", "id,1,2\np1,3,4\n"), {.drop = {"id"}})->features,
+              ElementsAre(3, 4));
   EXPECT_THAT(read_all(folder.write("c.csv", "7\n8"), {})->features, ElementsAre(7, 8));
   const auto more = CsvStream::open(folder.write("d.csv", "1,2,3\n"), {.columns = 2});
   expect_error(more, ErrorCode::kBadData, {"3 feature columns of 3, expected 2"});
