@@ -13,6 +13,7 @@
 #include "mfl/cli/text.h"
 #include "mfl/config/config_keys.h"
 #include "mfl/config/factory.h"
+#include "mfl/data/text.h"
 #include "mfl/load/problem.h"
 #include "mfl/run/step_size.h"
 
@@ -38,10 +39,7 @@ std::string model_for(const Dataset& train) {
 }
 
 // Two digits are enough for a regulariser.
-double two_digits(double x) {
-  const double unit = std::pow(10, std::floor(std::log10(x)) - 1);
-  return std::round(x / unit) * unit;
-}
+double two_digits(double x) { return parse_number(fmt::format("{:.1e}", x)).value_or(x); }
 
 struct Proposal {
   Config config;

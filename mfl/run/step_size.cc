@@ -1,11 +1,14 @@
 #include "mfl/run/step_size.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "mfl/config/factory.h"
+#include "mfl/data/text.h"
 #include "mfl/theory/curvature.h"
 
 namespace mfl {
@@ -60,8 +63,9 @@ Result<double> node_smoothness(const Config& config, const Federation<T>& federa
 double step_size_of(double largest_smoothness) {
   if (!(largest_smoothness > 0)) return 1;  // nothing to learn: any step will do
   const double step = 1 / largest_smoothness;
-  const double unit = std::pow(10, std::floor(std::log10(step)) - 1);
-  return std::floor(step / unit) * unit;
+  const int exponent = static_cast<int>(std::floor(std::log10(step))) - 1;
+  const double digits = std::floor(step / std::pow(10, exponent));
+  return parse_number(fmt::format("{}e{}", digits, exponent)).value_or(step);
 }
 
 template <class T>
