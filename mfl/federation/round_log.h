@@ -36,6 +36,7 @@ struct Ending {
   std::shared_ptr<const std::string> weights;  // the same of the final state
   RunSummary summary;
   std::vector<std::string> warnings = {};  // FederationStatus::warnings at the end
+  std::optional<FinalModel> model = {};    // of a run that is done, where the server knows its model
 };
 
 // Of the weights on a test set.

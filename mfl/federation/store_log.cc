@@ -72,7 +72,7 @@ Result<void> StoreLog::finish(const Ending& ending) {
   std::vector<RunWarning> warnings;
   for (const std::string& text : ending.warnings)
     warnings.push_back({"federation", ending.last.step, text, "see docs/operations.md"});
-  return store_.finish(run_id_, ending.status, ending.message, summary, seconds(), warnings);
+  return store_.finish(run_id_, ending.status, ending.message, summary, seconds(), warnings, ending.model);
 }
 
 template <class T>

@@ -69,7 +69,7 @@ Result<Problem<T>> fleet_problem(const Config& config) {
     test_digest = data_digest(test);
     MFL_TRY(federation.test, make_samples<T>(config, schema, std::move(test)));
   }
-  Problem<T> problem{.federation = std::move(federation), .schema = schema};
+  Problem<T> problem{.federation = std::move(federation), .scale = FleetRows::kScale, .schema = schema};
   problem.has_accuracy = target_kind(config.model) != TargetKind::kReal ||
                          std::ranges::all_of(of_class, [](T y) { return y == 1 || y == -1; });
   problem.train_digest = rows.digest(config.federation.nodes);
@@ -159,6 +159,7 @@ Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
   const std::string train_digest = data_digest(data.train);
   const std::string test_digest = data.test ? data_digest(*data.test) : "";
   const auto origin = data.train.origin;
+  const double scale = data.train.scale;
   MFL_TRY(const Schema schema, schema_of(config, data.train));
   MFL_TRY(const Partition partition, who_holds_what(config, data.train));
   MFL_TRY(auto train, make_samples<T>(config, schema, held_rows(std::move(data.train), partition)));
@@ -171,6 +172,7 @@ Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
                                     .train = std::move(train),
                                     .nodes = shards_of(partition),
                                     .test = std::move(test)},
+                     .scale = scale,
                      .schema = schema,
                      .origin = origin};
   problem.has_accuracy = two_classes(config, targets_in(problem.federation.train));

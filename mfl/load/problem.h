@@ -19,6 +19,7 @@ template <class T>
 struct Problem {
   Federation<T> federation;
   bool has_accuracy = false;                       // the targets are two classes
+  double scale = 1;                                // of the features as they are read
   Schema schema = {};                              // complete but for data of one class (settle_alone)
   std::shared_ptr<const Origin> origin = nullptr;  // of the training data; may be null
   std::string data_digest = {};   // of training data, test data and partition; with ranks only on the first

@@ -143,6 +143,7 @@ Result<Problem<T>> load_own(const Config& config, const Ranks& ranks, Comparison
                                     .test = std::move(test),
                                     .first_node = first_node,
                                     .all_samples = std::move(work)},
+                     .scale = rows.train.shape().scale,
                      .schema = schema,
                      .origin = labels.origin};
   problem.has_accuracy = two_classes(config, std::vector<double>(kept_targets.begin(), kept_targets.end()));

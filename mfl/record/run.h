@@ -73,6 +73,15 @@ struct RunSummary {
   std::string test_metrics = {};
 };
 
+// The trained model of a run that is done. Its name, its precision, its schema and the digest of its weights are those of the run's row.
+struct FinalModel {
+  std::string tensors;               // their names and shapes as JSON (mfl/model/tensors.h)
+  std::optional<double> scale = {};  // of the features (Dataset::scale); absent: as the source has it
+  std::string weights = {};          // little-endian numbers of the run's precision, tensor after tensor
+
+  bool operator==(const FinalModel&) const = default;
+};
+
 // A sign that a run went badly, and what to do about it.
 struct RunWarning {
   std::string id;  // a word for programs, such as "oscillating"

@@ -4,6 +4,7 @@
 
 #include "mfl/base/version.h"
 #include "mfl/config/factory.h"
+#include "mfl/model/tensors.h"
 
 namespace mfl {
 
@@ -47,6 +48,11 @@ TestLabels test_labels(const Config& config, const Problem<T>& problem) {
   return out;
 }
 
+template <class T>
+FinalModel untrained_model(const Problem<T>& problem) {
+  return {.tensors = tensors_json(problem.federation.model->tensors()), .scale = problem.scale};
+}
+
 RunOutcome make_outcome(const RunRow& run, Config config) {
   RunOutcome out;
   out.run_id = run.id;
@@ -77,5 +83,7 @@ template RunSpec make_spec(const Config&, const Algorithm&, const Problem<float>
 template RunSpec make_spec(const Config&, const Algorithm&, const Problem<double>&);
 template TestLabels test_labels(const Config&, const Problem<float>&);
 template TestLabels test_labels(const Config&, const Problem<double>&);
+template FinalModel untrained_model(const Problem<float>&);
+template FinalModel untrained_model(const Problem<double>&);
 
 }  // namespace mfl

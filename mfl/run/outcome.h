@@ -25,6 +25,10 @@ struct TestLabels {
 template <class T>
 TestLabels test_labels(const Config& config, const Problem<T>& problem);
 
+// What the store keeps of the model, without the weights.
+template <class T>
+FinalModel untrained_model(const Problem<T>& problem);
+
 RunOutcome make_outcome(const RunRow& run, Config config);
 
 }  // namespace mfl

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 
+#include "mfl/base/digest.h"
 #include "mfl/base/files.h"
 #include "mfl/base/json.h"
 #include "mfl/data/npy.h"
@@ -230,6 +231,25 @@ TEST_F(Runs, WeightsAreWrittenInThePrecisionOfTheRun) {
   EXPECT_EQ(bytes.substr(1, 5), "NUMPY");
   EXPECT_NE(bytes.find("'<f4'"), std::string::npos);
   EXPECT_EQ(bytes.size(), 128 + 60 * 4U);
+}
+
+TEST_F(Runs, TheFinalWeightsStayInTheStore) {
+  for (const Precision precision : {Precision::kF32, Precision::kF64}) {
+    Config config = small();
+    config.run.precision = precision;
+    const RunOutcome stopped = run_until(config, options(), 11);
+    EXPECT_EQ(store().model(stopped.run_id).value(), std::nullopt) << "it has not ended";
+    RunOptions resume = options();
+    resume.resume_id = stopped.run_id;
+    const auto done = run_experiment({}, resume, {});
+    ASSERT_TRUE(done) << done.error().text();
+    const auto model = store().model(done->run_id).value();
+    ASSERT_TRUE(model);
+    EXPECT_EQ(sha256_hex(model->weights), done->digest);
+    EXPECT_EQ(model->weights.size(), 60 * (precision == Precision::kF32 ? 4U : 8U));
+    EXPECT_EQ(model->tensors, R"([{"name":"weights","shape":[60]}])");
+    EXPECT_EQ(model->scale, 1.0 / 255);
+  }
 }
 
 TEST_F(Runs, RegressionTargetsHaveNoAccuracy) {
