@@ -43,7 +43,7 @@ struct Ending {
 struct TestRow {
   double loss = 0;
   std::optional<double> accuracy;  // where the targets are classes
-  std::string by_class = {};       // RunSummary::test_metrics; of the final weights only
+  std::string details = {};        // RunSummary::test_metrics; of the final weights only
 };
 
 // Not thread-safe. What a call has returned without an error survives a crash of the process and a power cut, unless durable() says

@@ -68,8 +68,7 @@ struct RunSummary {
   std::uint64_t bytes_down = 0;
   std::string digest;                          // of the final weights, hex
   std::optional<double> virtual_seconds = {};  // absent if the run has no virtual time
-  // How the final weights do on each class of the test set, as JSON (mfl/model/metrics.h); empty: there is no test set, or its
-  // targets are not classes.
+  // How the final weights do on the test set, as JSON (mfl/model/score_metrics.h); empty: there is no test set.
   std::string test_metrics = {};
 };
 

@@ -35,16 +35,9 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Proble
 
 template <class T>
 TestLabels test_labels(const Config& config, const Problem<T>& problem) {
-  TestLabels out{problem.has_accuracy, {}};
-  const std::vector<std::string>& classes = problem.schema.classes;
-  const std::string& positive = problem.schema.positive;
-  const std::size_t outputs = problem.federation.model->outputs();
-  if (!out.has_accuracy) return out;
-  if (target_kind(config.model) == TargetKind::kIndex) {
-    if (outputs == classes.size() && outputs > 1) out.classes = classes;
-  } else if (outputs == 1 && classes.size() == 2) {
-    out.classes = {classes[positive == classes[0] ? 1 : 0], positive};
-  }
+  TestLabels out =
+      test_labels(problem.schema, target_kind(config.model), problem.federation.model->outputs());
+  out.has_accuracy = problem.has_accuracy;
   return out;
 }
 

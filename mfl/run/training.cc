@@ -231,12 +231,11 @@ Result<void> Training<T>::end(RunStatus status, std::string message, double trai
   MFL_CHECK(close_round(train_loss, status == RunStatus::kDone ? Row::kLast : Row::kWhenStopped));
   RunSummary summary;
   summary.final = {state_.step, train_loss, {}, {}};
-  if (const auto test = std::isfinite(train_loss)
-                            ? engine_.test(setting_, state_.w(), !labels_.classes.empty())
-                            : std::nullopt) {
+  if (const auto test =
+          std::isfinite(train_loss) ? engine_.test(setting_, state_.w(), detail_of(labels_)) : std::nullopt) {
     summary.final.test_loss = test->loss;
     if (labels_.has_accuracy) summary.final.test_accuracy = test->accuracy;
-    if (test->classes) summary.test_metrics = to_json(*test->classes, labels_.classes).dump();
+    summary.test_metrics = metrics_text(*test, labels_);
   }
   summary.best = {state_.best.step, state_.best.train_loss};
   summary.rounds = state_.round;

@@ -266,7 +266,13 @@ TEST_F(Runs, RegressionTargetsHaveNoAccuracy) {
   ASSERT_TRUE(outcome) << outcome.error().text();
   EXPECT_TRUE(outcome->final.test_loss);
   EXPECT_FALSE(outcome->final.test_accuracy);
-  EXPECT_EQ(outcome->test_metrics, "");
+  const Json metrics = Json::parse(outcome->test_metrics).value_or(nullptr);
+  ASSERT_TRUE(metrics.is_object()) << outcome->test_metrics;
+  EXPECT_EQ(metrics.find("samples")->dump(), "1");
+  EXPECT_EQ(metrics.find("rmse")->number(), metrics.find("mae")->number());
+  EXPECT_NEAR(*outcome->final.test_loss, metrics.find("rmse")->number() * metrics.find("rmse")->number() / 2,
+              1e-6);
+  EXPECT_TRUE(metrics.find("r2")->is_null()) << "of one sample";
 }
 
 TEST_F(Runs, MetricsByClassAreThoseOfTheFinalWeightsOnEveryEngine) {
@@ -286,6 +292,10 @@ TEST_F(Runs, MetricsByClassAreThoseOfTheFinalWeightsOnEveryEngine) {
       EXPECT_EQ(metrics.find("classes")->elements().size(), many ? 10U : 2U);
       EXPECT_EQ(metrics.find("confusion")->elements().size(), many ? 10U : 2U);
       EXPECT_EQ(metrics.find("top_3") != nullptr, many);
+      EXPECT_EQ(metrics.find("roc_auc") != nullptr, !many);
+      if (!many) {
+        EXPECT_GT(metrics.find("roc_auc")->number(), 0.5);
+      }
       EXPECT_EQ(metrics.find("classes")->elements().back().find("class")->text(), many ? "9" : "even");
       config.run.engine = "threads";
       config.run.threads = 3;
