@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "mfl/cli/commands.h"
@@ -61,6 +62,17 @@ std::string describe_text(const std::string& title, const Dataset& data) {
          });
 }
 
+// Which columns are features; empty if all but the label are.
+std::string features_text(const Dataset& data) {
+  constexpr std::size_t kMostNames = 10;
+  if (!data.origin || data.columns + 1 >= data.origin->table_columns) return {};
+  std::string text = fmt::format("{} of {} columns", data.columns, data.origin->table_columns);
+  const auto& names = data.origin->features;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i)
+    text += fmt::format("{}\"{}\"", i == 0 ? ": " : ", ", names[i]);
+  return names.size() > kMostNames ? text + ", ..." : text;
+}
+
 // Which column is the label, and what a classifier would make of it.
 std::string meaning_text(const Config& config, const TrainTest& data, Json& json) {
   const auto& origin = data.train.origin;
@@ -69,7 +81,7 @@ std::string meaning_text(const Config& config, const TrainTest& data, Json& json
   json["header_guessed"] = origin && origin->header_guessed;
   if (origin && origin->label_column != 0) {
     json["label_column"] = origin->label_column;
-    label = fmt::format("column {} of {}", origin->label_column, data.train.columns + 1);
+    label = fmt::format("column {} of {}", origin->label_column, origin->table_columns);
     if (!origin->label.empty()) label += fmt::format(", \"{}\"", origin->label);
     if (config.data.label == "last") label += " (the last one; --label names another)";
   }
@@ -81,7 +93,8 @@ std::string meaning_text(const Config& config, const TrainTest& data, Json& json
   json["schema"] = schema ? Json::parse(schema_json(*schema)).value_or(nullptr) : Json(nullptr);
   if (schema) schema->label.clear();  // printed before
   const std::string task = schema && schema->classes.size() >= 2 ? labels_text(*schema) : "";
-  return facts_text({{"label", label}, {"header", header}, {"classifier", task}});
+  return facts_text(
+      {{"features", features_text(data.train)}, {"label", label}, {"header", header}, {"classifier", task}});
 }
 
 Result<Reply> info_command(const Arguments& args) {

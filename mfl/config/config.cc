@@ -72,6 +72,10 @@ Result<void> validate_fleet(const Config& config) {
   if (config.data.train) return refuse("a number of training samples", "say it in the spec: fleet:10x784");
   if (config.data.scale || !config.data.test_source.empty())
     return refuse("a scale or a test source", "leave both out");
+  const DataConfig defaults;
+  if (config.data.drop != defaults.drop || config.data.features != defaults.features ||
+      config.data.separator != defaults.separator)
+    return refuse("drop, features or separator, which is for CSV files,", "leave it out");
   if (config.federation.nodes > kMostNodes)
     return fail(ErrorCode::kBadConfig, fmt::format("{} nodes are too many", config.federation.nodes),
                 fmt::format("give at most {}", kMostNodes));
@@ -170,8 +174,11 @@ DataOptions data_options(const Config& config) {
           .test = data.test,
           .take = data.take,
           .scale = data.scale,
-          .label = data.label,
-          .header = data.header,
+          .csv = {.label = data.label,
+                  .header = data.header,
+                  .drop = data.drop,
+                  .features = data.features,
+                  .separator = data.separator},
           .seed = config.run.seed};
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mfl/base/result.h"
 #include "mfl/base/vectors.h"
@@ -34,7 +35,11 @@ struct DataConfig {
   std::optional<double> scale;          // > 0; empty: the source's own (1/255 for bytes)
   std::string label = "last";           // CSV label column: its name, its zero-based number, or last
   CsvHeader header = CsvHeader::kAuto;  // whether a CSV file starts with column names
-  std::string positive = {};            // the positive class; empty: the last of the two in order
+  std::vector<std::string> drop;        // CSV columns that are not read: names or zero-based numbers
+  std::vector<std::string>
+      features;               // CSV columns to take as features, in this order; empty: all that are left
+  char separator = ',';       // of the fields of a CSV file: , ; | or a tab
+  std::string positive = {};  // the positive class; empty: the last of the two in order
 
   bool operator==(const DataConfig&) const = default;
 };

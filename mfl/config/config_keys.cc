@@ -30,6 +30,8 @@ constexpr Choice<AnyTask> kTasks[] = {{"auto", std::nullopt},
                                       {"multiclass", Task::kMulticlass}};
 constexpr Choice<CsvHeader> kHeaders[] = {
     {"auto", CsvHeader::kAuto}, {"yes", CsvHeader::kYes}, {"no", CsvHeader::kNo}};
+// Without a table for completion: shells give most of these a meaning of their own.
+constexpr Choice<char> kSeparators[] = {{",", ','}, {";", ';'}, {"|", '|'}, {"tab", '\t'}};
 constexpr Choice<bool> kBooleans[] = {{"false", false}, {"true", true}};
 constexpr Choice<Precision> kPrecisions[] = {{"f32", Precision::kF32}, {"f64", Precision::kF64}};
 
@@ -75,6 +77,11 @@ constexpr Choice<LabelTask> kLabelTasks[] = {{"auto", LabelTask::kUnknown},
                                              {"even-odd", LabelTask::kEvenOdd},
                                              {"regression", LabelTask::kRegression},
                                              {"multiclass", LabelTask::kMulticlass}};
+
+Result<void> set_texts(std::vector<std::string>& to, std::string_view text) {
+  MFL_TRY(to, texts_value(text));
+  return {};
+}
 
 Result<void> set_features(Schema& to, std::string_view text) {
   if (const auto count = integer_value(text, 0)) {
@@ -157,6 +164,20 @@ constexpr Key kKeys[] = {
      KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_choice<CsvHeader>(c.data.header, t, kHeaders); },
      [](const Config& c) { return toml_choice<CsvHeader>(c.data.header, kHeaders); }, kNamesOf<kHeaders>},
+    {"data", "drop", "--drop", "COLUMNS",
+     "CSV columns to ignore: names or zero-based numbers, separated by commas", KeyKind::kTexts, "",
+     kLaterResult, [](Config& c, Text t) { return set_texts(c.data.drop, t); },
+     [](const Config& c) { return toml_texts(c.data.drop); }},
+    {"data", "features", "--features", "COLUMNS",
+     "CSV columns to take as features, in this order; if not given, all but the label and those to ignore",
+     KeyKind::kTexts, "", kLaterResult, [](Config& c, Text t) { return set_texts(c.data.features, t); },
+     [](const Config& c) { return toml_texts(c.data.features); }},
+    {"data", "separator", "--separator", "CHAR", "what separates the fields of a CSV file: , ; | or tab",
+     KeyKind::kText, "", kLaterResult,
+     [](Config& c, Text t) {
+       return set_choice<char>(c.data.separator, t == "\t" || t == "\\t" ? "tab" : t, kSeparators);
+     },
+     [](const Config& c) { return toml_choice<char>(c.data.separator, kSeparators); }},
     {"data", "positive", "--positive", "CLASS",
      "the positive class; if not given, the last of the two: 1 of 0 and 1, malignant of benign and malignant",
      KeyKind::kTextOrNumber, "", kLaterResult,

@@ -5,138 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <string_view>
 
-#include "mfl/base/nearest.h"
+#include "mfl/data/csv_rows.h"
 #include "mfl/data/schema.h"
 
 namespace mfl {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Fields = std::vector<std::string_view>;
-
-// Cuts the text into records. The fields of a record stay valid as long as the cutter and its text.
-class Records {
- public:
-  Records(std::string_view text, const fs::path& path) : text_(text), path_(path) {}
-
-  bool at_end() const { return ended_; }
-  std::size_t line() const { return record_line_; }  // where the record last read starts
-
-  Result<void> next(Fields& fields) {
-    fields.clear();
-    record_line_ = line_;
-    for (;;) {
-      at_ = std::min(text_.find_first_not_of(" \t", at_), text_.size());
-      MFL_TRY(const std::string_view field, at_ < text_.size() && text_[at_] == '"' ? quoted() : plain());
-      fields.push_back(field);
-      if (at_ == text_.size()) {
-        ended_ = true;
-        return {};
-      }
-      if (text_[at_++] == '\n') {
-        ++line_;
-        return {};
-      }
-    }
-  }
-
- private:
-  Result<std::string_view> plain() {
-    const std::size_t end = std::min(text_.find_first_of(",\n", at_), text_.size());
-    const std::string_view field = trim(text_.substr(at_, end - at_));
-    at_ = end;
-    return field;
-  }
-
-  Result<std::string_view> quoted() {
-    std::string& field = unquoted_.emplace_back();
-    for (++at_;; ++at_) {
-      const std::size_t end = text_.find('"', at_);
-      if (end == std::string_view::npos)
-        return bad_line(path_, line_, "a quoted field is never closed", "add the missing double quote");
-      const std::string_view part = text_.substr(at_, end - at_);
-      line_ += static_cast<std::size_t>(std::count(part.begin(), part.end(), '\n'));
-      field += part;
-      at_ = end + 1;
-      if (at_ == text_.size() || text_[at_] != '"') break;
-      field += '"';
-    }
-    at_ = std::min(text_.find_first_not_of(" \t\r", at_), text_.size());
-    if (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n')
-      return bad_line(path_, line_, "text after the closing quote of a field",
-                      "write a quote inside quotes as \"\"");
-    return trim(field);
-  }
-
-  std::string_view text_;
-  const fs::path& path_;
-  std::size_t at_ = 0;
-  std::size_t line_ = 1;
-  std::size_t record_line_ = 1;
-  bool ended_ = false;
-  std::deque<std::string> unquoted_;
-};
-
-bool is_text(std::string_view field) { return !field.empty() && !parse_number(field); }
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
-// The same name but for upper and lower case is nearer than any other.
-std::string nearest_name(const std::string& label, const Fields& names) {
-  for (const std::string_view name : names)
-    if (lower(name) == lower(label)) return std::string(name);
-  return nearest(label, names);
-}
-
-// `names` is empty when the file has no header.
-Result<std::size_t> label_column(const std::string& label, const Fields& names, std::size_t columns,
-                                 const fs::path& path) {
-  if (label == "last") return columns - 1;
-  if (const auto number = parse_count(label)) {
-    if (*number < columns) return *number;
-    return fail(ErrorCode::kBadConfig,
-                fmt::format("{}: no label column {}, there are {}", path.string(), label, columns),
-                fmt::format("columns count from 0: the last one is {}", columns - 1));
-  }
-  if (names.empty())
-    return fail(ErrorCode::kBadConfig,
-                fmt::format("{}: label column {} cannot be found: the file has no header", path.string(),
-                            excerpt(label)),
-                "give its number, counted from 0, or \"last\"");
-  const auto found = std::find(names.begin(), names.end(), label);
-  if (found != names.end() && std::find(found + 1, names.end(), label) == names.end())
-    return static_cast<std::size_t>(found - names.begin());
-  if (found != names.end())
-    return fail(ErrorCode::kBadConfig,
-                fmt::format("{}: more than one column is named {}", path.string(), excerpt(label)),
-                "give its number, counted from 0");
-  const std::string near = nearest_name(label, names);
-  return fail(ErrorCode::kBadConfig, fmt::format("{}: no column named {}", path.string(), excerpt(label)),
-              near.empty() ? "give its number, counted from 0, or \"last\""
-                           : fmt::format("did you mean {}?", excerpt(near)));
-}
-
-tl::unexpected<Error> bad_field(std::string_view field, std::size_t column, std::size_t line,
-                                const fs::path& path) {
-  const std::string_view what = field.empty()         ? "is empty"
-                                : parse_number(field) ? "is not finite"
-                                                      : "is not a number";
-  return bad_line(
-      path, line,
-      fmt::format("column {} {}{}{}", column + 1, what, field.empty() ? "" : ": ",
-                  field.empty() ? "" : excerpt(field)),
-      "every feature must be a finite number and no label may be missing; fix or remove the line");
-}
 
 // The label column: numbers, or classes as soon as one field is no number.
 class Labels {
@@ -145,7 +23,8 @@ class Labels {
 
   Result<void> add(std::string_view field, std::size_t line) {
     const auto number = parse_number(field);
-    if (field.empty() || (number && !std::isfinite(*number))) return bad_field(field, column_, line, path_);
+    if (field.empty() || (number && !std::isfinite(*number)))
+      return bad_csv_field(field, column_, line, path_);
     lines_.push_back(static_cast<std::uint32_t>(line));
     if (number && !is_text_) {
       values_.push_back(*number);
@@ -208,28 +87,89 @@ class Labels {
   std::vector<std::uint32_t> lines_;
 };
 
-Result<void> append_record(const Fields& fields, std::size_t label, std::size_t line, const fs::path& path,
-                           std::vector<double>& features, Labels& labels, std::size_t columns) {
-  if (fields.size() != columns + 1)
-    return bad_line(path, line,
-                    fmt::format("ragged row: {} columns, the first line has {}", fields.size(), columns + 1),
-                    "give every line the same number of commas");
-  for (std::size_t column = 0; column < fields.size(); ++column) {
-    if (column == label) {
-      MFL_CHECK(labels.add(fields[column], line));
-      continue;
-    }
-    const auto value = parse_number(fields[column]);
-    if (!value || !std::isfinite(*value)) return bad_field(fields[column], column, line, path);
-    features.push_back(*value);
+// Which columns are read, and whether the first line is their names.
+struct Layout {
+  CsvColumns columns;
+  bool header = false;
+  bool guessed = false;  // by looking at the line
+  bool by_name = false;  // a column was chosen by a name in the header
+};
+
+Result<CsvColumns> choose_columns(const CsvOptions& options, const CsvNames& names, std::size_t count,
+                                  const fs::path& path) {
+  const auto refuse = [&](std::size_t column, std::string_view what, std::string_view advice) {
+    const std::string name = names.empty() ? fmt::format("{}", column) : excerpt(names[column]);
+    return fail(ErrorCode::kBadConfig, fmt::format("{}: column {} {}", path.string(), name, what),
+                std::string(advice));
+  };
+  std::vector<bool> dropped(count), taken(count);
+  for (const std::string& text : options.drop) {
+    MFL_TRY(const std::size_t column, find_csv_column(kDropRole, text, names, count, path));
+    dropped[column] = true;
   }
-  return {};
+  CsvColumns columns{count, {}, kNoColumn};
+  for (std::size_t column = 0; options.label == "last" && column < count; ++column)
+    if (!dropped[column]) columns.label = column;
+  if (options.label != "last") {
+    MFL_TRY(columns.label, find_csv_column(kLabelRole, options.label, names, count, path));
+    if (dropped[columns.label])
+      return refuse(columns.label, "is the label and dropped", "leave it out of drop, or set another label");
+  }
+  for (const std::string& text : options.features) {
+    MFL_TRY(const std::size_t column, find_csv_column(kFeatureRole, text, names, count, path));
+    if (dropped[column])
+      return refuse(column, "is both in features and in drop", "leave it out of one of them");
+    if (taken[column]) return refuse(column, "is twice in features", "name each column once");
+    if (column == columns.label)
+      return refuse(column, "is both a feature and the label", "name the label column with --label");
+    taken[column] = true;
+    columns.features.push_back(column);
+  }
+  for (std::size_t column = 0; options.features.empty() && column < count; ++column)
+    if (!dropped[column] && column != columns.label) columns.features.push_back(column);
+  if (columns.features.empty())
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{}: no features are left: all columns but the label are dropped", path.string()),
+                "drop fewer of them");
+  return columns;
 }
 
-std::string_view body(std::string_view file) {
-  if (file.starts_with("\xef\xbb\xbf")) file.remove_prefix(3);
-  const auto last = file.find_last_not_of(" \t\r\n");
-  return file.substr(0, last == std::string_view::npos ? 0 : last + 1);
+std::vector<std::size_t> columns_read(const CsvColumns& columns) {
+  std::vector<std::size_t> read = columns.features;
+  read.push_back(columns.label);
+  return read;
+}
+
+Result<Layout> lay_out(const CsvOptions& options, const CsvNames& first, const fs::path& path) {
+  const auto is_name = [](const std::string& text) { return !parse_count(text); };
+  const bool by_name = (options.label != "last" && is_name(options.label)) ||
+                       std::ranges::any_of(options.drop, is_name) ||
+                       std::ranges::any_of(options.features, is_name);
+  Layout out;
+  out.by_name = by_name;
+  if (by_name) {
+    out.guessed = options.header == CsvHeader::kAuto && std::ranges::any_of(first, is_csv_text);
+    out.header = options.header == CsvHeader::kYes || out.guessed;
+    MFL_TRY(out.columns, choose_columns(options, out.header ? first : CsvNames{}, first.size(), path));
+    return out;
+  }
+  MFL_TRY(out.columns, choose_columns(options, {}, first.size(), path));
+  const auto has_text = [&](std::size_t column) { return is_csv_text(first[column]); };
+  out.guessed =
+      options.header == CsvHeader::kAuto && std::ranges::any_of(columns_read(out.columns), has_text);
+  out.header = options.header == CsvHeader::kYes || out.guessed;
+  return out;
+}
+
+// Numbers and a text that is a class further down are a sample, not names.
+bool is_sample(const CsvNames& line, const Layout& layout, const Labels& labels) {
+  if (!layout.guessed || layout.by_name || !labels.has_class(line[layout.columns.label])) return false;
+  return std::ranges::all_of(layout.columns.features,
+                             [&](std::size_t column) { return parse_number(line[column]).has_value(); });
+}
+
+void append(std::vector<double>& features, const std::vector<double>& row) {
+  features.insert(features.end(), row.begin(), row.end());
 }
 
 }  // namespace
@@ -241,52 +181,51 @@ Result<Dataset> read_csv(const fs::path& path, const CsvOptions& options) {
 
 Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
   const fs::path& path = file.path;
-  const std::string_view text = body(file.bytes);
-  if (text.empty()) return bad_file(path, "the file is empty", "give a CSV file with one line per sample");
-  Records records(text, path);
-  Fields first;
-  MFL_CHECK(records.next(first));
-  if (first.size() < 2)
+  CsvRecords records(options.separator, path);
+  records.set_text(without_byte_order_mark(file.bytes), true);
+  CsvFields fields;
+  MFL_TRY(const CsvFound found, records.next(fields));
+  if (found == CsvFound::kEnd)
+    return bad_file(path, "the file is empty", "give a CSV file with one line per sample");
+  if (fields.size() < 2)
     return bad_line(path, 1, "only one column, so there are no features beside the label",
-                    "separate fields with commas");
-  const bool guessed = options.header == CsvHeader::kAuto && std::ranges::any_of(first, is_text);
-  const bool header = options.header == CsvHeader::kYes || guessed;
-  MFL_TRY(const std::size_t label,
-          label_column(options.label, header ? first : Fields{}, first.size(), path));
-  const std::size_t columns = first.size() - 1;
+                    separator_hint(fields[0], options.separator));
+  const CsvNames first = csv_names(fields);
+  MFL_TRY(const Layout layout, lay_out(options, first, path));
+  const CsvColumns& columns = layout.columns;
+  CsvRows rows(columns);
+  Labels labels(columns.label, path);
   std::vector<double> features;
-  Labels labels(label, path);
-  const auto append = [&](const Fields& fields, std::size_t line) {
-    return append_record(fields, label, line, path, features, labels, columns);
-  };
-  if (!header) MFL_CHECK(append(first, records.line()));
-  Fields fields;
-  while (!records.at_end()) {
-    MFL_CHECK(records.next(fields));
-    MFL_CHECK(append(fields, records.line()));
+  std::vector<double> row(columns.features.size());
+  std::string_view label;
+  if (!layout.header) {
+    MFL_CHECK(rows.read(fields, records, row, label));
+    MFL_CHECK(labels.add(label, records.line()));
+    append(features, row);
+  }
+  for (;;) {
+    MFL_TRY(const CsvFound next, rows.next(records, row, label));
+    if (next == CsvFound::kEnd) break;
+    MFL_CHECK(labels.add(label, records.line()));
+    append(features, row);
   }
   Origin origin;
-  // Numbers and a text that is a class further down are a sample, not names.
-  if (guessed && options.label != first[label] && labels.has_class(first[label]) &&
-      std::ranges::count_if(first, is_text) == 1 && std::ranges::count(first, "") == 0) {
-    std::vector<double> sample;
-    for (std::size_t column = 0; column <= columns; ++column)
-      if (column != label) sample.push_back(*parse_number(first[column]));
-    if (const auto bad = std::ranges::find_if_not(sample, [](double x) { return std::isfinite(x); });
-        bad != sample.end())
-      return bad_line(path, 1, "a number is not finite", "every feature must be a finite number");
-    features.insert(features.begin(), sample.begin(), sample.end());
-    labels.prepend(first[label], 1);
-  } else if (header) {
-    for (std::size_t column = 0; column <= columns; ++column)
-      (column == label ? origin.label : origin.features.emplace_back()) = as_utf8(first[column]);
-    origin.header_guessed = guessed;
+  if (is_sample(first, layout, labels)) {
+    MFL_CHECK(
+        rows.read(CsvFields(first.begin(), first.end()), CsvRecords(options.separator, path), row, label));
+    features.insert(features.begin(), row.begin(), row.end());
+    labels.prepend(label, 1);
+  } else if (layout.header) {
+    for (const std::size_t column : columns.features) origin.features.push_back(first[column]);
+    origin.label = first[columns.label];
+    origin.header_guessed = layout.guessed;
   }
   if (labels.size() == 0)
     return bad_line(path, records.line(), "no samples after the header", "give one line per sample");
+  origin.table_columns = columns.count;
   Dataset data;
   data.rows = labels.size();
-  data.columns = columns;
+  data.columns = columns.features.size();
   data.features = DenseRows<double>{std::move(features)};
   data.labels = labels.finish(origin);
   data.origin = std::make_shared<const Origin>(std::move(origin));

@@ -1,8 +1,10 @@
 // Comma-separated values, one sample per line, one column of which is the label.
+// csv_stream.h reads the same files in blocks.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "mfl/base/result.h"
 #include "mfl/data/dataset.h"
@@ -12,23 +14,33 @@ namespace mfl {
 
 enum class CsvHeader {
   // The first line is a header if a field of it is not a number (an empty field says nothing). Where that field is the label
-  // alone and its text is a label further down too, the line is a sample.
+  // alone and its text is a label further down too, the line is a sample. Unless columns are chosen by name, those that are
+  // not read do not count.
   kAuto,
   kYes,
   kNo,
 };
 
 struct CsvOptions {
-  // "last", a column number counted from 0, or a name in the header.
+  // "last" (of those that are not dropped), a column number counted from 0, or a name in the header.
   std::string label = "last";
   CsvHeader header = CsvHeader::kAuto;
+  // Columns that are neither features nor the label, by name or number. They may hold any text.
+  std::vector<std::string> drop = {};
+  // The columns that are features, by name or number, in this order; all others but the label are ignored as those of `drop`
+  // are. Empty: all that are neither the label nor dropped.
+  std::vector<std::string> features = {};
+  char separator = ',';  // or ';', '|', a tab
+
+  bool operator==(const CsvOptions&) const = default;
 };
 
 // Features become dense f64 with scale 1. Labels are numbers, or, if one of them is not a number, classes in the order of
 // class_before(); the origin has their names, those of the columns, and the lines. Fields may be in double quotes ("" is a
 // quote) and surrounded by blanks, and lines may end in CRLF; blank lines are allowed at the end only. Text that is not
 // UTF-8 is read as Latin-1. A ragged row, an empty field, a feature that is not a number, NaN, an infinity or a file without
-// samples is kBadData; a label column that does not exist is kBadConfig. Messages count lines and columns from 1.
+// samples is kBadData; columns that do not exist, or are chosen for two purposes, are kBadConfig. Messages count lines and
+// columns from 1.
 Result<Dataset> read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 // The same from memory.
 Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options = {});

@@ -44,10 +44,11 @@ struct Origin {
   // All classes that the labels can have, whether they occur or not, in the order of class_before(); empty: not known.
   std::vector<std::string> known_classes;
 
-  std::filesystem::path path;    // of the labels; empty: they are not from a file
-  std::size_t label_column = 0;  // counted from 1; 0: the labels are not a column of a table
-  bool header_guessed = false;   // header = auto took the first line for column names
-  std::vector<double> labels;    // of the whole file, in its order, and their lines; empty: lines are unknown
+  std::filesystem::path path;     // of the labels; empty: they are not from a file
+  std::size_t label_column = 0;   // counted from 1; 0: the labels are not a column of a table
+  std::size_t table_columns = 0;  // of that table, with those that are neither features nor the label
+  bool header_guessed = false;    // header = auto took the first line for column names
+  std::vector<double> labels;  // of the whole file, in its order, and their lines; empty: lines are unknown
   std::vector<std::uint32_t> lines;
 };
 

@@ -185,7 +185,7 @@ Result<Parts> open_kind(const std::string& spec, const DataOptions& options) {
   if (kind == "idx") return open_idx(argument, {});
   if (kind == "npy") return open_npy(argument);
   if (kind == "synthetic") return open_synthetic(spec, argument, options.seed);
-  auto pool = kind == "csv" ? read_csv(argument, {options.label, options.header}) : read_libsvm(argument);
+  auto pool = kind == "csv" ? read_csv(argument, options.csv) : read_libsvm(argument);
   MFL_TRY(Dataset data, std::move(pool));
   return Parts{std::move(data), std::nullopt};
 }
@@ -314,7 +314,22 @@ Dataset take(Dataset data, const std::vector<std::uint32_t>& rows) {
   return all ? data : take_rows(data, rows);
 }
 
+// What only a CSV file can be read with.
+Result<void> check_csv_options(const DataOptions& options) {
+  const auto is_csv = [](std::string_view spec) { return spec.starts_with("csv:"); };
+  if (is_csv(options.source) || is_csv(options.test_source)) return {};
+  const std::string_view given = !options.csv.drop.empty()                         ? "drop"
+                                 : !options.csv.features.empty()                   ? "features"
+                                 : options.csv.separator != CsvOptions{}.separator ? "separator"
+                                                                                   : "";
+  if (given.empty()) return {};
+  return fail(ErrorCode::kBadConfig,
+              fmt::format("{} is for CSV files, and the data is {}", given, excerpt(options.source)),
+              fmt::format("leave out {}, or give the data as csv:FILE", given));
+}
+
 Result<void> check_options(const DataOptions& options) {
+  MFL_CHECK(check_csv_options(options));
   if (options.scale && !(std::isfinite(*options.scale) && *options.scale > 0))
     return fail(ErrorCode::kBadConfig, fmt::format("scale {} is not a positive number", *options.scale),
                 "1/255 = 0.00392156862745098 for bytes");

@@ -39,8 +39,8 @@ struct DataOptions {
   Take take = Take::kFirst;
   // Multiplies every stored feature. Nothing: 1/255 for bytes, 1 for other numbers.
   std::optional<double> scale;
-  std::string label = "last";  // CSV only, as CsvOptions
-  CsvHeader header = CsvHeader::kAuto;
+  // Of CSV files alone. For `drop`, `features` and `separator` other than the default, the source or the test source must be one.
+  CsvOptions csv = {};
   std::uint64_t seed = 0;  // of take = random and of the synthetic set
 };
 

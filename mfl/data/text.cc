@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <charconv>
 
 #include "mfl/base/files.h"
@@ -26,6 +27,17 @@ std::size_t utf8_length(std::string_view text) {
   return overlong || surrogate || point > 0x10FFFF ? 0 : length;
 }
 
+// The powers of ten that a double holds exactly.
+constexpr std::array<double, 23> kTens = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                          1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                          1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+const char* read_digits(const char* at, const char* end, std::uint64_t& value) {
+  for (; at < end && *at >= '0' && *at <= '9'; ++at)
+    value = value * 10 + static_cast<std::uint64_t>(*at - '0');
+  return at;
+}
+
 }  // namespace
 
 std::string_view trim(std::string_view text) {
@@ -39,9 +51,34 @@ std::optional<double> parse_number(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double value = 0;
   const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end) return std::nullopt;
+  if (text.empty() || read_number(text.data(), end, value) != end) return std::nullopt;
   return value;
+}
+
+const char* read_number(const char* begin, const char* end, double& value) {
+  const bool negative = begin < end && *begin == '-';
+  const char* const whole = begin + (negative ? 1 : 0);
+  std::uint64_t digits = 0;
+  const char* at = read_digits(whole, end, digits);
+  std::ptrdiff_t count = at - whole;
+  std::ptrdiff_t places = 0;
+  if (at < end && *at == '.') {
+    const char* const fraction = at + 1;
+    at = read_digits(fraction, end, digits);
+    places = at - fraction;
+    count = places == 0 ? 0 : count + places;
+  }
+  // Both operands are exact, so the quotient is the nearest double, which is what from_chars gives.
+  constexpr std::ptrdiff_t kMostDigits = 19;
+  constexpr std::uint64_t kLargestExact = std::uint64_t{1} << 53U;
+  if (count > 0 && count <= kMostDigits && digits <= kLargestExact &&
+      (at == end || (*at != 'e' && *at != 'E'))) {
+    const double size = static_cast<double>(digits) / kTens[static_cast<std::size_t>(places)];
+    value = negative ? -size : size;
+    return at;
+  }
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  return error == std::errc{} ? stop : nullptr;
 }
 
 std::optional<std::uint64_t> parse_count(std::string_view text) {

@@ -81,6 +81,50 @@ TEST(Labels, ColumnClassesAndHeaderAreShown) {
   EXPECT_NE(ok_data(box.run(negated))["digest"], data["digest"]);
 }
 
+TEST(Columns, TheSameFeaturesGiveTheSameWeightsWhereverTheyAreInTheFile) {
+  const Sandbox box;
+  box.write("a.csv", kPatients);
+  box.write("b.csv",
+            "id;kind;bmi;age\np1;malignant;2;1\n;benign;3;2\n\"p;3\";benign;1;3\np4;malignant;5;4\n");
+  const std::vector<std::string> run = {"run",     "--nodes", "2", "--steps", "8",   "--json",
+                                        "--quiet", "--test",  "0", "--label", "kind"};
+  const auto digest = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), run.begin(), run.end());
+    return ok_data(box.run(more))["digest"];
+  };
+  const std::vector<std::string> other = {"--data", "csv:b.csv", "--separator", ";"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    auto words = other;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const auto expected = digest({"--data", "csv:a.csv"});
+  EXPECT_EQ(digest(with({"--features", "age,bmi"})), expected);
+  EXPECT_EQ(digest(with({"--features", "3,2", "--drop", "id"})), expected);
+  EXPECT_NE(digest(with({"--drop", "id"})), expected);
+  box.write(
+      "sweep.toml",
+      "[data]\nsource = \"csv:b.csv\"\nlabel = \"kind\"\nseparator = \";\"\nfeatures = [\"age\", \"bmi\"]\n"
+      "[federation]\nnodes = [1, 2]\n[run]\nsteps = 8\n");
+  const auto sweep = ok_data(box.run({"sweep", "sweep.toml", "--test", "0", "--json", "--quiet"}));
+  EXPECT_THAT(sweep.dump(), HasSubstr(expected.get<std::string>()));
+  const Outcome info =
+      box.run({"data", "info", "csv:b.csv", "--label", "kind", "--separator", ";", "--drop", "id"});
+  for (const char* words : {"2 of 4 columns: \"bmi\", \"age\"", "column 2 of 4, \"kind\""})
+    EXPECT_THAT(info.out, HasSubstr(words));
+}
+
+TEST(Columns, AreRefusedInOneLine) {
+  const Sandbox box;
+  box.write("a.csv", kPatients);
+  const Outcome drop = box.run({"run", "--data", "csv:a.csv", "--drop", "agee", "--steps", "1"});
+  EXPECT_EQ(drop.code, 2);
+  EXPECT_THAT(drop.err, HasSubstr("did you mean 'age'?"));
+  const Outcome other = box.run({"run", "--data", "synthetic:9x4", "--features", "age", "--steps", "1"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("features is for CSV files"));
+}
+
 TEST(Labels, TheSameRowsGiveTheSameWeightsHoweverTheTwoClassesAreWritten) {
   const Sandbox box;
   const auto digest = [&](const std::string& negative, const std::string& positive) {

@@ -53,6 +53,9 @@ task = "raw"
 scale = 2
 label = 3
 header = "no"
+drop = ["id", 4]
+features = ["age", "b,mi"]
+separator = ";"
 positive = 1.0
 [federation]
 nodes = 10
@@ -85,8 +88,19 @@ positive = 1
                                    "all.toml");
   ASSERT_TRUE(config) << config.error().text();
   Config expected;
-  expected.data = {"csv:a.csv", "csv:b.csv", 5000, std::nullopt,   Take::kRandom,
-                   Task::kRaw,  2.0,         "3",  CsvHeader::kNo, "1"};
+  expected.data = {.source = "csv:a.csv",
+                   .test_source = "csv:b.csv",
+                   .train = 5000,
+                   .test = std::nullopt,
+                   .take = Take::kRandom,
+                   .task = Task::kRaw,
+                   .scale = 2.0,
+                   .label = "3",
+                   .header = CsvHeader::kNo,
+                   .drop = {"id", "4"},
+                   .features = {"age", "b,mi"},
+                   .separator = ';',
+                   .positive = "1"};
   expected.federation = {10, "file:parts.json"};
   expected.model = {"logistic", 1e-3};
   expected.algorithm = {.name = "fl", .eta = 1.0, .gamma = 0.9, .tau = 7};
@@ -120,6 +134,33 @@ TEST(Config, FeaturesMayBeANumberAndListsMayBeFlags) {
   EXPECT_FALSE(set_key(config, "schema.classes", "1,1.0"));
   EXPECT_FALSE(parse_config("[schema]\nclasses = \"a,b\"", "text"));
   EXPECT_FALSE(parse_config("[schema]\nclasses = [{}]", "tables"));
+}
+
+TEST(Config, ColumnsAndSeparatorsOfCsvFiles) {
+  Config config;
+  ASSERT_TRUE(set_key(config, "data.drop", "id, 3"));
+  EXPECT_EQ(config.data.drop, (std::vector<std::string>{"id", "3"}));
+  ASSERT_TRUE(set_key(config, "data.features", R"(["a,b", ""])"));
+  EXPECT_EQ(config.data.features, (std::vector<std::string>{"a,b", ""}));
+  for (const char* tab : {"tab", "\t", "\\t"}) {
+    config.data.separator = ',';
+    ASSERT_TRUE(set_key(config, "data.separator", tab));
+    EXPECT_EQ(config.data.separator, '\t');
+  }
+  EXPECT_EQ(parse_config(to_toml(config), "again")->data, config.data);
+  for (const char* bad : {"", "x", ",,", "comma"}) {
+    const auto set = set_key(config, "data.separator", bad);
+    ASSERT_FALSE(set);
+    EXPECT_THAT(set.error().text(), HasSubstr("must be ,, ;, | or tab"));
+  }
+  const DataOptions options = data_options(config);
+  EXPECT_EQ(options.csv.drop, config.data.drop);
+  EXPECT_EQ(options.csv.features, config.data.features);
+  EXPECT_EQ(options.csv.separator, '\t');
+  config.data.source = "fleet";
+  const auto fleet = validate(config);
+  ASSERT_FALSE(fleet);
+  EXPECT_THAT(fleet.error().text(), HasSubstr("for CSV files"));
 }
 
 TEST(Config, ASchemaDoesNotContradictTheRest) {
@@ -301,6 +342,9 @@ Config any_config() {
   c.data.task = *rc::gen::element<std::optional<Task>>(std::nullopt, Task::kEvenOdd, Task::kRaw);
   c.data.header = *rc::gen::element(CsvHeader::kAuto, CsvHeader::kYes, CsvHeader::kNo);
   c.data.label = "x" + any_text() + "\xC3\xA9";
+  if (coin()) c.data.drop = {any_text(), any_text()};
+  if (coin()) c.data.features = {any_text()};
+  c.data.separator = *rc::gen::element(',', ';', '|', '\t');
   c.federation.nodes = any_count(1);
   if (coin()) c.data.train = std::max(c.federation.nodes, any_count(1));
   c.federation.partition =
@@ -363,6 +407,7 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
                                            : key.key == "task" && key.table == "data"      ? "raw"
                                            : key.key == "task"                             ? "binary"
                                            : key.key == "header"                           ? "no"
+                                           : key.key == "separator"                        ? ";"
                                            : key.key == "partition"                        ? "contiguous"
                                            : key.key == "aggregator"                       ? "median"
                                            : key.key == "codecs"                           ? "bf16"

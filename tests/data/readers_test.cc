@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <charconv>
 #include <cmath>
 
 #include "mfl/data/csv.h"
@@ -97,6 +100,131 @@ TEST(Csv, QuotesBlanksCarriageReturnsAndByteOrderMark) {
   ASSERT_TRUE(data) << data.error().text();
   EXPECT_THAT(dense<double>(*data), ElementsAre(1, 3));
   EXPECT_THAT(data->labels, ElementsAre(2, 4));
+}
+
+const char* const kPatients = "id,age,bmi,kind,notes\np1,30,2.5,sick,\np2,40,3.5,well,\"a, b\"\n";
+
+TEST(Csv, DroppedColumnsMayHoldAnything) {
+  const Folder folder;
+  const auto path = folder.write("a.csv", kPatients);
+  for (const std::vector<std::string>& drop :
+       {std::vector<std::string>{"id", "notes"}, {"4", "id"}, {"0", "4"}}) {
+    const auto data = read_csv(path, {.drop = drop});
+    ASSERT_TRUE(data) << data.error().text();
+    EXPECT_THAT(dense<double>(*data), ElementsAre(30, 2.5, 40, 3.5));
+    EXPECT_THAT(data->origin->features, ElementsAre("age", "bmi"));
+    EXPECT_THAT(data->origin->classes, ElementsAre("sick", "well"));
+    EXPECT_EQ(data->origin->label_column, 4U);
+    EXPECT_EQ(data->origin->table_columns, 5U);
+  }
+}
+
+TEST(Csv, FeaturesAreTakenInTheOrderNamed) {
+  const Folder folder;
+  const auto path = folder.write("a.csv", kPatients);
+  for (const std::vector<std::string>& features : {std::vector<std::string>{"bmi", "age"}, {"2", "1"}}) {
+    const auto data = read_csv(path, {.label = "kind", .features = features});
+    ASSERT_TRUE(data) << data.error().text();
+    EXPECT_THAT(dense<double>(*data), ElementsAre(2.5, 30, 3.5, 40));
+    EXPECT_THAT(data->origin->features, ElementsAre("bmi", "age"));
+  }
+}
+
+TEST(Csv, ColumnsThatAreNotReadSayNothingAboutAHeader) {
+  const Folder folder;
+  const auto path = folder.write("a.csv", "p1,1,2,0\np2,3,4,1\n");
+  EXPECT_EQ(read_csv(path, {.drop = {"0"}})->rows, 2U);
+  EXPECT_EQ(read_csv(path, {.features = {"2"}})->rows, 2U);
+  EXPECT_EQ(read_csv(folder.write("b.csv", "p1,1,yes\np2,3,no\np3,4,yes\n"), {.drop = {"0"}})->rows, 3U);
+  const auto named = read_csv(folder.write("c.csv", "id,1,2\np1,3,4\n"), {.drop = {"id"}});
+  ASSERT_TRUE(named) << named.error().text();
+  EXPECT_EQ(named->rows, 1U);
+}
+
+TEST(Csv, BadChoicesOfColumnsAreConfiguration) {
+  const Folder folder;
+  const auto path = folder.write("a.csv", kPatients);
+  const auto refused = [&](const CsvOptions& options, const std::vector<std::string>& says,
+                           const char* hint) {
+    const auto data = read_csv(path, options);
+    expect_error(data, ErrorCode::kBadConfig, says);
+    EXPECT_THAT(data.error().hint, testing::HasSubstr(hint));
+  };
+  refused({.drop = {"note"}}, {path.string(), "column to drop", "'note'"}, "did you mean 'notes'?");
+  refused({.features = {"AGE"}}, {"feature column", "'AGE'"}, "did you mean 'age'?");
+  refused({.drop = {"5"}}, {"no column to drop 5", "there are 5"}, "the last one is 4");
+  refused({.drop = {"age"}, .features = {"1"}}, {"'age'", "features", "drop"}, "one of them");
+  refused({.features = {"age", "1"}}, {"'age'", "twice"}, "once");
+  refused({.features = {"notes"}}, {"'notes'", "the label"}, "--label");
+  refused({.label = "kind", .drop = {"kind"}}, {"'kind'", "dropped"}, "another label");
+  refused({.label = "kind", .drop = {"0", "1", "2", "4"}}, {"no features"}, "fewer");
+  refused({.header = CsvHeader::kNo, .features = {"age"}}, {"'age'", "no header"}, "number");
+}
+
+TEST(Csv, OtherSeparators) {
+  const Folder folder;
+  for (const char separator : {',', ';', '|', '\t'}) {
+    std::string text = "a;\"b;c\";y\r\n1; 2 ;x\r\n\"3\"; \"4\" ;\"u;v\"\r\n \r\n";
+    std::ranges::replace(text, ';', separator);
+    const auto data = read_csv(folder.write("a.csv", text), {.separator = separator});
+    ASSERT_TRUE(data) << data.error().text();
+    EXPECT_THAT(dense<double>(*data), ElementsAre(1, 2, 3, 4));
+    EXPECT_THAT(data->origin->classes, ElementsAre(std::string("u") + separator + "v", "x"));
+  }
+  const auto tabs =
+      read_csv(folder.write("b.csv", "a\tb\tc\n1\t2\t\n3\t4\t\n"), {.drop = {"c"}, .separator = '\t'});
+  ASSERT_TRUE(tabs) << tabs.error().text();
+  EXPECT_THAT(tabs->labels, ElementsAre(2, 4));
+}
+
+TEST(Csv, ASeparatorThatTheFileDoesNotHaveIsNamed) {
+  const Folder folder;
+  const auto hint = [&](std::string_view text, char separator) {
+    const auto data = read_csv(folder.write("a.csv", text), {.separator = separator});
+    expect_error(data, ErrorCode::kBadData, {"line 1", "one column"});
+    return data.error().hint;
+  };
+  EXPECT_THAT(hint("a;b;c\n1;2;3\n", ','), testing::HasSubstr("--separator ';'"));
+  EXPECT_THAT(hint("a\tb\n1\t2\n", ','), testing::HasSubstr("--separator tab"));
+  EXPECT_THAT(hint("a,b\n1,2\n", ';'), testing::HasSubstr("--separator ','"));
+  EXPECT_EQ(hint("a\n1\n", '|'), "separate fields with bars");
+  const auto ragged = read_csv(folder.write("b.csv", "1;2\n3\n"), {.separator = ';'});
+  EXPECT_THAT(ragged.error().hint, testing::HasSubstr("semicolons"));
+  const auto decimal =
+      read_csv(folder.write("c.csv", "1,5;2\n3;4\n"), {.header = CsvHeader::kNo, .separator = ';'});
+  EXPECT_THAT(decimal.error().hint, testing::HasSubstr("decimal point"));
+}
+
+TEST(Csv, NamesOfAHeaderInLatin1AreFound) {
+  const Folder folder;
+  const auto data = read_csv(folder.write("a.csv",
+                                          "gr\xf6\xdf"
+                                          "e,y\n1,2\n"),
+                             {.features = {"gr\xc3\xb6\xc3\x9f"
+                                           "e"}});
+  ASSERT_TRUE(data) << data.error().text();
+  EXPECT_THAT(dense<double>(*data), ElementsAre(1));
+}
+
+TEST(Numbers, AreThoseOfFromChars) {
+  EXPECT_TRUE(rc::check([] {
+    const auto digits = [](int most) {
+      return *rc::gen::container<std::string>(static_cast<std::size_t>(*rc::gen::inRange(0, most)),
+                                              rc::gen::inRange('0', static_cast<char>('9' + 1)));
+    };
+    std::string text =
+        *rc::gen::element<std::string>("", "-", "--", "+") + digits(22) +
+        *rc::gen::element<std::string>("", ".", ".") + digits(25) +
+        *rc::gen::element<std::string>("", "", "e3", "e-300", "E", "e999", " ", ",1", "x", "inf");
+    double expected = 0, value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, expected);
+    const char* const at = read_number(text.data(), end, value);
+    RC_ASSERT((at == nullptr) == (error != std::errc{}));
+    if (at == nullptr) return;
+    RC_ASSERT(at == stop);
+    RC_ASSERT(std::bit_cast<std::uint64_t>(value) == std::bit_cast<std::uint64_t>(expected));
+  }));
 }
 
 TEST(Libsvm, StaysSparse) {

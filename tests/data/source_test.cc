@@ -221,9 +221,39 @@ TEST(Load, BadSpecsAndOptionsAreConfiguration) {
 TEST(Load, CsvOptionsReachTheReader) {
   const Folder folder;
   DataOptions options = from("csv:" + folder.write("a.csv", "1,2\n3,4\n").string());
-  options.label = "0";
-  options.header = CsvHeader::kYes;
+  options.csv.label = "0";
+  options.csv.header = CsvHeader::kYes;
   EXPECT_THAT(load(options)->train.labels, ElementsAre(3));
+}
+
+TEST(Load, FilesWithColumnsInAnotherOrderAreReadAlike) {
+  const Folder folder;
+  DataOptions options = from("csv:" + folder.write("a.csv", "id;age;bmi;y\nu;1;2;0\nv;3;4;1\n").string());
+  options.test_source = "csv:" + folder.write("b.csv", "bmi;y;age\n6;1;5\n").string();
+  options.csv = {.label = "y", .features = {"age", "bmi"}, .separator = ';'};
+  const auto data = load(options);
+  ASSERT_TRUE(data) << data.error().text();
+  EXPECT_THAT(std::get<DenseRows<double>>(data->train.features).values, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(std::get<DenseRows<double>>(data->test->features).values, ElementsAre(5, 6));
+  const auto rows = open_rows(options);
+  ASSERT_TRUE(rows) << rows.error().text();
+  EXPECT_EQ(rows->train.shape().columns, 2U);
+  options.csv.drop = {"id"};
+  expect_error(load(options), ErrorCode::kBadConfig, {options.test_source.substr(4), "'id'"});
+}
+
+TEST(Load, ColumnsAreForCsvFiles) {
+  const struct {
+    CsvOptions csv;
+    const char* key;
+  } table[] = {
+      {{.drop = {"0"}}, "drop"}, {{.features = {"0"}}, "features"}, {{.separator = ';'}, "separator"}};
+  for (const auto& row : table) {
+    DataOptions options = from("synthetic:4x4");
+    options.csv = row.csv;
+    expect_error(load(options), ErrorCode::kBadConfig, {row.key, "CSV", "synthetic:4x4"});
+    expect_error(open_rows(options), ErrorCode::kBadConfig, {row.key});
+  }
 }
 
 }  // namespace

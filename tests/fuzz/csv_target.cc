@@ -14,7 +14,15 @@ const std::filesystem::path kName = "input.csv";
 CsvOptions options(unsigned choice) {
   constexpr std::array kHeaders = {CsvHeader::kAuto, CsvHeader::kYes, CsvHeader::kNo};
   constexpr std::array kLabels = {"last", "0", "1", "b"};
-  return {kLabels[choice / kHeaders.size() % kLabels.size()], kHeaders[choice % kHeaders.size()]};
+  CsvOptions out = {kLabels[choice / kHeaders.size() % kLabels.size()], kHeaders[choice % kHeaders.size()]};
+  switch (choice / (kHeaders.size() * kLabels.size()) % 5) {
+    case 1: out.drop = {"0", "a"}; break;
+    case 2: out.features = {"2", "0"}; break;
+    case 3: out.separator = ';'; break;
+    case 4: out.separator = '\t'; break;
+    default: break;
+  }
+  return out;
 }
 
 std::string in_quotes(std::string_view text) {
