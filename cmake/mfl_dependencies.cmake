@@ -29,6 +29,16 @@ else()
 endif()
 add_feature_info(network MFL_NETWORK "mfl server, node, certs and demo (nghttp2, protobuf, spdlog, prometheus-cpp)")
 
+# Optional: models as ONNX. Its package lists libraries that Debian splits off, so only its protobuf classes are looked for.
+find_path(ONNX_INCLUDE_DIR onnx/onnx_pb.h)
+find_library(ONNX_PROTO_LIBRARY onnx_proto)
+if(Protobuf_FOUND AND ONNX_INCLUDE_DIR AND ONNX_PROTO_LIBRARY)
+  set(MFL_ONNX ON)
+else()
+  set(MFL_ONNX OFF)
+endif()
+add_feature_info(onnx MFL_ONNX "mfl model export --format onnx (libonnx-dev, protobuf)")
+
 # Optional: the engine mpi. Its deprecated C++ bindings are not used.
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI COMPONENTS CXX)

@@ -58,6 +58,12 @@ void setup_all(Command& mfl, Commands& commands) {
   setup_sweep(mfl, commands);
   setup_reproduce(mfl, commands);
   setup_report(mfl, commands);
+  setup_predict(mfl, commands);
+
+  Command* model = mfl.add_subcommand("model", "Trained models: show, export");
+  model->footer("Example:\n  mfl model show latest\n  mfl model export latest --format npz --out model.npz");
+  setup_model_show(*model, commands);
+  setup_model_export(*model, commands);
 
   Command* theory =
       mfl.add_subcommand("theory", "Convergence theory: bounds, a checked run, advice on settings");

@@ -45,7 +45,6 @@ std::string outcome_text(const RunOutcome& run) {
       {"train loss", loss_text(run.final.train_loss)},
       {"test loss", loss_text(run.final.test_loss)},
       {"test accuracy", percent_text(run.final.test_accuracy) + (tested ? top_text(*tested) : "")},
-      {"by class", tested ? macro_text(*tested) : ""},
       {"best", run.best_step == 0
                    ? ""
                    : fmt::format("train loss {} at step {}{}", loss_text(run.best_train_loss), run.best_step,
@@ -55,9 +54,10 @@ std::string outcome_text(const RunOutcome& run) {
       {"virtual time", run.virtual_seconds ? seconds_text(run.virtual_seconds) : ""},
       {"digest", run.digest},
   };
+  add_metrics(facts, run.test_metrics);
   add_warnings(facts, run.warnings);
   facts.emplace_back("try", advise_line(run));
-  return facts_text(facts) + (tested ? "\n" + classes_text(*tested) : "");
+  return facts_text(facts) + class_tables_text(run.test_metrics);
 }
 
 Reply outcome_reply(const RunOutcome& run) {

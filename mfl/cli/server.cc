@@ -86,12 +86,12 @@ Result<Reply> server_command(const Arguments& args) {
       {"train loss", train_loss_text(outcome)},
       {"test loss", loss_text(outcome.final.test_loss)},
       {"test accuracy", percent_text(outcome.final.test_accuracy) + (tested ? top_text(*tested) : "")},
-      {"by class", tested ? macro_text(*tested) : ""},
       {"digest", outcome.digest},
       {"state", args.state + (outcome.digest.empty() ? " (start the server again to continue)" : "")},
   };
+  add_metrics(facts, outcome.test_metrics);
   add_warnings(facts, outcome.warnings);
-  reply.text = facts_text(facts) + (tested ? "\n" + classes_text(*tested) : "");
+  reply.text = facts_text(facts) + class_tables_text(outcome.test_metrics);
   if (args.measure) {
     reply.data["measured"] = hosted.measured;
     reply.text += "\n" + hosted.measured;

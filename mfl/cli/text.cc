@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "mfl/report/table.h"
+#include "mfl/report/test_metrics.h"
 
 namespace mfl::cli {
 
@@ -50,6 +51,12 @@ std::string facts_text(const Facts& facts) {
     if (!value.empty())
       out += folded(fmt::format("{:<{}}  {}", name, width, value), stdout_width(), width + kGap) + '\n';
   return out;
+}
+
+void add_metrics(Facts& facts, std::string_view test_metrics) {
+  const Facts lines = metric_lines(test_metrics);
+  const auto accuracy = std::ranges::find(facts, "test accuracy", &Facts::value_type::first);
+  facts.insert(accuracy == facts.end() ? accuracy : accuracy + 1, lines.begin(), lines.end());
 }
 
 void add_warnings(Facts& facts, const std::vector<RunWarning>& warnings) {

@@ -26,6 +26,9 @@ std::size_t terminal_width(int descriptor);
 // Of the terminal on stdout; without limit where stdout is none.
 std::size_t stdout_width();
 
+// The metrics of a test set (RunSummary::test_metrics), after the fact "test accuracy".
+void add_metrics(Facts& facts, std::string_view test_metrics);
+
 // Two lines for each: what, and what to do.
 void add_warnings(Facts& facts, const std::vector<RunWarning>& warnings);
 

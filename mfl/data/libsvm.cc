@@ -79,7 +79,10 @@ Result<Dataset> read_libsvm(const fs::path& path, std::optional<std::size_t> col
   return parse_libsvm({bytes, path}, columns);
 }
 
-Result<Dataset> parse_libsvm(const FileBytes& file, std::optional<std::size_t> columns) {
+namespace {
+
+Result<Dataset> parse_lines(const FileBytes& file, std::optional<std::size_t> columns,
+                            std::size_t first_line) {
   const fs::path& path = file.path;
   const std::uint64_t largest = std::min<std::uint64_t>(columns.value_or(kLargestIndex), kLargestIndex);
   SparseRows<double> rows;
@@ -88,7 +91,7 @@ Result<Dataset> parse_libsvm(const FileBytes& file, std::optional<std::size_t> c
   Origin origin;
   std::uint64_t seen = 0;
   std::string_view rest = file.bytes;
-  for (std::size_t line = 1; !rest.empty(); ++line) {
+  for (std::size_t line = first_line; !rest.empty(); ++line) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view text = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -98,17 +101,28 @@ Result<Dataset> parse_libsvm(const FileBytes& file, std::optional<std::size_t> c
     origin.lines.push_back(static_cast<std::uint32_t>(line));
     seen = std::max(seen, index);
   }
-  if (data.labels.empty())
-    return bad_file(path, "the file is empty: no samples", "give a line for each sample");
   data.rows = data.labels.size();
   data.columns = columns.value_or(seen);
-  if (data.columns == 0)
-    return bad_file(path, "no sample has any feature", "write each line as: label index:value ...");
   data.features = std::move(rows);
   origin.path = path;
   origin.labels = data.labels;
   data.origin = std::make_shared<const Origin>(std::move(origin));
   return data;
+}
+
+}  // namespace
+
+Result<Dataset> parse_libsvm(const FileBytes& file, std::optional<std::size_t> columns) {
+  MFL_TRY(Dataset data, parse_lines(file, columns, 1));
+  if (data.rows == 0)
+    return bad_file(file.path, "the file is empty: no samples", "give a line for each sample");
+  if (data.columns == 0)
+    return bad_file(file.path, "no sample has any feature", "write each line as: label index:value ...");
+  return data;
+}
+
+Result<Dataset> parse_libsvm_part(const FileBytes& lines, std::size_t columns, std::size_t first_line) {
+  return parse_lines(lines, columns, first_line);
 }
 
 }  // namespace mfl

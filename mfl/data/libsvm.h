@@ -18,5 +18,7 @@ Result<Dataset> read_libsvm(const std::filesystem::path& path,
                             std::optional<std::size_t> columns = std::nullopt);
 // The same from memory.
 Result<Dataset> parse_libsvm(const FileBytes& file, std::optional<std::size_t> columns = std::nullopt);
+// The same of some lines of a file, the first of which has that number. There may be no sample among them.
+Result<Dataset> parse_libsvm_part(const FileBytes& lines, std::size_t columns, std::size_t first_line);
 
 }  // namespace mfl

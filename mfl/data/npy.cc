@@ -255,6 +255,8 @@ Result<std::unique_ptr<RowSource>> open_npy_rows(const fs::path& x, const fs::pa
   beginning.resize(found);
   MFL_TRY(const NpyHeader header, parse_npy_header(beginning, x));
   MFL_CHECK(check_header(header, size, x, 2, kFeatureTypes));
+  if (y.empty())
+    return std::make_unique<NpyRows>(std::move(file), header, std::vector<double>(header.shape[0]), nullptr);
   MFL_TRY(const std::string label_file, read_data_file(y));
   MFL_TRY(const Array labels, parse_array({label_file, y}, 1, kLabelTypes));
   if (labels.header.shape[0] != header.shape[0])

@@ -19,7 +19,7 @@ Result<Dataset> read_npy(const std::filesystem::path& x, const std::filesystem::
 // The same from memory.
 Result<Dataset> parse_npy(const FileBytes& x, const FileBytes& y);
 
-// The same, rows of x read on demand; whether they are finite is checked then.
+// The same, rows of x read on demand; whether they are finite is checked then. Without a `y` all labels are 0.
 Result<std::unique_ptr<RowSource>> open_npy_rows(const std::filesystem::path& x,
                                                  const std::filesystem::path& y);
 

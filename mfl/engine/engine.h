@@ -19,8 +19,8 @@
 #include "mfl/engine/fleet.h"
 #include "mfl/engine/node.h"
 #include "mfl/engine/ranks.h"
+#include "mfl/engine/test_scores.h"
 #include "mfl/engine/workers.h"
-#include "mfl/model/metrics.h"
 #include "mfl/model/model.h"
 
 namespace mfl {
@@ -57,10 +57,10 @@ struct NotFinite {
   std::string what;  // "the loss" or "d[17]"
 };
 
-struct TestMetrics {
+// Beside loss and accuracy what was asked for (TestDetail).
+struct TestMetrics : ScoreMetrics {
   double loss = 0;
   double accuracy = 0;
-  std::optional<ClassCounts> classes = {};  // if asked for
 };
 
 // One setting's share of a range of steps.
@@ -100,10 +100,11 @@ class Engine {
                             std::span<const std::uint32_t> participants) = 0;
   double train_loss(std::size_t setting, const Vector<T>& w) { return train_loss(setting, w, {}); }
 
-  // On the test set; empty if there is none. With `by_class`, which takes targets that are classes (count_classes) and another pass,
-  // also what was predicted for each of them.
-  virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, bool by_class) = 0;
-  std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) { return test(setting, w, false); }
+  // On the test set; empty if there is none. Detail takes another pass, and targets that are what it asks for.
+  virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, TestDetail detail) = 0;
+  std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) {
+    return test(setting, w, TestDetail::kNone);
+  }
 
   // The nodes of the setting's last round keep what they had at its end (VectorFlow::kept). Without this call the next round starts from
   // what they had before.

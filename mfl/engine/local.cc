@@ -6,7 +6,6 @@
 #include <tuple>
 #include <utility>
 
-#include "mfl/engine/class_counts.h"
 #include "mfl/engine/engine.h"
 #include "mfl/engine/sums.h"
 
@@ -114,7 +113,7 @@ class LocalEngine final : public Engine<T> {
     return mean_loss(setting);
   }
 
-  std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, bool by_class) override {
+  std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, TestDetail detail) override {
     if (!federation_.test) return std::nullopt;
     const Samples<T>& samples = *federation_.test;
     std::size_t n = samples.size();
@@ -128,11 +127,10 @@ class LocalEngine final : public Engine<T> {
       all.loss += block.loss;
       all.correct += block.correct;
     }
-    TestMetrics out{
-        .loss = model_.regularised(samples.kernels(), settings_[setting].lambda, all.loss, n, w.data()),
-        .accuracy = static_cast<double>(all.correct) / static_cast<double>(n)};
-    if (by_class) out.classes = count_classes(model_, samples, w, *workers_, ranks_);
-    return out;
+    return TestMetrics{
+        score_test_set(model_, samples, w, detail, *workers_, ranks_),
+        model_.regularised(samples.kernels(), settings_[setting].lambda, all.loss, n, w.data()),
+        static_cast<double>(all.correct) / static_cast<double>(n)};
   }
 
   void keep(std::size_t setting) override { node_states_[setting].commit(); }

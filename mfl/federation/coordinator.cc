@@ -20,6 +20,7 @@
 #include "mfl/federation/run_warnings.h"
 #include "mfl/federation/seats.h"
 #include "mfl/federation/update_limits.h"
+#include "mfl/model/tensors.h"
 
 namespace mfl {
 namespace {
@@ -735,6 +736,9 @@ class RoundCoordinator final : public Coordinator {
     summary.bytes_down = bytes_down_;
     summary.digest = weights_digest(state_);
     ending.warnings = warnings_.list();
+    if (status == RunStatus::kDone && model_of_)
+      ending.model = FinalModel{.tensors = tensors_json(model_of_(shape_.whole_schema())->tensors()),
+                                .weights = number_bytes(state_.w())};
     if (auto kept = log_.finish(ending); !kept) return stop_with(std::move(kept).error());
     if (std::isfinite(train_loss)) written_.train_loss = train_loss;
     reported_ = written_;

@@ -36,13 +36,14 @@ struct Ending {
   std::shared_ptr<const std::string> weights;  // the same of the final state
   RunSummary summary;
   std::vector<std::string> warnings = {};  // FederationStatus::warnings at the end
+  std::optional<FinalModel> model = {};    // of a run that is done, where the server knows its model
 };
 
 // Of the weights on a test set.
 struct TestRow {
   double loss = 0;
   std::optional<double> accuracy;  // where the targets are classes
-  std::string by_class = {};       // RunSummary::test_metrics; of the final weights only
+  std::string details = {};        // RunSummary::test_metrics; of the final weights only
 };
 
 // Not thread-safe. What a call has returned without an error survives a crash of the process and a power cut, unless durable() says

@@ -72,12 +72,12 @@ Result<void> StoreLog::finish(const Ending& ending) {
   RunSummary summary = ending.summary;
   summary.final.test_loss = records.front().test_loss;
   summary.final.test_accuracy = records.front().test_accuracy;
-  if (summary.final.test_loss) summary.test_metrics = last_test_->by_class;
+  if (summary.final.test_loss) summary.test_metrics = last_test_->details;
   MFL_CHECK(store_.append(run_id_, std::span(&ending.last, 1), records));
   std::vector<RunWarning> warnings;
   for (const std::string& text : ending.warnings)
     warnings.push_back({"federation", ending.last.step, text, "see docs/operations.md"});
-  return store_.finish(run_id_, ending.status, ending.message, summary, seconds(), warnings);
+  return store_.finish(run_id_, ending.status, ending.message, summary, seconds(), warnings, ending.model);
 }
 
 template <class T>

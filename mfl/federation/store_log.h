@@ -20,9 +20,9 @@ struct StoreLogOptions {
   double wall_before = 0;          // seconds of earlier processes of the run
   // Of the last row in the store: a continued run has the records of one that was never stopped.
   std::optional<std::uint64_t> last_step = {};
-  // Tests the weights of a State, with which the string begins, for a record, and by class those of the last one; empty: there is no
+  // Tests the weights of a State, with which the string begins, for a record, and in detail those of the last one; empty: there is no
   // test set.
-  std::function<TestRow(const std::string& weights, bool by_class)> test = {};
+  std::function<TestRow(const std::string& weights, bool in_detail)> test = {};
   // Called when the nodes' data has been measured, with the schema as JSON. May be empty.
   std::function<Result<void>(const std::string& data_schema)> prepared = {};
   // Called after each committed round, before anybody is told of it, with the last 32 bytes of its checkpoint. An error fails

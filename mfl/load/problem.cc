@@ -82,7 +82,7 @@ Result<Problem<T>> fleet_problem(const Config& config) {
     test_digest = data_digest(test);
     MFL_TRY(federation.test, test_samples<T>(config, schema, std::move(test)));
   }
-  Problem<T> problem{.federation = std::move(federation), .schema = schema};
+  Problem<T> problem{.federation = std::move(federation), .scale = FleetRows::kScale, .schema = schema};
   problem.has_accuracy = target_kind(config.model) != TargetKind::kReal ||
                          std::ranges::all_of(of_class, [](T y) { return y == 1 || y == -1; });
   problem.train_digest = rows.digest(config.federation.nodes);
@@ -230,6 +230,7 @@ Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
   const std::string test_digest = data.test ? data_digest(*data.test) : "";
   const auto origin = data.train.origin;
   const std::size_t columns = data.train.columns;
+  const double scale = data.train.scale;
   MFL_TRY(Schema schema, schema_of(config, data.train));
   MFL_TRY(const Partition partition, who_holds_what(config, data.train));
   Dataset rows = held_rows(std::move(data.train), partition);
@@ -248,6 +249,7 @@ Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
                                     .train = std::move(train),
                                     .nodes = shards_of(partition),
                                     .test = std::move(test)},
+                     .scale = scale,
                      .schema = schema,
                      .constant_features = std::move(constant),
                      .origin = origin};

@@ -21,6 +21,7 @@ template <class T>
 struct Problem {
   Federation<T> federation;
   bool has_accuracy = false;  // the targets are two classes
+  double scale = 1;           // of the features as they are read
   // Complete but for data of one class (settle_alone), with measured preprocessing.
   Schema schema = {};
   std::vector<std::string> constant_features =

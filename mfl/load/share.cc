@@ -115,6 +115,7 @@ struct OwnData {
   std::size_t first_node = 0;
   std::vector<std::size_t> all_samples;
   bool has_accuracy = false;
+  double scale = 1;
   std::string data_digest, train_digest;  // on the first rank only
 };
 
@@ -144,6 +145,7 @@ Result<OwnData> load_own(const Config& config, const Ranks& ranks, Comparison& c
   own.schema = schema;
   own.origin = labels.origin;
   own.first_node = first_node;
+  own.scale = rows.train.shape().scale;
   MFL_TRY(own.train,
           own_rows(rows.train, order, std::span(targets).subspan(first_row, order.size()), compared.held));
   if (rows.test) {
@@ -196,6 +198,7 @@ Result<Problem<T>> own_problem(const Config& config, OwnData own, std::vector<st
                                     .test = std::move(test),
                                     .first_node = own.first_node,
                                     .all_samples = std::move(own.all_samples)},
+                     .scale = own.scale,
                      .schema = own.schema,
                      .constant_features = std::move(constant),
                      .origin = own.origin};

@@ -85,6 +85,12 @@ void ClassCounts::add_scores(std::size_t truth, std::span<const T> scores) {
 template void ClassCounts::add_scores(std::size_t, std::span<const float>);
 template void ClassCounts::add_scores(std::size_t, std::span<const double>);
 
+void ClassCounts::add_target(double target, std::span<const double> scores) {
+  if (scores.size() != 1) return add_scores(static_cast<std::size_t>(target), scores);
+  const std::size_t truth = target > 0 ? 1 : 0, predicted = scores[0] > 0 ? 1 : 0;
+  add(truth, predicted, truth == predicted ? 0 : 1);
+}
+
 void ClassCounts::merge(const ClassCounts& other) { merge(other.cells()); }
 
 void ClassCounts::merge(std::span<const std::uint64_t> cells) {

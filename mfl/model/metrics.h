@@ -50,6 +50,9 @@ class ClassCounts {
   // The same from the scores of a sample, one per class.
   template <class T>
   void add_scores(std::size_t truth, std::span<const T> scores);
+  // The same for a target as models have them. With one score there are two classes: a target and a score > 0 are of the second.
+  // With more, the target is the number of a class.
+  void add_target(double target, std::span<const double> scores);
 
   // Adds the counts of other samples. Both have the same number of classes.
   void merge(const ClassCounts& other);

@@ -15,6 +15,7 @@ ModelEntry linear(std::string name, std::string description, Loss loss, TargetKi
   entry.lambda = lambda;
   entry.has_intercept = true;
   entry.loss = loss;
+  if (loss == Loss::kLogistic) entry.link = Link::kSigmoid;
   entry.make_f32 = [loss](const ModelShape& shape) {
     return linear_model<float>(loss, shape.columns, shape.intercept);
   };
@@ -35,6 +36,7 @@ ModelEntry softmax_entry() {
   entry.description = "multinomial logistic regression, for two or more classes";
   entry.targets = TargetKind::kIndex;
   entry.has_intercept = true;
+  entry.link = Link::kSoftmax;
   entry.make_f32 = softmax<float>;
   entry.make_f64 = softmax<double>;
   return entry;

@@ -21,11 +21,19 @@ struct ModelShape {
   bool intercept = false;   // only for models that have one
 };
 
+// What makes probabilities of classes out of scores.
+enum class Link {
+  kNone,     // nothing: the model has none
+  kSigmoid,  // of the positive class, from one score
+  kSoftmax,  // of all classes, from one score for each
+};
+
 struct ModelEntry : CatalogEntry {
   TargetKind targets = TargetKind::kReal;
   double lambda = 0;              // of the regulariser, unless the experiment says otherwise
   bool has_intercept = false;     // on request
   std::optional<Loss> loss = {};  // of a linear model: what the theory measures
+  Link link = Link::kNone;
   std::function<std::shared_ptr<const Model<float>>(const ModelShape&)> make_f32 = {};
   std::function<std::shared_ptr<const Model<double>>(const ModelShape&)> make_f64 = {};
 

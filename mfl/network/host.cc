@@ -215,15 +215,15 @@ class TestBench {
   // Of the test set: what nodes must have.
   const Schema& schema() const { return problem_.schema; }
 
-  TestRow test(const std::string& weights, bool by_class) {
+  TestRow test(const std::string& weights, bool in_detail) {
     const std::size_t parameters = problem_.federation.model->parameters();
     const auto w =
         from_payload<T>(std::string_view(weights).substr(0, parameters * sizeof(T)), std::array{parameters});
-    const auto metrics = engine_->test(0, w.front(), by_class && !labels_.classes.empty());
+    const auto metrics = engine_->test(0, w.front(), in_detail ? detail_of(labels_) : TestDetail::kNone);
     TestRow row;
     if (metrics) row.loss = metrics->loss;
     if (metrics && labels_.has_accuracy) row.accuracy = metrics->accuracy;
-    if (metrics && metrics->classes) row.by_class = to_json(*metrics->classes, labels_.classes).dump();
+    if (metrics) row.details = metrics_text(*metrics, labels_);
     return row;
   }
 
@@ -336,8 +336,8 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
         MFL_TRY(bench, TestBench<T>::load(config, algorithm, options.test_data, schema));
         return {};
       };
-    log_options.test = [&bench](const std::string& weights, bool by_class) {
-      return bench->test(weights, by_class);
+    log_options.test = [&bench](const std::string& weights, bool in_detail) {
+      return bench->test(weights, in_detail);
     };
   }
   coordinator.columns = coordinator.schema.columns;

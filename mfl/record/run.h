@@ -68,9 +68,17 @@ struct RunSummary {
   std::uint64_t bytes_down = 0;
   std::string digest;                          // of the final weights, hex
   std::optional<double> virtual_seconds = {};  // absent if the run has no virtual time
-  // How the final weights do on each class of the test set, as JSON (mfl/model/metrics.h); empty: there is no test set, or its
-  // targets are not classes.
+  // How the final weights do on the test set, as JSON (mfl/model/score_metrics.h); empty: there is no test set.
   std::string test_metrics = {};
+};
+
+// The trained model of a run that is done. Its name, its precision, its schema and the digest of its weights are those of the run's row.
+struct FinalModel {
+  std::string tensors;               // their names and shapes as JSON (mfl/model/tensors.h)
+  std::optional<double> scale = {};  // of the features (Dataset::scale); absent: as the source has it
+  std::string weights = {};          // little-endian numbers of the run's precision, tensor after tensor
+
+  bool operator==(const FinalModel&) const = default;
 };
 
 // A sign that a run went badly, and what to do about it.

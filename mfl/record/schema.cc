@@ -115,6 +115,17 @@ CREATE TABLE dropped_rounds (
 ) WITHOUT ROWID;
 )sql";
 
+// Of version 7. Weights of 1 MiB and more are in a file (state_files.h); their column is then empty.
+constexpr const char* kModelTable = R"sql(
+CREATE TABLE models (
+  run INTEGER PRIMARY KEY REFERENCES runs (number) ON DELETE CASCADE,
+  tensors TEXT NOT NULL,               -- JSON: names and shapes
+  scale,                               -- of the features; NULL: as the source has it
+  sha256 BLOB NOT NULL,                -- of the weights
+  weights BLOB NOT NULL                -- little-endian numbers of the run's precision
+);
+)sql";
+
 // The additions of versions 2, 3 and 5.
 constexpr const char* kFromOne = R"sql(
 ALTER TABLE runs ADD COLUMN virtual_seconds;
@@ -148,6 +159,10 @@ CREATE TEMP VIEW runs AS SELECT *, NULL AS warnings, 0 AS sampled, NULL AS data_
 )sql";
 constexpr const char* kViewThreeOrFour =
     "CREATE TEMP VIEW runs AS SELECT *, NULL AS test_metrics FROM main.runs;";
+constexpr const char* kViewOfModels =
+    "CREATE TEMP VIEW models AS SELECT 0 AS run, '' AS tensors, NULL AS scale, NULL AS sha256, NULL AS "
+    "weights "
+    "WHERE 0;";
 constexpr const char* kViewOfDrops = R"sql(
 CREATE TEMP VIEW drops AS SELECT 0 AS run, 0 AS number, '' AS created, 0 AS first_round, 0 AS last_round,
   '' AS reason WHERE 0;
@@ -163,9 +178,10 @@ Result<Header> read_header(const Database& database) {
   Header header;
   // The schema first: a locked or damaged file shows here, before the two header fields are trusted.
   MFL_TRY(header.objects, database.integer("SELECT count(*) FROM sqlite_master"));
-  MFL_TRY(header.tables,
-          database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-                           "('runs', 'rounds', 'records', 'checkpoints', 'drops', 'dropped_rounds')"));
+  MFL_TRY(
+      header.tables,
+      database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
+                       "('runs', 'rounds', 'records', 'checkpoints', 'drops', 'dropped_rounds', 'models')"));
   MFL_TRY(header.application, database.integer("PRAGMA application_id"));
   MFL_TRY(header.version, database.integer("PRAGMA user_version"));
   return header;
@@ -190,7 +206,7 @@ Result<StoreKind> identify(const Database& database) {
                 fmt::format("store {} has schema version {}, this mfl supports versions up to {}", path,
                             header.version, kSchemaVersion),
                 "use the newer mfl that wrote it, or choose another store with --store");
-  const std::int64_t tables = header.version < 4 ? 4 : 6;
+  const std::int64_t tables = header.version < 4 ? 4 : header.version < 7 ? 6 : 7;
   if (header.version < 1 || header.tables < tables)
     return fail(ErrorCode::kRunFailed,
                 fmt::format("store {} is damaged: {} of {} tables, schema version {}", path, header.tables,
@@ -205,6 +221,7 @@ Result<void> create_schema(const Database& database) {
   if (objects != 0) return {};
   MFL_CHECK(database.run(kTables));
   MFL_CHECK(database.run(kDropTables));
+  MFL_CHECK(database.run(kModelTable));
   MFL_CHECK(database.run(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
   return transaction.commit();
@@ -217,15 +234,18 @@ Result<void> migrate_schema(const Database& database) {
   if (version < 2) MFL_CHECK(database.run(kFromOne));
   if (version < 3) MFL_CHECK(database.run(kFromTwo));
   if (version < 4) MFL_CHECK(database.run(kDropTables));
-  MFL_CHECK(database.run(kFromFour));
+  if (version < 5) MFL_CHECK(database.run(kFromFour));
+  if (version < 7) MFL_CHECK(database.run(kModelTable));
   MFL_CHECK(database.run(fmt::format("PRAGMA user_version = {}", kSchemaVersion)));
   return transaction.commit();
 }
 
 Result<void> view_as_current(const Database& database) {
   MFL_TRY(const std::int64_t version, database.integer("PRAGMA user_version"));
-  MFL_CHECK(database.run(version < 2 ? kViewOne : version < 3 ? kViewTwo : kViewThreeOrFour));
-  return version < 4 ? database.run(kViewOfDrops) : Result<void>{};
+  if (version < 5)
+    MFL_CHECK(database.run(version < 2 ? kViewOne : version < 3 ? kViewTwo : kViewThreeOrFour));
+  if (version < 4) MFL_CHECK(database.run(kViewOfDrops));
+  return version < 7 ? database.run(kViewOfModels) : Result<void>{};
 }
 
 }  // namespace mfl

@@ -15,19 +15,33 @@ std::filesystem::path StateFiles::file(std::string_view run, std::uint64_t round
   return folder_ / fmt::format("{}-{}", run, round);
 }
 
+std::filesystem::path StateFiles::model_file(std::string_view run) const {
+  return folder_ / fmt::format("{}-model", run);
+}
+
 Result<void> StateFiles::write(std::string_view run, std::uint64_t round, std::string_view bytes) const {
+  return write_to(file(run, round), bytes);
+}
+
+Result<void> StateFiles::write_model(std::string_view run, std::string_view bytes) const {
+  return write_to(model_file(run), bytes);
+}
+
+Result<void> StateFiles::write_to(const std::filesystem::path& path, std::string_view bytes) const {
   std::error_code ignored;  // a problem with the folder shows when it is used
   if (!std::filesystem::exists(folder_, ignored)) {
     MFL_CHECK(make_folder(folder_));
     MFL_CHECK(sync_folder(std::filesystem::absolute(folder_, ignored).parent_path()));
   }
-  MFL_CHECK(write_file(file(run, round), bytes));
+  MFL_CHECK(write_file(path, bytes));
   return sync_folder(folder_);
 }
 
 Result<std::string> StateFiles::read(std::string_view run, std::uint64_t round) const {
   return read_file(file(run, round));
 }
+
+Result<std::string> StateFiles::read_model(std::string_view run) const { return read_file(model_file(run)); }
 
 std::vector<StateFiles::Name> StateFiles::list() const {
   std::vector<Name> out;
@@ -54,8 +68,10 @@ void StateFiles::remove_if(const std::function<bool(std::string_view name)>& goe
   for (const auto& path : found) std::filesystem::remove(path, ignored);
 }
 
-void StateFiles::keep_only(std::string_view run, std::span<const std::uint64_t> rounds) const {
+void StateFiles::keep_only(std::string_view run, std::span<const std::uint64_t> rounds,
+                           bool with_model) const {
   std::vector<std::string> kept;
+  if (with_model) kept.push_back(model_file(run).filename().string());
   for (const std::uint64_t round : rounds) kept.push_back(file(run, round).filename().string());
   const std::string start = fmt::format("{}-", run);
   remove_if([&](std::string_view name) {

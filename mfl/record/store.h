@@ -1,5 +1,5 @@
-// The run store: one SQLite file (write-ahead log) that holds runs, their rounds, records and checkpoints. Checkpoints of 1 MiB
-// and more are files in the folder STORE.states beside it: SQLite writes such bytes several times over.
+// The run store: one SQLite file (write-ahead log) that holds runs, their rounds, records, checkpoints and trained models. Checkpoints and
+// weights of 1 MiB and more are files in the folder STORE.states beside it: SQLite writes such bytes several times over.
 //
 //   MFL_TRY(Store store, Store::open("runs.db"));
 //   MFL_TRY(const std::string id, store.create_run(spec));                        // status running, owned by this process
@@ -122,16 +122,17 @@ class Store {
                       const std::optional<Checkpoint>& checkpoint = std::nullopt);
 
   // Ends a run and, given a summary, judges its rounds (RunRow::warnings). The summary replaces an earlier one, even if
-  // absent. Further warnings are kept beside those of the judgement.
+  // absent. Further warnings are kept beside those of the judgement. The model, of a run that is done, is kept in the same transaction.
   Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
                       const std::optional<RunSummary>& summary, double wall_seconds,
-                      const std::vector<RunWarning>& further = {});
+                      const std::vector<RunWarning>& further = {},
+                      const std::optional<FinalModel>& model = std::nullopt);
   Result<void> set_status(std::string_view id, RunStatus status, std::string_view message);
 
   // For a run whose schema is known only when nodes have joined, and whose step size may be measured then; 0: it is known already.
   Result<void> set_data_schema(std::string_view id, std::string_view schema, double eta = 0);
 
-  // For resuming: deletes everything after `round` (everything if absent) and the summary, sets the status to running
+  // For resuming: deletes everything after `round` (everything if absent), the summary and the model, sets the status to running
   // and makes this process the owner. An error if the run is running and its owner is alive,
   // even if that owner is this process, unless the options say otherwise.
   Result<void> rewind(std::string_view id, std::optional<std::uint64_t> round,
@@ -140,7 +141,7 @@ class Store {
   // Deletes the row and the records of one round, but not its checkpoint.
   Result<void> forget_row(std::string_view id, std::uint64_t round);
 
-  // Takes over the runs of another store that this one does not have, with rounds, records and checkpoints, in one
+  // Takes over the runs of another store that this one does not have, with rounds, records, checkpoints and models, in one
   // transaction. They come after the runs of this store, in their own order. The other store is left as it is.
   Result<MergeReport> merge(const std::filesystem::path& other);
 
@@ -168,6 +169,8 @@ class Store {
   Result<std::vector<std::uint64_t>> kept_rounds(std::string_view id) const;
   // Absent if there is none for this round, or it is damaged.
   Result<std::optional<Checkpoint>> checkpoint(std::string_view id, std::uint64_t round) const;
+  // The trained model; absent if the run has none, an error if its bytes do not match their checksum.
+  Result<std::optional<FinalModel>> model(std::string_view id) const;
   // The newest finished run that did exactly this work.
   Result<std::optional<RunRow>> find_done(std::string_view config_digest, std::string_view data_digest,
                                           std::string_view mfl_version) const;
@@ -194,6 +197,7 @@ class Store {
   Result<std::optional<Checkpoint>> read_checkpoint(std::string_view id, std::int64_t number,
                                                     std::uint64_t round) const;
   Result<void> mark_drop(std::int64_t number, std::int64_t kept, const RewindOptions& options) const;
+  Result<bool> has_model(std::int64_t number) const;
   Result<void> drop_old_files(std::string_view id, std::int64_t number);
   Result<std::vector<RunWarning>> judge(std::string_view id, RunStatus status) const;
   Result<void> refuse_if_going(std::string_view id, std::string_view doing, bool unless_own = false) const;

@@ -63,6 +63,31 @@ Result<std::optional<Checkpoint>> Store::latest_checkpoint(std::string_view id) 
       "start the run again without --resume");
 }
 
+Result<bool> Store::has_model(std::int64_t number) const {
+  MFL_TRY(Statement find, database_->prepare("SELECT 1 FROM models WHERE run = ?"));
+  return find.with(number).step();
+}
+
+Result<std::optional<FinalModel>> Store::model(std::string_view id) const {
+  MFL_TRY(const std::int64_t number, number_of(id));
+  MFL_TRY(Statement read,
+          database_->prepare("SELECT tensors, scale, sha256, weights FROM models WHERE run = ?"));
+  MFL_TRY(const bool found, read.with(number).step());
+  if (!found) return std::nullopt;
+  FinalModel model;
+  model.tensors = read.bytes();
+  model.scale = read.maybe_number();
+  const std::string sha256 = read.bytes();
+  model.weights = read.bytes();
+  if (model.weights.empty()) model.weights = StateFiles(path()).read_model(id).value_or("");
+  if (sha256_bytes(model.weights) != sha256)
+    return fail(ErrorCode::kRunFailed,
+                fmt::format("store {} is damaged: the model of run {} does not match its checksum",
+                            path().string(), id),
+                "restore the store from a backup, or run it again");
+  return model;
+}
+
 Result<void> Store::check_structure() const {
   MFL_TRY(std::string found, database_->text("PRAGMA quick_check(1)"));
   if (found == "ok") return {};

@@ -57,6 +57,23 @@ Result<std::string> copy_rows_sql(const Database& database, std::string_view tab
       table, columns);
 }
 
+// Those of a run that are in files. A damaged one stays behind, and its row is then damaged as it was.
+Result<void> copy_files(Statement& rounds, Statement* models, const StateFiles& from, const StateFiles& to,
+                        const std::string& id) {
+  rounds.with(std::string_view(id));
+  for (;;) {
+    MFL_TRY(const bool more, rounds.step());
+    if (!more) break;
+    const std::uint64_t round = rounds.natural();
+    if (const auto bytes = from.read(id, round)) MFL_CHECK(to.write(id, round, *bytes));
+  }
+  if (models == nullptr) return {};
+  MFL_TRY(const bool has_model, models->with(std::string_view(id)).step());
+  if (!has_model) return {};
+  if (const auto bytes = from.read_model(id)) MFL_CHECK(to.write_model(id, *bytes));
+  return {};
+}
+
 // In the transaction that is open, after the files that the rows refer to. A run that `database` has is replaced and keeps its place
 // in the order of runs.
 Result<void> copy_runs(const Database& database, const StateFiles& from, const StateFiles& to,
@@ -68,7 +85,8 @@ Result<void> copy_runs(const Database& database, const StateFiles& from, const S
           database.prepare(fmt::format(
               "INSERT INTO main.runs (number, {0}) SELECT ?2, {0} FROM source.runs WHERE id = ?1", columns)));
   std::vector<Statement> copies;
-  for (const std::string_view table : {"rounds", "records", "checkpoints", "drops", "dropped_rounds"}) {
+  for (const std::string_view table :
+       {"rounds", "records", "checkpoints", "drops", "dropped_rounds", "models"}) {
     MFL_TRY(const std::string shared, shared_columns(database, table));
     if (shared.empty()) continue;  // an older store does not have the table
     MFL_TRY(const std::string sql, copy_rows_sql(database, table));
@@ -78,14 +96,15 @@ Result<void> copy_runs(const Database& database, const StateFiles& from, const S
   MFL_TRY(Statement files,
           database.prepare("SELECT round FROM source.checkpoints WHERE length(blob) = 0 AND run = (SELECT "
                            "number FROM source.runs WHERE id = ?1)"));
+  std::optional<Statement> models;
+  MFL_TRY(const std::string model_columns, shared_columns(database, "models"));
+  if (!model_columns.empty()) {
+    MFL_TRY(Statement large, database.prepare("SELECT 1 FROM source.models WHERE length(weights) = 0 AND "
+                                              "run = (SELECT number FROM source.runs WHERE id = ?1)"));
+    models.emplace(std::move(large));
+  }
   for (const std::string& id : ids) {
-    files.with(std::string_view(id));
-    for (;;) {
-      MFL_TRY(const bool more, files.step());
-      if (!more) break;
-      const std::uint64_t round = files.natural();
-      if (const auto bytes = from.read(id, round)) MFL_CHECK(to.write(id, round, *bytes));
-    }
+    MFL_CHECK(copy_files(files, models ? &*models : nullptr, from, to, id));
     MFL_CHECK(place.with(std::string_view(id)).step());
     const std::optional<std::uint64_t> number = place.maybe_natural();
     MFL_CHECK(forget.with(std::string_view(id)).run());

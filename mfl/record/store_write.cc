@@ -13,7 +13,8 @@ namespace mfl {
 namespace {
 
 constexpr int kIdAttempts = 16;
-constexpr std::size_t kLargeCheckpoint = std::size_t{1} << 20U;
+// Of a checkpoint or the weights of a model.
+constexpr std::size_t kLarge = std::size_t{1} << 20U;
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
@@ -77,7 +78,7 @@ Result<void> insert_checkpoint(const Database& database, std::string_view id, st
       Statement insert,
       database.prepare("INSERT OR REPLACE INTO checkpoints (run, round, sha256, blob) VALUES (?, ?, ?, ?)"));
   const std::string sha256 = sha256_bytes(checkpoint.blob);
-  const bool large = checkpoint.blob.size() >= kLargeCheckpoint;
+  const bool large = checkpoint.blob.size() >= kLarge;
   if (large) MFL_CHECK(StateFiles(database.path()).write(id, checkpoint.round, checkpoint.blob));
   MFL_CHECK(
       insert.with(run, checkpoint.round, Blob{sha256}, Blob{large ? std::string_view() : checkpoint.blob})
@@ -86,6 +87,21 @@ Result<void> insert_checkpoint(const Database& database, std::string_view id, st
           database.prepare("DELETE FROM checkpoints WHERE run = ?1 AND round NOT IN "
                            "(SELECT round FROM checkpoints WHERE run = ?1 ORDER BY round DESC LIMIT ?2)"));
   return prune.with(run, static_cast<std::int64_t>(keep)).run();
+}
+
+// The same of a model.
+Result<void> insert_model(const Database& database, std::string_view id, std::int64_t run,
+                          const FinalModel& model) {
+  MFL_TRY(Statement insert,
+          database.prepare(
+              "INSERT OR REPLACE INTO models (run, tensors, scale, sha256, weights) VALUES (?, ?, ?, ?, ?)"));
+  const std::string sha256 = sha256_bytes(model.weights);
+  const bool large = model.weights.size() >= kLarge;
+  if (large) MFL_CHECK(StateFiles(database.path()).write_model(id, model.weights));
+  return insert
+      .with(run, view(model.tensors), model.scale, Blob{sha256},
+            Blob{large ? std::string_view() : model.weights})
+      .run();
 }
 
 }  // namespace
@@ -142,14 +158,15 @@ Result<void> Store::append(std::string_view id, std::span<const RoundRow> rounds
   MFL_CHECK(insert_records(*database_, number, records));
   if (checkpoint) MFL_CHECK(insert_checkpoint(*database_, id, number, *checkpoint, keep_checkpoints_));
   MFL_CHECK(transaction.commit());
-  if (checkpoint && checkpoint->blob.size() >= kLargeCheckpoint) has_files_ = true;
+  if (checkpoint && checkpoint->blob.size() >= kLarge) has_files_ = true;
   if (checkpoint && has_files_) (void)drop_old_files(id, number);  // what stays is dropped the next time
   return {};
 }
 
 Result<void> Store::drop_old_files(std::string_view id, std::int64_t number) {
   MFL_TRY(const auto rounds, checkpoint_rounds(number));
-  StateFiles(path()).keep_only(id, rounds);
+  MFL_TRY(const bool with_model, has_model(number));
+  StateFiles(path()).keep_only(id, rounds, with_model);
   return {};
 }
 
@@ -161,7 +178,7 @@ Result<std::vector<RunWarning>> Store::judge(std::string_view id, RunStatus stat
 
 Result<void> Store::finish(std::string_view id, RunStatus status, std::string_view message,
                            const std::optional<RunSummary>& summary, double wall_seconds,
-                           const std::vector<RunWarning>& further) {
+                           const std::vector<RunWarning>& further, const std::optional<FinalModel>& model) {
   MFL_TRY(Transaction transaction, Transaction::begin(*database_));
   MFL_TRY(const std::int64_t number, number_of(id));
   MFL_TRY(
@@ -187,7 +204,10 @@ Result<void> Store::finish(std::string_view id, RunStatus status, std::string_vi
                 none, none, number);
   }
   MFL_CHECK(update.run());
-  return transaction.commit();
+  if (model) MFL_CHECK(insert_model(*database_, id, number, *model));
+  MFL_CHECK(transaction.commit());
+  if (model && model->weights.size() >= kLarge) has_files_ = true;
+  return {};
 }
 
 Result<void> Store::set_status(std::string_view id, RunStatus status, std::string_view message) {
@@ -248,6 +268,8 @@ Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> rou
     MFL_TRY(Statement forget, database_->prepare(sql));
     MFL_CHECK(forget.with(number, kept).run());
   }
+  MFL_TRY(Statement forget_model, database_->prepare("DELETE FROM models WHERE run = ?"));
+  MFL_CHECK(forget_model.with(number).run());
   MFL_TRY(Statement update,
           database_->prepare(
               "UPDATE runs SET status = 'running', message = '', host = ?, pid = ?, process_start = ?, "

@@ -76,14 +76,11 @@ Fields summary_fields(const RunSummary& summary) {
                    {"bytes up", bytes_text(summary.bytes_up)},
                    {"bytes down", bytes_text(summary.bytes_down)},
                    {"digest of w", summary.digest}};
-  if (const auto tested = read_test_metrics(summary.test_metrics)) {
-    const auto place = std::ranges::find(fields, "best step", &Fields::value_type::first);
-    Fields more;
-    if (tested->top)
-      more.emplace_back(fmt::format("top {} accuracy", tested->top->k), percent_text(tested->top->accuracy));
-    more.emplace_back("by class", macro_text(*tested));
-    fields.insert(place, more.begin(), more.end());
-  }
+  Fields more;
+  if (const auto tested = read_test_metrics(summary.test_metrics); tested && tested->top)
+    more.emplace_back(fmt::format("top {} accuracy", tested->top->k), percent_text(tested->top->accuracy));
+  for (auto& line : metric_lines(summary.test_metrics)) more.push_back(std::move(line));
+  fields.insert(std::ranges::find(fields, "best step", &Fields::value_type::first), more.begin(), more.end());
   if (summary.virtual_seconds)
     fields.insert(fields.end() - 1, {"virtual time", seconds_text(summary.virtual_seconds)});
   return fields;

@@ -28,10 +28,10 @@ std::string marked_status(const RunRow& run);
 
 // One line per run, in the order given, at most 100 columns wide: what does not fit is left out, nodes and data first.
 std::string runs_text(std::span<const RunRow> runs);
-// {"runs":[{run_json, "shown_status", "seed"}, ...]} without the configuration and the metrics by class.
+// {"runs":[{run_json, "shown_status", "seed"}, ...]} without the configuration and the metrics of the test set.
 Json runs_json(std::span<const RunRow> runs);
 
-// Everything about a run: its fields, metrics by class, its configuration, the last `last_records` records and its virtual time. The host and
+// Everything about a run: its fields, metrics of the test set, its configuration, the last `last_records` records and its virtual time. The host and
 // process only while it is running: the text may be published.
 std::string run_text(const RunExport& run, std::size_t last_records = 10);
 // export_json with "shown_status" in "run"; all records, and rounds where the run has a virtual time.

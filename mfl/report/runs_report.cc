@@ -344,6 +344,7 @@ PageSection run_section(const RunExport& run) {
       const auto tested = read_test_metrics(summary.test_metrics);
       add("test accuracy", percent_text(summary.final.test_accuracy) + (tested ? top_text(*tested) : ""));
     }
+    for (auto& [what, value] : metric_lines(summary.test_metrics)) add(std::move(what), std::move(value));
     add("best", fmt::format("step {}, training loss {:.10g}", summary.best.step, summary.best.train_loss));
     add("traffic", fmt::format("{} rounds, {} up, {} down", summary.rounds, bytes_text(summary.bytes_up),
                                bytes_text(summary.bytes_down)));

@@ -24,6 +24,11 @@ double real_of(const Json& object, std::string_view key) {
   return found == nullptr ? 0 : real_of(*found);
 }
 
+std::optional<double> maybe_real(const Json& object, std::string_view key) {
+  const Json* found = object.find(key);
+  return found == nullptr || found->is_null() ? std::nullopt : std::optional(real_of(*found));
+}
+
 std::uint64_t count_of(const Json& number) { return std::strtoull(number.dump().c_str(), nullptr, 10); }
 
 std::vector<std::vector<std::uint64_t>> read_matrix(const Json* rows, std::size_t classes) {
@@ -59,6 +64,11 @@ std::vector<std::size_t> shown_classes(const std::vector<TestedClass>& classes) 
   return order;
 }
 
+std::string scores_text(double precision, double recall, double f1) {
+  return fmt::format("precision {}, recall {}, F1 {}", percent_text(precision), percent_text(recall),
+                     percent_text(f1));
+}
+
 std::size_t widest_line(std::string_view text) {
   std::size_t widest = 0;
   for (std::size_t start = 0; start < text.size();) {
@@ -88,13 +98,47 @@ std::optional<TestedClasses> read_test_metrics(std::string_view json) {
   out.recall = real_of(*macro, "recall");
   out.f1 = real_of(*macro, "f1");
   out.top = read_top(metrics);
+  out.auc = maybe_real(metrics, "roc_auc");
   out.confusion = read_matrix(metrics.find("confusion"), out.classes.size());
   return out;
 }
 
+std::optional<TestedNumbers> read_test_numbers(std::string_view json) {
+  const Json metrics = Json::parse(json).value_or(nullptr);
+  const auto rmse = maybe_real(metrics, "rmse"), mae = maybe_real(metrics, "mae");
+  if (!rmse || !mae) return std::nullopt;
+  return TestedNumbers{*rmse, *mae, maybe_real(metrics, "r2")};
+}
+
 std::string macro_text(const TestedClasses& tested) {
-  return fmt::format("precision {}, recall {}, F1 {} (macro)", percent_text(tested.precision),
-                     percent_text(tested.recall), percent_text(tested.f1));
+  return scores_text(tested.precision, tested.recall, tested.f1) + " (macro)";
+}
+
+std::string numbers_text(const TestedNumbers& tested) {
+  return fmt::format("RMSE {}, MAE {}{}", number_text(tested.rmse), number_text(tested.mae),
+                     tested.r2 ? fmt::format(", R^2 {}", number_text(tested.r2)) : "");
+}
+
+std::vector<std::pair<std::string, std::string>> metric_lines(std::string_view json) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  if (const auto numbers = read_test_numbers(json)) lines.emplace_back("test errors", numbers_text(*numbers));
+  const auto tested = read_test_metrics(json);
+  if (!tested) return lines;
+  lines.emplace_back("by class", macro_text(*tested));
+  if (tested->classes.size() != 2) return lines;
+  const TestedClass& positive = tested->classes.back();
+  constexpr std::size_t kNameWidth = 20;
+  lines.emplace_back("positive", fmt::format("{}: {}", short_text(printable(positive.name), kNameWidth),
+                                             scores_text(positive.precision, positive.recall, positive.f1)));
+  if (tested->auc) lines.emplace_back("ROC AUC", number_text(*tested->auc));
+  return lines;
+}
+
+std::string class_tables_text(std::string_view json) {
+  const auto tested = read_test_metrics(json);
+  if (!tested) return {};
+  const std::string matrix = confusion_text(*tested);
+  return "\n" + classes_text(*tested) + (matrix.empty() ? "" : "\n" + matrix);
 }
 
 std::string top_text(const TestedClasses& tested) {

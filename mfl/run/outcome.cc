@@ -4,6 +4,7 @@
 
 #include "mfl/base/version.h"
 #include "mfl/config/factory.h"
+#include "mfl/model/tensors.h"
 
 namespace mfl {
 
@@ -34,17 +35,15 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, double eta, 
 
 template <class T>
 TestLabels test_labels(const Config& config, const Problem<T>& problem) {
-  TestLabels out{problem.has_accuracy, {}};
-  const std::vector<std::string>& classes = problem.schema.classes;
-  const std::string& positive = problem.schema.positive;
-  const std::size_t outputs = problem.federation.model->outputs();
-  if (!out.has_accuracy) return out;
-  if (target_kind(config.model) == TargetKind::kIndex) {
-    if (outputs == classes.size() && outputs > 1) out.classes = classes;
-  } else if (outputs == 1 && classes.size() == 2) {
-    out.classes = {classes[positive == classes[0] ? 1 : 0], positive};
-  }
+  TestLabels out =
+      test_labels(problem.schema, target_kind(config.model), problem.federation.model->outputs());
+  out.has_accuracy = problem.has_accuracy;
   return out;
+}
+
+template <class T>
+FinalModel untrained_model(const Problem<T>& problem) {
+  return {.tensors = tensors_json(problem.federation.model->tensors()), .scale = problem.scale};
 }
 
 RunOutcome make_outcome(const RunRow& run, Config config) {
@@ -77,5 +76,7 @@ template RunSpec make_spec(const Config&, const Algorithm&, double, const Proble
 template RunSpec make_spec(const Config&, const Algorithm&, double, const Problem<double>&);
 template TestLabels test_labels(const Config&, const Problem<float>&);
 template TestLabels test_labels(const Config&, const Problem<double>&);
+template FinalModel untrained_model(const Problem<float>&);
+template FinalModel untrained_model(const Problem<double>&);
 
 }  // namespace mfl

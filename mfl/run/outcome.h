@@ -1,12 +1,10 @@
 // Converts a configuration into a row of the store, and a row into what a caller is told.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "mfl/algorithm/algorithm.h"
 #include "mfl/config/config.h"
 #include "mfl/load/problem.h"
+#include "mfl/model/score_metrics.h"
 #include "mfl/record/run.h"
 #include "mfl/run/runner.h"
 
@@ -16,15 +14,12 @@ namespace mfl {
 template <class T>
 RunSpec make_spec(const Config& config, const Algorithm& algorithm, double eta, const Problem<T>& problem);
 
-// What test metrics are about.
-struct TestLabels {
-  bool has_accuracy = false;  // the targets are classes
-  std::vector<std::string>
-      classes;  // their names in the order of ClassCounts; empty: metrics by class do not apply
-};
-
 template <class T>
 TestLabels test_labels(const Config& config, const Problem<T>& problem);
+
+// What the store keeps of the model, without the weights.
+template <class T>
+FinalModel untrained_model(const Problem<T>& problem);
 
 RunOutcome make_outcome(const RunRow& run, Config config);
 

@@ -42,7 +42,8 @@ class Recorder {
                               std::span<const RecordRow> records,
                               const std::optional<Checkpoint>& checkpoint) = 0;
   virtual Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
-                              const RunSummary& summary, double wall_seconds) = 0;
+                              const RunSummary& summary, double wall_seconds,
+                              const std::optional<FinalModel>& model) = 0;
   // Marks a run that cannot continue as failed, unless it has ended already. The cause may be the store itself, so errors are
   // not reported.
   virtual void give_up(std::string_view id, std::string_view message) = 0;

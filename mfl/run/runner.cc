@@ -84,8 +84,8 @@ Result<RunOutcome> run_as(const Config& given, const RunOptions& options, const 
   const auto engine =
       make_engine<T>(problem.federation, {setting_of(config, algorithm)}, config, options.where());
   Training<T> training(0, algorithm, run_length(config), *engine, population_of(config, problem),
-                       test_labels(config, problem), make_cadence(config), make_loss_rule(config), *recorder,
-                       std::move(start));
+                       test_labels(config, problem), untrained_model(problem), make_cadence(config),
+                       make_loss_rule(config), *recorder, std::move(start));
   std::optional<Monitor> monitor;
   if (options.monitor) {
     const auto descent = algorithm.method().descent();

@@ -122,8 +122,8 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Starting<T>> s
   for (auto& [member, start] : starting)
     trainings.emplace_back(trainings.size(), member->algorithm, run_length(member->config), *engine,
                            population_of(member->config, problem), test_labels(member->config, problem),
-                           make_cadence(member->config), make_loss_rule(member->config), recorder,
-                           std::move(start));
+                           untrained_model(problem), make_cadence(member->config),
+                           make_loss_rule(member->config), recorder, std::move(start));
   return train_together(*engine, std::span(trainings), hooks);
 }
 

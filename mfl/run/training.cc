@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "mfl/model/tensors.h"
 #include "mfl/record/checkpoint.h"
 #include "mfl/run/rounds.h"
 
@@ -45,14 +46,15 @@ Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpe
 
 template <class T>
 Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-                      Population population, TestLabels labels, Cadence cadence, LossRule losses,
-                      Recorder& recorder, Start<T> start)
+                      Population population, TestLabels labels, FinalModel untrained, Cadence cadence,
+                      LossRule losses, Recorder& recorder, Start<T> start)
     : setting_(setting),
       algorithm_(algorithm),
       steps_(steps),
       engine_(engine),
       population_(std::move(population)),
       labels_(std::move(labels)),
+      model_(std::move(untrained)),
       cadence_(cadence),
       losses_(losses),
       journal_(recorder, std::move(start.id)),
@@ -203,6 +205,13 @@ std::optional<Checkpoint> Training<T>::state_as_checkpoint() {
 }
 
 template <class T>
+std::optional<FinalModel> Training<T>::trained_model() {
+  if (!journal_.recorder().keeps()) return std::nullopt;
+  model_.weights = number_bytes(state_.w());
+  return std::move(model_);
+}
+
+template <class T>
 Result<void> Training<T>::checkpoint_if_due() {
   if (cadence_.checkpoint_every == 0 || state_.round == 0 || state_.round % cadence_.checkpoint_every != 0)
     return {};
@@ -222,12 +231,11 @@ Result<void> Training<T>::end(RunStatus status, std::string message, double trai
   MFL_CHECK(close_round(train_loss, status == RunStatus::kDone ? Row::kLast : Row::kWhenStopped));
   RunSummary summary;
   summary.final = {state_.step, train_loss, {}, {}};
-  if (const auto test = std::isfinite(train_loss)
-                            ? engine_.test(setting_, state_.w(), !labels_.classes.empty())
-                            : std::nullopt) {
+  if (const auto test =
+          std::isfinite(train_loss) ? engine_.test(setting_, state_.w(), detail_of(labels_)) : std::nullopt) {
     summary.final.test_loss = test->loss;
     if (labels_.has_accuracy) summary.final.test_accuracy = test->accuracy;
-    if (test->classes) summary.test_metrics = to_json(*test->classes, labels_.classes).dump();
+    summary.test_metrics = metrics_text(*test, labels_);
   }
   summary.best = {state_.best.step, state_.best.train_loss};
   summary.rounds = state_.round;
@@ -238,7 +246,8 @@ Result<void> Training<T>::end(RunStatus status, std::string message, double trai
   const double wall_seconds = seconds();
   const bool stopped = status == RunStatus::kInterrupted;
   MFL_CHECK(journal_.flush(stopped ? state_as_checkpoint() : std::nullopt));
-  return journal_.recorder().finish(journal_.id(), status, message, summary, wall_seconds);
+  return journal_.recorder().finish(journal_.id(), status, message, summary, wall_seconds,
+                                    status == RunStatus::kDone ? trained_model() : std::nullopt);
 }
 
 template <class T>

@@ -47,10 +47,10 @@ Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpe
 template <class T>
 class Training {
  public:
-  // `setting` is its index in the engine.
+  // `setting` is its index in the engine; `untrained` is what the store keeps of the model, to which the run adds the weights.
   Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-           Population population, TestLabels labels, Cadence cadence, LossRule losses, Recorder& recorder,
-           Start<T> start);
+           Population population, TestLabels labels, FinalModel untrained, Cadence cadence, LossRule losses,
+           Recorder& recorder, Start<T> start);
 
   bool over() const { return over_; }
   const State<T>& state() const { return state_; }
@@ -82,6 +82,7 @@ class Training {
   Result<void> close_round(double train_loss, Row row = Row::kOfRound);
   Result<void> checkpoint_if_due();
   std::optional<Checkpoint> state_as_checkpoint();
+  std::optional<FinalModel> trained_model();
   Result<void> end(RunStatus status, std::string message, double train_loss);
 
   std::size_t setting_;
@@ -90,6 +91,7 @@ class Training {
   Engine<T>& engine_;
   Population population_;
   TestLabels labels_;
+  FinalModel model_;
   Cadence cadence_;
   LossRule losses_;
   Journal journal_;

@@ -56,7 +56,9 @@ TEST(Run, TenClassesAreShownOneByOne) {
                                                R"(by class       precision [^\n]* \(macro\)\n)")))
       << people.out;
   EXPECT_TRUE(std::regex_search(
-      people.out, std::regex(R"(\n\nclass  precision +recall +F1  count\n[- ]+\n0 (.|\n)*\n9 [^\n]*\n$)")))
+      people.out,
+      std::regex(
+          R"(\n\nclass  precision +recall +F1  count\n[- ]+\n0 (.|\n)*\n9 [^\n]*\n\nconfusion matrix)")))
       << people.out;
   const Outcome show = box.run({"runs", "show", "latest"});
   EXPECT_THAT(show.out, HasSubstr("confusion matrix (rows: true class, columns: predicted)\nclass "));
@@ -69,6 +71,45 @@ TEST(Run, TenClassesAreShownOneByOne) {
   const std::string page = box.read("page/report.html");
   EXPECT_THAT(page, HasSubstr("By class of the test set: precision "));
   EXPECT_THAT(page, HasSubstr("Confusion matrix: a row for each true class"));
+}
+
+TEST(Run, TwoClassesHaveAPositiveOneAndAuc) {
+  const Sandbox box;
+  const Outcome people =
+      box.run({"run", "--data", "synthetic:400x16", "--test", "100", "--steps", "8", "--quiet"});
+  EXPECT_EQ(people.code, 0) << people.err;
+  EXPECT_TRUE(std::regex_search(people.out, std::regex(R"(\nby class       precision [^\n]* \(macro\)\n)"
+                                                       R"(positive       even: precision [^\n]*\n)"
+                                                       R"(ROC AUC        0\.\d+\n)")))
+      << people.out;
+  EXPECT_THAT(people.out, HasSubstr("confusion matrix"));
+  const auto metrics = ok_data(box.run({"runs", "show", "latest", "--json"}))["run"]["test_metrics"];
+  EXPECT_EQ(metrics["positive"], metrics["classes"][1]);
+  EXPECT_GT(metrics["roc_auc"], 0.5);
+  EXPECT_THAT(box.run({"runs", "show", "latest"}).out, HasSubstr("ROC AUC"));
+  ASSERT_EQ(box.run({"report", "latest", "--out", "page"}).code, 0);
+  EXPECT_THAT(box.read("page/report.html"), HasSubstr("ROC AUC"));
+}
+
+TEST(Run, ARegressionHasItsErrors) {
+  const Sandbox box;
+  std::string rows;
+  for (int i = 0; i < 60; ++i)
+    rows += std::to_string(i % 7) + ",1," + std::to_string(3 * (i % 7) - 4) + ".5\n";
+  box.write("numbers.csv", rows);
+  const Outcome people = box.run({"run", "--data", "csv:numbers.csv", "--model", "linear", "--test", "20",
+                                  "--steps", "100", "--nodes", "2", "--eta", "0.05", "--quiet"});
+  EXPECT_EQ(people.code, 0) << people.err;
+  EXPECT_TRUE(
+      std::regex_search(people.out, std::regex(R"(\ntest errors +RMSE [^\n]*, MAE [^\n]*, R\^2 0\.\d+\n)")))
+      << people.out;
+  const auto metrics = ok_data(box.run({"runs", "show", "latest", "--json"}))["run"]["test_metrics"];
+  EXPECT_EQ(metrics["samples"], 20);
+  EXPECT_GE(metrics["rmse"], metrics["mae"]);
+  EXPECT_GT(metrics["r2"], 0.9);
+  EXPECT_THAT(box.run({"runs", "show", "latest"}).out, HasSubstr("RMSE"));
+  ASSERT_EQ(box.run({"report", "latest", "--out", "page"}).code, 0);
+  EXPECT_THAT(box.read("page/report.html"), HasSubstr("RMSE"));
 }
 
 TEST(Run, NumbersAreNullWithoutATestSet) {

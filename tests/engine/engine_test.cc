@@ -119,7 +119,7 @@ TEST(Engine, TestMetricsCoverAllBlocks) {
   EXPECT_GT(metrics->accuracy, 0.5);
 }
 
-TYPED_TEST(EnginesOf, CountTheSameClassesOnAnyNumberOfThreads) {
+TYPED_TEST(EnginesOf, ScoreTheTestSetAlikeOnAnyNumberOfThreads) {
   const Dataset data = *make_synthetic(1100, 40, 9);
   for (const auto& model : kModels) {
     auto federation = make_federation<TypeParam>(model, data, *contiguous(1100, 2));
@@ -127,22 +127,25 @@ TYPED_TEST(EnginesOf, CountTheSameClassesOnAnyNumberOfThreads) {
     const auto targets = make_targets(data, testing::task_of(model), model.targets).value();
     federation.test.emplace(data, targets);
     const bool many = federation.model->outputs() > 1;
-    ClassCounts expected(many ? federation.model->outputs() : 2);
-    for (std::size_t r = 0; r < data.rows; ++r) {
-      std::vector<double> scores(federation.model->outputs());
-      federation.model->scores(*federation.test, {r, 1}, state.w().data(), scores.data());
-      if (!many) scores = {0, scores[0]};
-      expected.add_scores<double>(many             ? static_cast<std::size_t>(targets[r])
-                                  : targets[r] > 0 ? 1
-                                                   : 0,
-                                  scores);
-    }
+    const std::size_t outputs = federation.model->outputs();
+    std::vector<double> scores(data.rows * outputs);
+    for (std::size_t r = 0; r < data.rows; ++r)
+      federation.model->scores(*federation.test, {r, 1}, state.w().data(), scores.data() + r * outputs);
+    const ScoreMetrics expected = evaluate_scores(
+        scores, targets, {.has_accuracy = true, .classes = std::vector<std::string>(many ? outputs : 2)});
+    const NumberMetrics errors = number_metrics(many ? targets : scores, targets);
     for (const unsigned threads : {1, 2, 3, 8}) {
       const auto engine = make_engine(model, federation, make_fl(0.05, 2), thread_workers(threads));
-      const auto metrics = engine->test(0, state.w(), true);
+      const auto metrics = engine->test(0, state.w(), TestDetail::kClasses);
       ASSERT_TRUE(metrics && metrics->classes) << model.name;
-      EXPECT_TRUE(std::ranges::equal(metrics->classes->cells(), expected.cells()))
+      EXPECT_TRUE(std::ranges::equal(metrics->classes->cells(), expected.classes->cells()))
           << model.name << ' ' << threads;
+      EXPECT_EQ(metrics->auc, expected.auc) << model.name << ' ' << threads;
+      EXPECT_EQ(metrics->auc.has_value(), !many);
+      EXPECT_FALSE(metrics->numbers);
+      if (!many) {
+        EXPECT_EQ(engine->test(0, state.w(), TestDetail::kNumbers)->numbers, errors);
+      }
       EXPECT_EQ(metrics->accuracy, metrics_of(*metrics->classes).accuracy) << model.name;
       EXPECT_FALSE(engine->test(0, state.w())->classes) << "only if asked for";
     }

@@ -57,6 +57,8 @@ class Folder:
         rows = "".join(f"{i},{i % 7},{i % 2}\n" for i in range(40))
         (self.work / "my.csv").write_text("age,dose,label\n" + rows)
         (self.work / "houses.csv").write_text("rooms,area,price\n" + rows)
+        (self.work / "new.csv").write_text("dose,name,age\n3,a,41\n6,b,12\n")
+        (self.work / "new.svm").write_text("0 1:41 2:3\n0 1:12 2:6\n")
         (self.work / "experiment.toml").write_text(
             '[data]\ntask = "raw"\n[model]\nname = "logistic"\n[federation]\nnodes = 1\n'
             "[algorithm]\neta = 0.0001\n[run]\nsteps = 40\n")
@@ -74,6 +76,9 @@ class Folder:
         command = command.replace("fl.example.org:7443", f"localhost:{self.port}")
         for store in re.findall(r"\bjob-\d\.db", command):
             self.run(f"mfl run --data synthetic:40x8 --steps 8 --quiet --store {store}")
+        if re.match("mfl (predict|model|evaluate)", command):
+            self.run("mfl run --data csv:my.csv --model logistic --eta 0.0001 --steps 8 --nodes 2 --quiet && "
+                     "mfl model export latest --out model.npz")
         if "3f2a" in command:
             command = command.replace("3f2a", self.new_run("fl")).replace("91bc", self.new_run("mfl"))
         return command

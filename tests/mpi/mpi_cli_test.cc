@@ -64,8 +64,14 @@ TEST(Mpirun, OneDigestWhateverTheRanks) {
                       "200", "--test",      "80",           "--take",  "random",   "--nodes",
                       "5",   "--partition", "file:who.txt", "--steps", "24",       "--json"};
   const Words synthetic = {"run", "--data", "synthetic:400x50", "--test", "90", "--steps", "10", "--json"};
+  std::string numbers;
+  for (int i = 0; i < 700; ++i)
+    numbers += std::to_string(i * 7 % 13 - 6) + "," + std::to_string(i * 5 % 17) + "\n";
+  box.write("numbers.csv", numbers);
+  const Words regression = {"run", "--data", "csv:numbers.csv", "--model", "linear", "--test",
+                            "600", "--eta",  "0.001",           "--steps", "8",      "--json"};
   for (const Words& words :
-       {file, file + Words{"--precision", "f64", "--algorithm", "fl", "--model", "logistic"},
+       {file, regression, file + Words{"--precision", "f64", "--algorithm", "fl", "--model", "logistic"},
         synthetic +
             Words{"--nodes", "6", "--partition", "label-sorted", "--monitor", "--model", "squared-svm"},
         synthetic + Words{"--algorithm", "gd"}, synthetic + Words{"--model", "softmax"}}) {

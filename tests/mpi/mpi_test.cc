@@ -273,7 +273,10 @@ TEST(Ranks, TestBlocksCombineInTheirOrder) {
   whole.test.emplace(data, targets);
   const Algorithm algorithm = make_fl(0.1, 1);
   const auto state = train(model, whole, algorithm, 3);
-  const auto expected = make_engine(model, whole, algorithm)->test(0, state.w(), true);
+  const auto expected = make_engine(model, whole, algorithm)->test(0, state.w(), TestDetail::kClasses);
+  std::vector<double> scores(1100);
+  for (std::size_t r = 0; r < 1100; ++r)
+    whole.model->scores(*whole.test, {r, 1}, state.w().data(), &scores[r]);
   for (const unsigned count : kRankCounts) {
     const Group group(count);
     if (group.ranks() == nullptr) continue;
@@ -285,10 +288,14 @@ TEST(Ranks, TestBlocksCombineInTheirOrder) {
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
     own.test.emplace(take_rows(data, rows), std::span(targets).subspan(first, rows.size()));
     const auto engine = shared_engine<double>(own, {Setting{algorithm, 0}}, serial_workers(), *group.ranks());
-    const auto got = engine->test(0, state.w(), true);
+    const auto got = engine->test(0, state.w(), TestDetail::kClasses);
     EXPECT_EQ(got->loss, expected->loss) << count;
     EXPECT_EQ(got->accuracy, expected->accuracy) << count;
     EXPECT_TRUE(std::ranges::equal(got->classes->cells(), expected->classes->cells())) << count;
+    EXPECT_TRUE(expected->auc);
+    EXPECT_EQ(got->auc, expected->auc) << count;
+    EXPECT_EQ(engine->test(0, state.w(), TestDetail::kNumbers)->numbers, number_metrics(scores, targets))
+        << count;
   }
 }
 

@@ -173,6 +173,7 @@ TEST(Watching, TestLossAndAccuracyAreShownWhereThereIsATestSet) {
   const double accuracy = server->data()["final"]["test_accuracy"];
   EXPECT_EQ(server->data()["test_metrics"]["accuracy"], accuracy);
   EXPECT_EQ(server->data()["test_metrics"]["classes"].size(), 2U);
+  EXPECT_GT(server->data()["test_metrics"]["roc_auc"], 0.5);
 
   std::vector<std::string> again{"server", "--state",  "state",       "--plaintext", "--log",
                                  "none",   "--listen", "127.0.0.1:0", "--linger",    "0"};

@@ -17,6 +17,8 @@ std::string make_version(const Home& home, int version) {
     EXPECT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1.5));
   }
   Connection old(home.store);
+  old.run("DROP TABLE models; PRAGMA user_version = 5");
+  if (version == 5) return id;
   old.run("ALTER TABLE runs DROP COLUMN test_metrics; PRAGMA user_version = 4");
   if (version == 4) return id;
   old.run("DROP TABLE dropped_rounds; DROP TABLE drops; PRAGMA user_version = 3");
@@ -51,6 +53,7 @@ void expect_whole(const Store& store, const std::string& id) {
   }
   EXPECT_EQ(store.latest_checkpoint(id).value()->blob, "state");
   EXPECT_EQ(store.first_round_at(id, 0.3).value()->round, 3U);
+  EXPECT_EQ(store.model(id).value(), std::nullopt);
 }
 
 class Schema : public testing::TestWithParam<int> {};
@@ -77,7 +80,9 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     RunSummary with_time = summary();
     with_time.virtual_seconds = 12.5;
     with_time.test_metrics = R"({"samples":1})";
-    ASSERT_TRUE(store.finish(timed, RunStatus::kDone, "", with_time, 1));
+    const FinalModel model{.tensors = "[]", .weights = "1234"};
+    ASSERT_TRUE(store.finish(timed, RunStatus::kDone, "", with_time, 1, {}, model));
+    EXPECT_EQ(store.model(timed).value(), model);
     EXPECT_EQ(store.rounds(timed).value()[1].time, rows[1].time);
     EXPECT_FALSE(store.rounds(timed).value()[0].time);
     EXPECT_EQ(store.records(timed).value()[1].virtual_seconds, 12.5);
@@ -88,11 +93,11 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     EXPECT_FALSE(store.get(timed).value().summary);
     EXPECT_EQ(store.get(timed).value().drops.size(), 1U);
   }
-  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 5);
+  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 7);
   expect_whole(Store::open(home.store).value(), id);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3, 4, 5));
 
 TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   const Home home;
@@ -108,7 +113,7 @@ TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   }
   {
     Connection old(home.store);
-    old.run("DROP TABLE dropped_rounds; DROP TABLE drops");
+    old.run("DROP TABLE dropped_rounds; DROP TABLE drops; DROP TABLE models");
     for (const char* column : {"warnings", "sampled", "data_schema", "test_metrics"})
       old.run(std::string("ALTER TABLE runs DROP COLUMN ") + column);
     old.run("PRAGMA user_version = 2");

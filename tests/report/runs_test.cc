@@ -149,6 +149,7 @@ TEST(Runs, ShowsMetricsByClass) {
   EXPECT_THAT(text, HasSubstr("final test accuracy 87.50 %\n"
                               "top 3 accuracy      100.00 %\n"
                               "by class            precision 75.00 %, recall 50.00 %, F1 60.00 % (macro)\n"
+                              "positive            yes: precision 50.00 %, recall 100.00 %, F1 60.00 %\n"
                               "best step"));
   EXPECT_THAT(text, HasSubstr("\ntest set by class\nclass  precision"));
   EXPECT_THAT(text, HasSubstr("\nno      100.00 %   50.00 %  60.00 %      2\n"));

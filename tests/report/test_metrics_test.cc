@@ -7,13 +7,16 @@
 #include <algorithm>
 #include <sstream>
 
-#include "mfl/model/metrics.h"
+#include "mfl/model/score_metrics.h"
 
 namespace mfl {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::StartsWith;
 
 // Class c has c + 1 samples more than `each`, of which one is taken for the class before it.
@@ -49,6 +52,31 @@ TEST(TestMetrics, AreReadAsTheyWereKept) {
   EXPECT_EQ(top_text(*tested), " (top 3: 100.00 %)");
   EXPECT_THAT(macro_text(*tested), StartsWith("precision 90."));
   EXPECT_EQ(top_text(*read_test_metrics(metrics(2, 8))), "");
+}
+
+TEST(TestMetrics, OfTwoClassesNameThePositiveOneAndAuc) {
+  const TestLabels labels{.has_accuracy = true, .classes = {"no", "yes"}};
+  const std::vector<double> scores = {1, 0.5, -1, 2, -3}, targets = {1, 1, 1, -1, -1};
+  const std::string kept = metrics_text(evaluate_scores(scores, targets, labels), labels);
+  EXPECT_THAT(metric_lines(kept),
+              ElementsAre(Pair("by class", "precision 58.33 %, recall 58.33 %, F1 58.33 % (macro)"),
+                          Pair("positive", "yes: precision 66.67 %, recall 66.67 %, F1 66.67 %"),
+                          Pair("ROC AUC", "0.5")));
+  EXPECT_THAT(class_tables_text(kept), AllOf(HasSubstr("\nno "), HasSubstr("rows: true class")));
+  EXPECT_THAT(metric_lines(metrics(2, 8)), testing::SizeIs(2))
+      << "a run of an earlier version has no ROC AUC";
+  EXPECT_THAT(metric_lines(metrics(3, 8)), testing::SizeIs(1));
+}
+
+TEST(TestMetrics, OfNumbersAreTheirErrors) {
+  const std::string kept = R"({"samples":2,"rmse":0.5,"mae":0.25,"r2":0.875})";
+  EXPECT_THAT(metric_lines(kept), ElementsAre(Pair("test errors", "RMSE 0.5, MAE 0.25, R^2 0.875")));
+  EXPECT_EQ(class_tables_text(kept), "");
+  EXPECT_FALSE(read_test_metrics(kept));
+  EXPECT_THAT(metric_lines(R"({"samples":2,"rmse":1,"mae":1,"r2":null})"),
+              ElementsAre(Pair("test errors", "RMSE 1, MAE 1")));
+  for (const char* text : {"", "null", "{}", R"({"rmse":null,"mae":null})", "nonsense"})
+    EXPECT_THAT(metric_lines(text), testing::IsEmpty()) << text;
 }
 
 TEST(TestMetrics, OtherTextIsNone) {

@@ -21,14 +21,15 @@ ALLOWED = {
     "record": "base algorithm",
     "federation": "base data model solve aggregate codec algorithm engine record",
     "config": "base data partition model solve aggregate codec algorithm engine",
+    "trained": "base data model record config",
     "devices": "base data model solve aggregate codec algorithm engine record config",
     "load": "base data partition model solve aggregate codec algorithm engine record config devices",
-    "run": "base data partition model solve aggregate codec algorithm theory engine record config devices load",
-    "advise": "base data partition model solve aggregate codec algorithm theory engine record config devices load run",
-    "network": "base data partition model solve aggregate codec algorithm engine record federation config devices load run",
+    "run": "base data partition model solve aggregate codec algorithm theory engine record config trained devices load",
+    "advise": "base data partition model solve aggregate codec algorithm theory engine record config trained devices load run",
+    "network": "base data partition model solve aggregate codec algorithm engine record federation config trained devices load run",
     "report": "base record theory",
     "reproduce": "base record config devices load run report",
-    "cli": "base data partition model solve aggregate codec algorithm theory engine record federation config devices load run advise network report reproduce",
+    "cli": "base data partition model solve aggregate codec algorithm theory engine record federation config trained devices load run advise network report reproduce",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](mfl/[^">]+)[">]')

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 
+#include "mfl/base/digest.h"
 #include "mfl/base/files.h"
 #include "mfl/base/json.h"
 #include "mfl/data/npy.h"
@@ -232,6 +233,25 @@ TEST_F(Runs, WeightsAreWrittenInThePrecisionOfTheRun) {
   EXPECT_EQ(bytes.size(), 128 + 60 * 4U);
 }
 
+TEST_F(Runs, TheFinalWeightsStayInTheStore) {
+  for (const Precision precision : {Precision::kF32, Precision::kF64}) {
+    Config config = small();
+    config.run.precision = precision;
+    const RunOutcome stopped = run_until(config, options(), 11);
+    EXPECT_EQ(store().model(stopped.run_id).value(), std::nullopt) << "it has not ended";
+    RunOptions resume = options();
+    resume.resume_id = stopped.run_id;
+    const auto done = run_experiment({}, resume, {});
+    ASSERT_TRUE(done) << done.error().text();
+    const auto model = store().model(done->run_id).value();
+    ASSERT_TRUE(model);
+    EXPECT_EQ(sha256_hex(model->weights), done->digest);
+    EXPECT_EQ(model->weights.size(), 60 * (precision == Precision::kF32 ? 4U : 8U));
+    EXPECT_EQ(model->tensors, R"([{"name":"weights","shape":[60]}])");
+    EXPECT_EQ(model->scale, 1.0 / 255);
+  }
+}
+
 TEST_F(Runs, RegressionTargetsHaveNoAccuracy) {
   const auto csv = folder_->path() / "data.csv";
   ASSERT_TRUE(write_file(csv, "1,2,0.5\n2,1,3\n3,5,1\n0,1,-7\n"));
@@ -246,7 +266,13 @@ TEST_F(Runs, RegressionTargetsHaveNoAccuracy) {
   ASSERT_TRUE(outcome) << outcome.error().text();
   EXPECT_TRUE(outcome->final.test_loss);
   EXPECT_FALSE(outcome->final.test_accuracy);
-  EXPECT_EQ(outcome->test_metrics, "");
+  const Json metrics = Json::parse(outcome->test_metrics).value_or(nullptr);
+  ASSERT_TRUE(metrics.is_object()) << outcome->test_metrics;
+  EXPECT_EQ(metrics.find("samples")->dump(), "1");
+  EXPECT_EQ(metrics.find("rmse")->number(), metrics.find("mae")->number());
+  EXPECT_NEAR(*outcome->final.test_loss, metrics.find("rmse")->number() * metrics.find("rmse")->number() / 2,
+              1e-6);
+  EXPECT_TRUE(metrics.find("r2")->is_null()) << "of one sample";
 }
 
 TEST_F(Runs, MetricsByClassAreThoseOfTheFinalWeightsOnEveryEngine) {
@@ -266,6 +292,10 @@ TEST_F(Runs, MetricsByClassAreThoseOfTheFinalWeightsOnEveryEngine) {
       EXPECT_EQ(metrics.find("classes")->elements().size(), many ? 10U : 2U);
       EXPECT_EQ(metrics.find("confusion")->elements().size(), many ? 10U : 2U);
       EXPECT_EQ(metrics.find("top_3") != nullptr, many);
+      EXPECT_EQ(metrics.find("roc_auc") != nullptr, !many);
+      if (!many) {
+        EXPECT_GT(metrics.find("roc_auc")->number(), 0.5);
+      }
       EXPECT_EQ(metrics.find("classes")->elements().back().find("class")->text(), many ? "9" : "even");
       config.run.engine = "threads";
       config.run.threads = 3;

@@ -1,0 +1,53 @@
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "mfl/base/files.h"
+#include "mfl/cli/model_flags.h"
+#include "mfl/trained/model_file.h"
+#include "mfl/trained/onnx.h"
+
+namespace mfl::cli {
+namespace {
+
+struct Arguments {
+  ModelFlags model;
+  std::string format = "npz", out;
+};
+
+Result<Reply> export_command(const Arguments& args) {
+  if (args.format != "npz" && args.format != "onnx")
+    return fail(ErrorCode::kBadConfig, fmt::format("--format {}: must be npz or onnx", args.format));
+  MFL_TRY(const TrainedModel model, args.model.find());
+  MFL_TRY(const std::string bytes, args.format == "onnx" ? onnx_bytes(model) : model_file_bytes(model));
+  MFL_CHECK(prepare_output(args.out));
+  MFL_CHECK(write_file(args.out, bytes));
+  Reply reply;
+  reply.text = fmt::format("wrote {}\n", args.out);
+  reply.data = {{"file", args.out},
+                {"format", args.format},
+                {"bytes", bytes.size()},
+                {"run", model.run},
+                {"digest", model.digest}};
+  return reply;
+}
+
+}  // namespace
+
+void setup_model_export(Command& model, Commands& commands) {
+  const auto args = std::make_shared<Arguments>();
+  Command& command = commands.add(model, "export", "Write a trained model to a file",
+                                  "  mfl model export latest --format npz --out model.npz\n"
+                                  "  mfl model export latest --format onnx --out model.onnx",
+                                  [args] { return export_command(*args); });
+  args->model.add(command);
+  command
+      .add_option("--format", args->format,
+                  "npz: a model file of mfl, which numpy opens; onnx: a graph for other programs")
+      ->type_name("FORMAT")
+      ->choices({"npz", "onnx"})
+      ->capture_default_str();
+  command.add_option("--out", args->out, "The file to write")->type_name("FILE")->required();
+}
+
+}  // namespace mfl::cli

@@ -1,0 +1,62 @@
+#include "mfl/cli/output_stream.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "mfl/base/files.h"
+
+namespace mfl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_direct(const std::string& path) {
+  std::error_code unseen;
+  const fs::file_status status = fs::status(path, unseen);
+  return fs::is_character_file(status) || fs::is_fifo(status);
+}
+
+}  // namespace
+
+void OutputStream::Close::operator()(std::FILE* file) const {
+  if (file != stdout) std::fclose(file);
+}
+
+tl::unexpected<Error> OutputStream::failure() const {
+  return fail(ErrorCode::kRunFailed,
+              fmt::format("cannot write {}: {}", path_ == "-" ? "stdout" : path_, std::strerror(errno)));
+}
+
+Result<OutputStream> OutputStream::open(const std::string& path) {
+  if (path == "-") return OutputStream(path, {}, stdout);
+  MFL_CHECK(prepare_output(path));
+  const std::string partial = is_direct(path) ? "" : fmt::format("{}.{}.partial", path, ::getpid());
+  OutputStream out(path, partial, std::fopen((partial.empty() ? path : partial).c_str(), "wb"));
+  if (!out.file_) return out.failure();
+  return out;
+}
+
+OutputStream::~OutputStream() {
+  std::error_code unseen;
+  if (file_ && !partial_.empty()) fs::remove(partial_, unseen);
+}
+
+Result<void> OutputStream::write(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size()) return failure();
+  return {};
+}
+
+Result<void> OutputStream::finish() {
+  if (std::fflush(file_.get()) != 0) return failure();
+  if (partial_.empty()) return {};
+  if (::fsync(::fileno(file_.get())) != 0 || std::rename(partial_.c_str(), path_.c_str()) != 0)
+    return failure();
+  file_.reset();
+  return {};
+}
+
+}  // namespace mfl::cli

@@ -1,0 +1,69 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "mfl/cli/model_flags.h"
+#include "mfl/cli/output_stream.h"
+#include "mfl/trained/predict_rows.h"
+#include "mfl/trained/predictor.h"
+
+namespace mfl::cli {
+namespace {
+
+struct Arguments {
+  ModelFlags model;
+  RowsFlags rows;
+  std::string out = "-";
+  std::uint64_t threads = 0;
+};
+
+Result<Reply> predict_command(const Arguments& args, bool json) {
+  if (json && args.out == "-")
+    return fail(ErrorCode::kBadConfig, "--json: predictions and the JSON object cannot both go to stdout",
+                "name a file with --out");
+  MFL_TRY(TrainedModel model, args.model.find());
+  MFL_TRY(const Predictor predictor, Predictor::make(std::move(model)));
+  const Schema& schema = predictor.model().schema;
+  MFL_TRY(const DataOptions options, args.rows.options("last"));
+  MFL_TRY(const auto blocks, open_row_blocks(options, schema));
+  MFL_TRY(OutputStream out, OutputStream::open(args.out));
+  MFL_CHECK(out.write(prediction_header(predictor)));
+  const unsigned threads = args.threads != 0
+                               ? static_cast<unsigned>(std::min<std::uint64_t>(args.threads, 1024))
+                               : std::max(1U, std::thread::hardware_concurrency());
+  MFL_TRY(const std::uint64_t rows,
+          predict_rows(predictor, *blocks, threads, [&](std::string_view text) { return out.write(text); }));
+  MFL_CHECK(out.finish());
+  Reply reply;
+  if (args.out != "-") reply.text = fmt::format("wrote {} predictions to {}\n", rows, args.out);
+  reply.data = {{"file", args.out},
+                {"rows", rows},
+                {"run", predictor.model().run},
+                {"digest", predictor.model().digest}};
+  return reply;
+}
+
+}  // namespace
+
+void setup_predict(Command& mfl, Commands& commands) {
+  const auto args = std::make_shared<Arguments>();
+  Command& command = commands.add(mfl, "predict", "Predict the labels of new data with a trained model",
+                                  "  mfl predict latest --data csv:new.csv --out predictions.csv\n"
+                                  "  mfl predict model.npz --data libsvm:new.svm --out -\n"
+                                  "The output is CSV with one line per row, in the order of the rows. "
+                                  "Columns of a CSV file are found by their names,\n"
+                                  "in any order; columns that the model does not have are ignored.",
+                                  [args, &commands] { return predict_command(*args, commands.json); });
+  args->model.add(command);
+  args->rows.add(command,
+                 "A CSV file without column names has a label in this column, which is not read: its number "
+                 "from 0, or last");
+  command.add_option("--out", args->out, "The file to write, or - for stdout")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command.add_option("--threads", args->threads, "0: one per core")->type_name("N")->capture_default_str();
+}
+
+}  // namespace mfl::cli
