@@ -59,7 +59,8 @@ Result<Proposal> propose(const Arguments& args) {
                 "give csv:FILE, libsvm:FILE or npy:DIR; experiments/ has files for the others");
   MFL_TRY(TrainTest data, load(data_options(config)));
   out.sparse = is_sparse(data.train);
-  MFL_CHECK(set_key(config, "model.name", args.model.empty() ? model_for(data.train) : args.model, "--model"));
+  MFL_CHECK(
+      set_key(config, "model.name", args.model.empty() ? model_for(data.train) : args.model, "--model"));
   constexpr std::size_t kShare = 5;  // a fifth is held out
   if (!data.test && !config.data.train && data.train.rows >= 2 * kShare) {
     out.held_out = true;
@@ -122,24 +123,28 @@ std::string if_given(const Config& config, std::string_view table, std::string_v
 
 std::string experiment_text(const Proposal& found) {
   const Config& config = found.config;
-  std::string out = fmt::format("# Made by: mfl init {}\n# Every key is explained by: mfl run --help\n\n", config.data.source);
+  std::string out = fmt::format("# Made by: mfl init {}\n# Every key is explained by: mfl run --help\n\n",
+                                config.data.source);
   out += "[data]\n" + line(config, "data", "source", "");
   for (const std::string_view key :
        {"test_source", "scale", "label", "header", "separator", "drop", "features", "positive"})
     out += if_given(config, "data", key);
   if (found.held_out) {
-    out += line(config, "data", "train", fmt::format("the other {} samples are the test set", found.test_rows));
+    out +=
+        line(config, "data", "train", fmt::format("the other {} samples are the test set", found.test_rows));
     out += line(config, "data", "take", "which ones is drawn by the seed");
   }
   out += "\n" + schema_table(found.schema);
-  out += "\n[federation]\n" + line(config, "federation", "nodes", "simulated; the data is divided among them");
+  out +=
+      "\n[federation]\n" + line(config, "federation", "nodes", "simulated; the data is divided among them");
   out += "\n[model]\n" + line(config, "model", "name", task_text(found.schema));
   out += line(config, "model", "lambda", "1 / samples, as scikit-learn's C = 1");
   out += line(config, "model", "intercept", "not regularised");
   out += line(config, "model", "standardise",
               found.sparse ? "divide by deviations; zeros stay zeros" : "means 0 and deviations 1");
   out += "\n[algorithm]\n" + line(config, "algorithm", "name", "momentum federated learning");
-  out += line(config, "algorithm", "eta", fmt::format("1 / smoothness, measured: {:g} for this data", found.eta));
+  out += line(config, "algorithm", "eta",
+              fmt::format("1 / smoothness, measured: {:g} for this data", found.eta));
   out += line(config, "algorithm", "gamma", "momentum");
   out += "\n[run]\n" + line(config, "run", "rounds", "");
   out += line(config, "run", "seed", "");
@@ -156,8 +161,12 @@ Result<Reply> init_command(const Arguments& args) {
   MFL_CHECK(write_file(args.out, text));
   const Config& config = found.config;
   Reply reply;
-  reply.data = {{"file", args.out},       {"model", config.model.name},   {"eta", found.eta},
-                {"lambda", *config.model.lambda}, {"train", found.train_rows}, {"test", found.test_rows},
+  reply.data = {{"file", args.out},
+                {"model", config.model.name},
+                {"eta", found.eta},
+                {"lambda", *config.model.lambda},
+                {"train", found.train_rows},
+                {"test", found.test_rows},
                 {"schema", Json::parse(schema_json(found.schema)).value_or(nullptr)}};
   reply.text = facts_text(
       {{"wrote", args.out},
@@ -185,8 +194,9 @@ void setup_init(Command& mfl, Commands& commands) {
   command.add_option("SPEC", args->spec, "csv:FILE, libsvm:FILE or npy:DIR")
       ->required()
       ->choices({"csv:", "libsvm:", "npy:"});
-  command.add_option("--model", args->model,
-                     "logistic, softmax, linear, svm or squared-svm (default: what the labels look like)")
+  command
+      .add_option("--model", args->model,
+                  "logistic, softmax, linear, svm or squared-svm (default: what the labels look like)")
       ->type_name("NAME");
   command.add_option("--out", args->out, "File to write")->type_name("FILE")->capture_default_str();
   command.add_flag("--force", args->force, "Overwrite the file");

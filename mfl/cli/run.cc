@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mfl/cli/commands.h"
+#include "mfl/cli/cross_validation.h"
 #include "mfl/cli/experiment_flags.h"
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/outcome_json.h"
@@ -16,6 +17,7 @@
 #include "mfl/report/table.h"
 #include "mfl/report/test_metrics.h"
 #include "mfl/run/runner.h"
+#include "mfl/run/sweep.h"
 
 namespace mfl::cli {
 namespace {
@@ -90,6 +92,25 @@ std::string warning_text(const RunWarning& warning) {
   return fmt::format("warning at step {}: {}", warning.step, warning.message);
 }
 
+Result<void> check_cross_validation(const Arguments& args) {
+  if (args.weights_out.empty() && !args.monitor) return {};
+  return fail(
+      ErrorCode::kBadConfig,
+      fmt::format("{}: a cross-validation has a run per fold", args.monitor ? "--monitor" : "--weights-out"),
+      "leave it out, or choose one with --fold");
+}
+
+Result<Reply> cross_validate(const Config& config, const RunOptions& options, bool silent,
+                             const std::atomic<bool>& stop) {
+  std::vector<Config> folds(config.data.folds, config);
+  for (std::size_t fold = 0; fold < folds.size(); ++fold) folds[fold].data.fold = fold;
+  ProgressMeter meter(silent ? ProgressMeter::Style::kNone : ProgressMeter::natural_style());
+  MFL_TRY(const auto outcomes,
+          run_sweep(folds, options,
+                    {.progress = [&](const Progress& progress) { meter.show(progress); }, .stop = &stop}));
+  return cross_validation_reply(config, outcomes);
+}
+
 Result<Config> assemble(const Arguments& args) {
   MFL_TRY(Config config, args.experiment.assemble());
   MFL_CHECK(check_resume(args));
@@ -101,6 +122,7 @@ Result<Reply> run_command(const Arguments& args, Commands& commands) {
   MFL_TRY(Config config, commands.processes.read([&] { return assemble(args); }));
   const bool engine_given = std::ranges::count(args.experiment.given(), "--engine") > 0;
   MFL_TRY(const auto where, commands.processes.place(config.run, engine_given));
+  if (is_cross_validation(config)) MFL_CHECK(check_cross_validation(args));
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
   const RunOptions options{.store = args.store,
@@ -110,6 +132,7 @@ Result<Reply> run_command(const Arguments& args, Commands& commands) {
                            .monitor = args.monitor,
                            .ranks = where};
   const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
+  if (is_cross_validation(config)) return cross_validate(config, options, silent, stop);
   Result<RunOutcome> outcome = fail(ErrorCode::kInternal, "");
   {
     ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
@@ -134,6 +157,7 @@ void setup_run(Command& mfl, Commands& commands) {
       "  mfl run experiments/quickstart.toml --gamma 0.9\n"
       "  mfl run --data mnist --train 5000 --test 5000 --model svm --algorithm mfl --tau 4 --json\n"
       "  mfl run experiments/fleet.toml --nodes 1000000\n"
+      "  mfl run --data csv:my.csv --model logistic --standardise full --folds 5\n"
       "  mfl run --train 5000 --nodes 20 --device-speed 'lognormal(2000, 0.5)' --network-up 1e6 "
       "--round-deadline 5 "
       "--quorum 15\n"

@@ -74,6 +74,7 @@ Result<void> validate_fleet(const Config& config) {
     return refuse("standardise or class_weight", "leave both out");
   if (config.model.intercept.value_or(false) && linear_loss(config.model))
     return refuse("an intercept of a linear model", "leave intercept out");
+  if (config.data.folds != 0) return refuse("folds", "leave folds out");
   if (config.data.scale || !config.data.test_source.empty())
     return refuse("a scale or a test source", "leave both out");
   const DataConfig defaults;
@@ -189,6 +190,8 @@ DataOptions data_options(const Config& config) {
                   .drop = data.drop,
                   .features = data.features,
                   .separator = data.separator},
+          .folds = data.folds,
+          .fold = data.fold.value_or(0),
           .seed = config.run.seed};
 }
 
@@ -224,6 +227,12 @@ Result<void> validate(const Config& config) {
       return at(fmt::format("{} = {} in [{}]", key.key, text, key.table), set.error());
   }
   const bool federated = !is_centralised(config.algorithm);
+  if (config.data.folds == 1)
+    return fail(ErrorCode::kBadConfig, "one fold leaves nothing to train on", "give at least 2 folds");
+  if (config.data.fold && *config.data.fold >= config.data.folds)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("fold = {} is none of {} folds", *config.data.fold, config.data.folds),
+                "folds are counted from 0; set folds too");
   if (federated && config.data.train && *config.data.train < config.federation.nodes)
     return fail(
         ErrorCode::kBadConfig,

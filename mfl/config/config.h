@@ -37,9 +37,11 @@ struct DataConfig {
   CsvHeader header = CsvHeader::kAuto;  // whether a CSV file starts with column names
   std::vector<std::string> drop;        // CSV columns that are not read: names or zero-based numbers
   std::vector<std::string>
-      features;               // CSV columns to take as features, in this order; empty: all that are left
-  char separator = ',';       // of the fields of a CSV file: , ; | or a tab
-  std::string positive = {};  // the positive class; empty: the last of the two in order
+      features;             // CSV columns to take as features, in this order; empty: all that are left
+  std::uint64_t folds = 0;  // of a cross-validation; 0: none
+  std::optional<std::uint64_t> fold;  // the one that is held out, from 0; empty: each in turn
+  char separator = ',';               // of the fields of a CSV file: , ; | or a tab
+  std::string positive = {};          // the positive class; empty: the last of the two in order
 
   bool operator==(const DataConfig&) const = default;
 };
@@ -154,6 +156,9 @@ double effective_lambda(const ModelConfig& model);
 
 // The task as given, else the default of source and model. Raw is multiclass for a model of many classes.
 Task effective_task(const Config& config);
+
+// Whether a configuration stands for several runs, one per fold.
+inline bool is_cross_validation(const Config& config) { return config.data.folds != 0 && !config.data.fold; }
 
 // What load() takes.
 DataOptions data_options(const Config& config);

@@ -283,7 +283,21 @@ Result<Selection> select_from_two(std::size_t pool_rows, std::size_t test_rows, 
   return selection;
 }
 
+Result<Selection> select_fold(std::size_t rows, const DataOptions& options) {
+  MFL_CHECK(check_enough(options.folds, rows, "differently folded", options.source));
+  const std::vector<std::uint32_t> order = permutation(rows, Stream(options.seed, Purpose::kTakeTest));
+  std::vector<bool> tested(rows);
+  for (std::size_t i = rows * options.fold / options.folds; i < rows * (options.fold + 1) / options.folds;
+       ++i)
+    tested[order[i]] = true;
+  Selection selection{{}, std::vector<std::uint32_t>{}};
+  for (std::uint32_t row = 0; row < rows; ++row)
+    (tested[row] ? *selection.test : selection.train).push_back(row);
+  return selection;
+}
+
 Result<Selection> select_from_pool(std::size_t rows, const DataOptions& options) {
+  if (options.folds != 0) return select_fold(rows, options);
   MFL_CHECK(check_enough(options.train.value_or(0), rows, "training", options.source));
   MFL_CHECK(check_enough(options.test.value_or(0), rows, "test", options.source));
   const std::size_t left = options.train ? rows - *options.train : 0;
@@ -333,6 +347,9 @@ Result<void> check_options(const DataOptions& options) {
   if (options.scale && !(std::isfinite(*options.scale) && *options.scale > 0))
     return fail(ErrorCode::kBadConfig, fmt::format("scale {} is not a positive number", *options.scale),
                 "1/255 = 0.00392156862745098 for bytes");
+  if (options.folds != 0 && (options.train || options.test || !options.test_source.empty()))
+    return fail(ErrorCode::kBadConfig, "folds divide all rows into those to train and those to test",
+                "leave out train, test and test_source");
   if (options.train == 0)
     return fail(ErrorCode::kBadConfig, "0 training samples asked for", "ask for at least 1");
   return {};
@@ -403,6 +420,7 @@ Result<TrainTest> load(const DataOptions& options) {
     MFL_TRY(Parts other, open(options.test_source, options));
     parts.test = other.test ? *std::move(other.test) : std::move(other.pool);
   }
+  if (options.folds != 0) parts.test.reset();
   TrainTest sets;
   if (parts.test) {
     MFL_CHECK(match_columns(parts.pool, *parts.test, options));
@@ -426,6 +444,7 @@ Result<TrainTestRows> open_rows(const DataOptions& options) {
     MFL_TRY(const RowParts other, open_row_parts(options.test_source, options));
     parts.test = other.test ? other.test : other.pool;
   }
+  if (options.folds != 0) parts.test.reset();
   auto selected = parts.test ? select_from_two(parts.pool->shape().rows, parts.test->shape().rows, options)
                              : select_from_pool(parts.pool->shape().rows, options);
   MFL_TRY(Selection rows, std::move(selected));

@@ -42,7 +42,11 @@ struct DataOptions {
   std::optional<double> scale;
   // Of CSV files alone. For `drop`, `features` and `separator` other than the default, the source or the test source must be one.
   CsvOptions csv = {};
-  std::uint64_t seed = 0;  // of take = random and of the synthetic set
+  // Cross-validation: the rows are divided into this many folds, drawn by the seed, of which `fold` is the test set and the others
+  // are for training. 0: none. Without train, test and test_source; a test part of the source is not used.
+  std::size_t folds = 0;
+  std::size_t fold = 0;
+  std::uint64_t seed = 0;  // of take = random, of folds and of the synthetic set
 };
 
 struct TrainTest {

@@ -121,8 +121,7 @@ Result<std::unique_ptr<RowBlocks>> open_row_blocks(const DataOptions& options, c
     if (!spec.starts_with(kind) || spec.size() == kind.size()) return std::nullopt;
     return spec.substr(kind.size());
   };
-  if (const auto path = path_after("csv:"))
-    return open_csv_blocks(*path, options.csv, schema);
+  if (const auto path = path_after("csv:")) return open_csv_blocks(*path, options.csv, schema);
   if (const auto path = path_after("libsvm:")) {
     MFL_TRY(TextParts parts, TextParts::open(*path, false));
     return std::make_unique<LibsvmBlocks>(std::move(parts), schema.columns);

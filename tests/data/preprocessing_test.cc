@@ -79,14 +79,15 @@ TEST(Preprocessing, IsPartOfTheSchemaAsText) {
 }
 
 TEST(Preprocessing, BadTextIsRefused) {
-  for (const char* bad :
-       {R"({"columns":1,"preprocessing":3})",
-        R"({"columns":1,"preprocessing":{"intercept":1,"standardise":"none"}})",
-        R"({"columns":1,"preprocessing":{"intercept":true,"standardise":"half"}})",
-        R"({"columns":2,"preprocessing":{"intercept":true,"standardise":"scale","deviations":[1]}})",
-        R"({"columns":1,"preprocessing":{"intercept":true,"standardise":"scale","deviations":[0]}})",
-        R"({"columns":1,"preprocessing":{"intercept":true,"standardise":"full","deviations":[1]}})",
-        R"({"columns":1,"preprocessing":{"intercept":true,"standardise":"scale","deviations":[1],"means":[1]}})"})
+  for (
+      const char* bad :
+      {R"({"columns":1,"preprocessing":3})",
+       R"({"columns":1,"preprocessing":{"intercept":1,"standardise":"none"}})",
+       R"({"columns":1,"preprocessing":{"intercept":true,"standardise":"half"}})",
+       R"({"columns":2,"preprocessing":{"intercept":true,"standardise":"scale","deviations":[1]}})",
+       R"({"columns":1,"preprocessing":{"intercept":true,"standardise":"scale","deviations":[0]}})",
+       R"({"columns":1,"preprocessing":{"intercept":true,"standardise":"full","deviations":[1]}})",
+       R"({"columns":1,"preprocessing":{"intercept":true,"standardise":"scale","deviations":[1],"means":[1]}})"})
     EXPECT_FALSE(parse_schema(bad)) << bad;
 }
 
