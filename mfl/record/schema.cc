@@ -115,6 +115,19 @@ CREATE TABLE dropped_rounds (
 ) WITHOUT ROWID;
 )sql";
 
+// Of version 6.
+constexpr const char* kNodeTable = R"sql(
+CREATE TABLE nodes (
+  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  round INTEGER NOT NULL,
+  node TEXT NOT NULL,
+  weight INTEGER NOT NULL,
+  loss NOT NULL,
+  seconds,                             -- NULL: not known
+  PRIMARY KEY (run, round, node)
+) WITHOUT ROWID;
+)sql";
+
 // The additions of versions 2, 3 and 5.
 constexpr const char* kFromOne = R"sql(
 ALTER TABLE runs ADD COLUMN virtual_seconds;
@@ -155,6 +168,10 @@ CREATE TEMP VIEW dropped_rounds AS SELECT 0 AS run, 0 AS number, 0 AS round, 0 A
   0 AS bytes_down, NULL AS digest WHERE 0;
 )sql";
 
+constexpr const char* kViewOfNodes = R"sql(
+CREATE TEMP VIEW nodes AS SELECT 0 AS run, 0 AS round, '' AS node, 0 AS weight, 0 AS loss, NULL AS seconds WHERE 0;
+)sql";
+
 struct Header {
   std::int64_t application = 0, version = 0, objects = 0, tables = 0;
 };
@@ -165,7 +182,8 @@ Result<Header> read_header(const Database& database) {
   MFL_TRY(header.objects, database.integer("SELECT count(*) FROM sqlite_master"));
   MFL_TRY(header.tables,
           database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-                           "('runs', 'rounds', 'records', 'checkpoints', 'drops', 'dropped_rounds')"));
+                           "('runs', 'rounds', 'records', 'checkpoints', 'drops', 'dropped_rounds', "
+                           "'nodes')"));
   MFL_TRY(header.application, database.integer("PRAGMA application_id"));
   MFL_TRY(header.version, database.integer("PRAGMA user_version"));
   return header;
@@ -190,7 +208,7 @@ Result<StoreKind> identify(const Database& database) {
                 fmt::format("store {} has schema version {}, this mfl supports versions up to {}", path,
                             header.version, kSchemaVersion),
                 "use the newer mfl that wrote it, or choose another store with --store");
-  const std::int64_t tables = header.version < 4 ? 4 : 6;
+  const std::int64_t tables = header.version < 4 ? 4 : header.version < 6 ? 6 : 7;
   if (header.version < 1 || header.tables < tables)
     return fail(ErrorCode::kRunFailed,
                 fmt::format("store {} is damaged: {} of {} tables, schema version {}", path, header.tables,
@@ -205,6 +223,7 @@ Result<void> create_schema(const Database& database) {
   if (objects != 0) return {};
   MFL_CHECK(database.run(kTables));
   MFL_CHECK(database.run(kDropTables));
+  MFL_CHECK(database.run(kNodeTable));
   MFL_CHECK(database.run(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
   return transaction.commit();
@@ -217,15 +236,18 @@ Result<void> migrate_schema(const Database& database) {
   if (version < 2) MFL_CHECK(database.run(kFromOne));
   if (version < 3) MFL_CHECK(database.run(kFromTwo));
   if (version < 4) MFL_CHECK(database.run(kDropTables));
-  MFL_CHECK(database.run(kFromFour));
+  if (version < 5) MFL_CHECK(database.run(kFromFour));
+  MFL_CHECK(database.run(kNodeTable));
   MFL_CHECK(database.run(fmt::format("PRAGMA user_version = {}", kSchemaVersion)));
   return transaction.commit();
 }
 
 Result<void> view_as_current(const Database& database) {
   MFL_TRY(const std::int64_t version, database.integer("PRAGMA user_version"));
-  MFL_CHECK(database.run(version < 2 ? kViewOne : version < 3 ? kViewTwo : kViewThreeOrFour));
-  return version < 4 ? database.run(kViewOfDrops) : Result<void>{};
+  if (version < 5)
+    MFL_CHECK(database.run(version < 2 ? kViewOne : version < 3 ? kViewTwo : kViewThreeOrFour));
+  if (version < 4) MFL_CHECK(database.run(kViewOfDrops));
+  return database.run(kViewOfNodes);
 }
 
 }  // namespace mfl

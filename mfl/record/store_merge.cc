@@ -68,7 +68,8 @@ Result<void> copy_runs(const Database& database, const StateFiles& from, const S
           database.prepare(fmt::format(
               "INSERT INTO main.runs (number, {0}) SELECT ?2, {0} FROM source.runs WHERE id = ?1", columns)));
   std::vector<Statement> copies;
-  for (const std::string_view table : {"rounds", "records", "checkpoints", "drops", "dropped_rounds"}) {
+  for (const std::string_view table :
+       {"rounds", "records", "checkpoints", "drops", "dropped_rounds", "nodes"}) {
     MFL_TRY(const std::string shared, shared_columns(database, table));
     if (shared.empty()) continue;  // an older store does not have the table
     MFL_TRY(const std::string sql, copy_rows_sql(database, table));
