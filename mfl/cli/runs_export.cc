@@ -12,20 +12,24 @@ namespace {
 struct Arguments {
   std::string store, format = "csv", out;
   std::vector<std::string> ids;
-  bool rounds = false;
+  bool rounds = false, nodes = false;
 };
 
 Result<Reply> export_command(const Arguments& args, bool json) {
   if (args.format != "csv" && args.format != "json")
     return fail(ErrorCode::kBadConfig, fmt::format("--format {}: must be csv or json", args.format));
+  if (args.format == "csv" && args.rounds && args.nodes)
+    return fail(ErrorCode::kBadConfig, "--rounds and --nodes are two tables, and CSV has one",
+                "export them one after the other, or use --format json");
   MFL_TRY(const Store store, open_store(args.store));
   if (!args.out.empty()) MFL_CHECK(prepare_output(args.out));
   std::vector<RunExport> runs;
   for (const std::string& id : args.ids) {
-    MFL_TRY(runs.emplace_back(), load_run(store, id, args.rounds));
+    MFL_TRY(runs.emplace_back(), load_run(store, id, args.rounds, args.nodes));
   }
   Reply reply;
   const std::string text = args.format == "json" ? export_json_text(runs)
+                           : args.nodes          ? nodes_csv(runs)
                            : args.rounds         ? rounds_csv(runs)
                                                  : records_csv(runs);
   if (!args.out.empty()) {
@@ -54,6 +58,8 @@ void setup_runs_export(Command& runs, Commands& commands) {
       ->choices({"csv", "json"})
       ->capture_default_str();
   command.add_flag("--rounds", args->rounds, "Every round instead of the records (in JSON: both)");
+  command.add_flag("--nodes", args->nodes,
+                   "Every node of every round of a federation instead of the records (in JSON: both)");
   command.add_option("--out", args->out, "Write to a file instead of stdout")->type_name("FILE");
   add_store_flag(command, args->store);
 }

@@ -2,6 +2,7 @@
 
 #include "mfl/cli/commands.h"
 #include "mfl/record/export.h"
+#include "mfl/report/nodes.h"
 #include "mfl/report/runs.h"
 
 namespace mfl::cli {
@@ -9,21 +10,32 @@ namespace {
 
 struct Arguments {
   std::string store, id;
+  bool nodes = false;
 };
 
 Result<Reply> show_command(const Arguments& args) {
   MFL_TRY(const Store store, open_store(args.store));
-  MFL_TRY(const RunExport run, load_run(store, args.id, true));
-  return Reply{show_json(run), run_text(run), {}};
+  MFL_TRY(RunExport run, load_run(store, args.id, true, args.nodes));
+  if (!args.nodes) return Reply{show_json(run), run_text(run), {}};
+  Reply reply{{}, run_text(run) + nodes_text(run), {}};
+  const Json participation = nodes_json(run);
+  run.nodes.reset();
+  reply.data = show_json(run);
+  reply.data["participation"] = participation;
+  return reply;
 }
 
 }  // namespace
 
 void setup_runs_show(Command& runs, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  Command& command = commands.add(runs, "show", "Everything about one run", "  mfl runs show latest",
+  Command& command = commands.add(runs, "show", "Everything about one run",
+                                  "  mfl runs show latest\n"
+                                  "  mfl runs show latest --nodes",
                                   [args] { return show_command(*args); });
   command.add_option("RUN", args->id, kRunHelp)->required();
+  command.add_flag("--nodes", args->nodes,
+                   "Also who took part in the rounds of a federation, and an audit of that");
   add_store_flag(command, args->store);
 }
 

@@ -409,6 +409,9 @@ class RoundCoordinator final : public Coordinator {
     if (steps_ != 0) sum_->add(node, std::move(update.payload), weight);
     loss_.add(std::span<const double>(&size.loss, 1), weight);
     sizes_[node] = std::move(size);
+    const double took = update.timing.compute;
+    parts_[node] = {ticket_.round, node, weight, update.loss,
+                    std::isfinite(took) && took >= 0 ? std::optional(took) : std::nullopt};
     return {};
   }
 
@@ -570,6 +573,7 @@ class RoundCoordinator final : public Coordinator {
     open_ = false;
     seats_.clear();
     sizes_.clear();
+    parts_.clear();
     refusal_.clear();
     if (sum_) sum_->clear();
     loss_.clear();
@@ -660,6 +664,7 @@ class RoundCoordinator final : public Coordinator {
     round.closed = row_of_state(train_loss);
     round.weights = payload_;
     round.nodes = seats_.names(Seat::State::kCounted);
+    for (const std::string& node : round.nodes) round.node_rows.push_back(parts_.at(node));
     if (!schema_kept_ && is_complete(schema())) round.data_schema = schema_json(schema());
     SizeHistory history = limits_.history_after(sizes_);
     const std::uint64_t up = bytes_up_ + round.nodes.size() * up_bytes();
@@ -784,6 +789,7 @@ class RoundCoordinator final : public Coordinator {
   Seats seats_;
   std::string refusal_;                      // the last one of an update's contents
   std::map<std::string, UpdateSize> sizes_;  // of what was counted
+  std::map<std::string, NodeRow> parts_;     // the same, for the log
   std::vector<std::string> left_out_;        // connected, and set aside
   std::unique_ptr<Workers> workers_;
   std::optional<RoundSum<T>> sum_;

@@ -26,6 +26,7 @@ struct CommittedRound {
       weights;                          // begins with w of the state that `closed` describes, as it is sent
   std::string data_schema;              // JSON, with the first commit of a process; else empty
   std::vector<std::string> nodes = {};  // whose updates were counted, in the order of their names
+  std::vector<NodeRow> node_rows = {};  // what each of them sent
 };
 
 // How a run ended.

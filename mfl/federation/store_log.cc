@@ -57,8 +57,8 @@ Result<void> StoreLog::commit(const CommittedRound& round) {
   const auto records = records_of(round.closed, round.weights, false);
   // First, and on its own: a schema without a round binds nobody to anything else than the round would.
   if (!round.data_schema.empty()) MFL_CHECK(store_.set_data_schema(run_id_, round.data_schema));
-  MFL_CHECK(
-      store_.append(run_id_, std::span(&round.closed, 1), records, Checkpoint{round.round, round.blob, 0}));
+  MFL_CHECK(store_.append(run_id_, std::span(&round.closed, 1), records,
+                          Checkpoint{round.round, round.blob, 0}, round.node_rows));
   return options_.committed ? options_.committed(round.round, checkpoint_digest(round.blob)) : Result<void>{};
 }
 

@@ -10,6 +10,13 @@ namespace {
 std::string field(double value) { return fmt::format("{:.17g}", value); }
 std::string field(const std::optional<double>& value) { return value ? field(*value) : std::string(); }
 
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
 std::string time_fields(const std::optional<RoundTime>& time) {
   if (!time) return ",,,,,,";
   return fmt::format("{},{},{},{},{},{},{}", field(time->total_seconds), field(time->seconds),
@@ -27,12 +34,15 @@ Json maybe(const std::optional<T>& value) {
 
 }  // namespace
 
-Result<RunExport> load_run(const Store& store, std::string_view id, bool with_rounds) {
+Result<RunExport> load_run(const Store& store, std::string_view id, bool with_rounds, bool with_nodes) {
   RunExport loaded;
   MFL_TRY(loaded.run, store.get(id));
   MFL_TRY(loaded.records, store.records(loaded.run.id));
   if (with_rounds) {
     MFL_TRY(loaded.rounds, store.rounds(loaded.run.id));
+  }
+  if (with_nodes) {
+    MFL_TRY(loaded.nodes, store.nodes(loaded.run.id));
   }
   return loaded;
 }
@@ -58,6 +68,17 @@ std::string rounds_csv(std::span<const RunExport> runs) {
     for (const RoundRow& row : *one.rounds)
       csv += fmt::format("{},{},{},{},{},{},{},{}\n", one.run.id, row.round, row.step, field(row.train_loss),
                          row.bytes_up, row.bytes_down, row.digest, time_fields(row.time));
+  }
+  return csv;
+}
+
+std::string nodes_csv(std::span<const RunExport> runs) {
+  std::string csv = "run,round,node,weight,loss,seconds\n";
+  for (const RunExport& one : runs) {
+    if (!one.nodes) continue;
+    for (const NodeRow& row : *one.nodes)
+      csv += fmt::format("{},{},{},{},{},{}\n", one.run.id, row.round, field(row.node), row.weight,
+                         field(row.loss), field(row.seconds));
   }
   return csv;
 }
@@ -156,12 +177,25 @@ Json round_json(const RoundRow& round) {
   return out;
 }
 
+Json node_json(const NodeRow& node) {
+  return {{"round", node.round},
+          {"node", node.node},
+          {"weight", node.weight},
+          {"loss", number(node.loss)},
+          {"seconds", maybe(node.seconds)}};
+}
+
 Json export_json(const RunExport& run) {
   Json out = {{"run", run_json(run.run)}, {"records", Json::array()}};
   for (const RecordRow& record : run.records) out["records"].push_back(record_json(record));
-  if (!run.rounds) return out;
-  out["rounds"] = Json::array();
-  for (const RoundRow& round : *run.rounds) out["rounds"].push_back(round_json(round));
+  if (run.rounds) {
+    out["rounds"] = Json::array();
+    for (const RoundRow& round : *run.rounds) out["rounds"].push_back(round_json(round));
+  }
+  if (run.nodes) {
+    out["nodes"] = Json::array();
+    for (const NodeRow& node : *run.nodes) out["nodes"].push_back(node_json(node));
+  }
   return out;
 }
 

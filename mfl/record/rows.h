@@ -31,9 +31,12 @@ inline constexpr std::string_view kRecordColumns =
     "step, round, train_loss, test_loss, test_accuracy, bytes_up, bytes_down, wall_seconds, digest, "
     "virtual_seconds";
 
+inline constexpr std::string_view kNodeColumns = "round, node, weight, loss, seconds";
+
 Result<RunRow> read_run(const Database& database, Statement& row);
 RoundRow read_round(Statement& row);
 RecordRow read_record(Statement& row);
+NodeRow read_node(Statement& row);
 
 // The column `warnings`: a JSON array. What cannot be read as one counts as none.
 std::string warnings_json_text(std::span<const RunWarning> warnings);

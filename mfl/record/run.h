@@ -148,6 +148,18 @@ struct RoundRow {
   std::optional<RoundTime> time = {};  // absent if the run has no virtual time
 };
 
+// One per node whose update a committed round of a federation counted. Simulations have none.
+struct NodeRow {
+  std::uint64_t round = 0;  // that the update led to: the first one is 1
+  std::string node;
+  std::uint64_t weight = 0;  // its samples
+  double loss = 0;           // F_i at the w that the round started from
+  std::optional<double> seconds =
+      {};  // that its local steps took, as the node says; absent if it says nonsense
+
+  bool operator==(const NodeRow&) const = default;
+};
+
 // One per evaluation (record_every). Bytes and seconds are cumulative.
 struct RecordRow {
   std::uint64_t step = 0;

@@ -115,6 +115,19 @@ CREATE TABLE dropped_rounds (
 ) WITHOUT ROWID;
 )sql";
 
+// Of version 6.
+constexpr const char* kNodeTable = R"sql(
+CREATE TABLE nodes (
+  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  round INTEGER NOT NULL,
+  node TEXT NOT NULL,
+  weight INTEGER NOT NULL,
+  loss NOT NULL,
+  seconds,                             -- NULL: not known
+  PRIMARY KEY (run, round, node)
+) WITHOUT ROWID;
+)sql";
+
 // Of version 7. Weights of 1 MiB and more are in a file (state_files.h); their column is then empty.
 constexpr const char* kModelTable = R"sql(
 CREATE TABLE models (
@@ -170,6 +183,10 @@ CREATE TEMP VIEW dropped_rounds AS SELECT 0 AS run, 0 AS number, 0 AS round, 0 A
   0 AS bytes_down, NULL AS digest WHERE 0;
 )sql";
 
+constexpr const char* kViewOfNodes = R"sql(
+CREATE TEMP VIEW nodes AS SELECT 0 AS run, 0 AS round, '' AS node, 0 AS weight, 0 AS loss, NULL AS seconds WHERE 0;
+)sql";
+
 struct Header {
   std::int64_t application = 0, version = 0, objects = 0, tables = 0;
 };
@@ -178,10 +195,10 @@ Result<Header> read_header(const Database& database) {
   Header header;
   // The schema first: a locked or damaged file shows here, before the two header fields are trusted.
   MFL_TRY(header.objects, database.integer("SELECT count(*) FROM sqlite_master"));
-  MFL_TRY(
-      header.tables,
-      database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-                       "('runs', 'rounds', 'records', 'checkpoints', 'drops', 'dropped_rounds', 'models')"));
+  MFL_TRY(header.tables,
+          database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
+                           "('runs', 'rounds', 'records', 'checkpoints', 'drops', 'dropped_rounds', "
+                           "'nodes', 'models')"));
   MFL_TRY(header.application, database.integer("PRAGMA application_id"));
   MFL_TRY(header.version, database.integer("PRAGMA user_version"));
   return header;
@@ -206,7 +223,7 @@ Result<StoreKind> identify(const Database& database) {
                 fmt::format("store {} has schema version {}, this mfl supports versions up to {}", path,
                             header.version, kSchemaVersion),
                 "use the newer mfl that wrote it, or choose another store with --store");
-  const std::int64_t tables = header.version < 4 ? 4 : header.version < 7 ? 6 : 7;
+  const std::int64_t tables = header.version < 4 ? 4 : header.version < 6 ? 6 : header.version < 7 ? 7 : 8;
   if (header.version < 1 || header.tables < tables)
     return fail(ErrorCode::kRunFailed,
                 fmt::format("store {} is damaged: {} of {} tables, schema version {}", path, header.tables,
@@ -221,6 +238,7 @@ Result<void> create_schema(const Database& database) {
   if (objects != 0) return {};
   MFL_CHECK(database.run(kTables));
   MFL_CHECK(database.run(kDropTables));
+  MFL_CHECK(database.run(kNodeTable));
   MFL_CHECK(database.run(kModelTable));
   MFL_CHECK(database.run(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
@@ -235,6 +253,7 @@ Result<void> migrate_schema(const Database& database) {
   if (version < 3) MFL_CHECK(database.run(kFromTwo));
   if (version < 4) MFL_CHECK(database.run(kDropTables));
   if (version < 5) MFL_CHECK(database.run(kFromFour));
+  if (version < 6) MFL_CHECK(database.run(kNodeTable));
   if (version < 7) MFL_CHECK(database.run(kModelTable));
   MFL_CHECK(database.run(fmt::format("PRAGMA user_version = {}", kSchemaVersion)));
   return transaction.commit();
@@ -245,6 +264,7 @@ Result<void> view_as_current(const Database& database) {
   if (version < 5)
     MFL_CHECK(database.run(version < 2 ? kViewOne : version < 3 ? kViewTwo : kViewThreeOrFour));
   if (version < 4) MFL_CHECK(database.run(kViewOfDrops));
+  if (version < 6) MFL_CHECK(database.run(kViewOfNodes));
   return version < 7 ? database.run(kViewOfModels) : Result<void>{};
 }
 

@@ -1,4 +1,4 @@
-// The run store: one SQLite file (write-ahead log) that holds runs, their rounds, records, checkpoints and trained models. Checkpoints and
+// The run store: one SQLite file (write-ahead log) that holds runs, their rounds, records, nodes, checkpoints and trained models. Checkpoints and
 // weights of 1 MiB and more are files in the folder STORE.states beside it: SQLite writes such bytes several times over.
 //
 //   MFL_TRY(Store store, Store::open("runs.db"));
@@ -119,7 +119,8 @@ class Store {
   // keep_checkpoints are kept, in the same transaction.
   Result<void> append(std::string_view id, std::span<const RoundRow> rounds,
                       std::span<const RecordRow> records,
-                      const std::optional<Checkpoint>& checkpoint = std::nullopt);
+                      const std::optional<Checkpoint>& checkpoint = std::nullopt,
+                      std::span<const NodeRow> nodes = {});
 
   // Ends a run and, given a summary, judges its rounds (RunRow::warnings). The summary replaces an earlier one, even if
   // absent. Further warnings are kept beside those of the judgement. The model, of a run that is done, is kept in the same transaction.
@@ -141,7 +142,7 @@ class Store {
   // Deletes the row and the records of one round, but not its checkpoint.
   Result<void> forget_row(std::string_view id, std::uint64_t round);
 
-  // Takes over the runs of another store that this one does not have, with rounds, records, checkpoints and models, in one
+  // Takes over the runs of another store that this one does not have, with rounds, records, nodes, checkpoints and models, in one
   // transaction. They come after the runs of this store, in their own order. The other store is left as it is.
   Result<MergeReport> merge(const std::filesystem::path& other);
 
@@ -160,6 +161,7 @@ class Store {
   Result<RunRow> get(std::string_view run) const;
   Result<std::vector<RoundRow>> rounds(std::string_view id) const;    // by round
   Result<std::vector<RecordRow>> records(std::string_view id) const;  // by step
+  Result<std::vector<NodeRow>> nodes(std::string_view id) const;      // by round and name
   // The first round whose training loss is at or below the target. NaN is below nothing.
   Result<std::optional<RoundRow>> first_round_at(std::string_view id, double target_loss) const;
   // The newest checkpoint whose bytes match their checksum; absent if none was written, an error if every

@@ -93,6 +93,14 @@ RecordRow read_record(Statement& row) {
           .virtual_seconds = row.maybe_number()};
 }
 
+NodeRow read_node(Statement& row) {
+  return {.round = row.natural(),
+          .node = row.bytes(),
+          .weight = row.natural(),
+          .loss = row.number(),
+          .seconds = row.maybe_number()};
+}
+
 Result<RunRow> read_run(const Database& database, Statement& row) {
   RunRow run;
   run.id = row.bytes();
@@ -220,6 +228,19 @@ Result<std::vector<RecordRow>> Store::records(std::string_view id) const {
     MFL_TRY(const bool more, rows.step());
     if (!more) return records;
     records.push_back(read_record(rows));
+  }
+}
+
+Result<std::vector<NodeRow>> Store::nodes(std::string_view id) const {
+  MFL_TRY(const std::int64_t number, number_of(id));
+  MFL_TRY(Statement rows, database_->prepare(fmt::format(
+                              "SELECT {} FROM nodes WHERE run = ? ORDER BY round, node", kNodeColumns)));
+  rows.with(number);
+  std::vector<NodeRow> nodes;
+  for (;;) {
+    MFL_TRY(const bool more, rows.step());
+    if (!more) return nodes;
+    nodes.push_back(read_node(rows));
   }
 }
 

@@ -71,6 +71,16 @@ Result<void> insert_records(const Database& database, std::int64_t run, std::spa
   return {};
 }
 
+Result<void> insert_nodes(const Database& database, std::int64_t run, std::span<const NodeRow> nodes) {
+  if (nodes.empty()) return {};
+  MFL_TRY(Statement insert,
+          database.prepare(
+              "INSERT INTO nodes (run, round, node, weight, loss, seconds) VALUES (?, ?, ?, ?, ?, ?)"));
+  for (const NodeRow& row : nodes)
+    MFL_CHECK(insert.with(run, row.round, view(row.node), row.weight, row.loss, row.seconds).run());
+  return {};
+}
+
 // If a row of the table has no bytes, they are in a file (state_files.h).
 Result<void> insert_checkpoint(const Database& database, std::string_view id, std::int64_t run,
                                const Checkpoint& checkpoint, std::size_t keep) {
@@ -151,11 +161,13 @@ Result<FoundRun> Store::find_or_create(const RunSpec& spec) {
 }
 
 Result<void> Store::append(std::string_view id, std::span<const RoundRow> rounds,
-                           std::span<const RecordRow> records, const std::optional<Checkpoint>& checkpoint) {
+                           std::span<const RecordRow> records, const std::optional<Checkpoint>& checkpoint,
+                           std::span<const NodeRow> nodes) {
   MFL_TRY(Transaction transaction, Transaction::begin(*database_));
   MFL_TRY(const std::int64_t number, number_of(id));
   MFL_CHECK(insert_rounds(*database_, number, rounds));
   MFL_CHECK(insert_records(*database_, number, records));
+  MFL_CHECK(insert_nodes(*database_, number, nodes));
   if (checkpoint) MFL_CHECK(insert_checkpoint(*database_, id, number, *checkpoint, keep_checkpoints_));
   MFL_CHECK(transaction.commit());
   if (checkpoint && checkpoint->blob.size() >= kLarge) has_files_ = true;
@@ -260,11 +272,12 @@ Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> rou
   MFL_TRY(const std::int64_t number, number_of(id));
   const std::int64_t kept = round ? static_cast<std::int64_t>(*round) : -1;
   if (!options.reason.empty()) MFL_CHECK(mark_drop(number, kept, options));
-  for (const std::string_view sql : {"DELETE FROM records WHERE run = ?1 AND (round > ?2 OR step > (SELECT "
-                                     "step FROM rounds WHERE run = ?1 AND "
-                                     "round = ?2))",
-                                     "DELETE FROM rounds WHERE run = ?1 AND round > ?2",
-                                     "DELETE FROM checkpoints WHERE run = ?1 AND round > ?2"}) {
+  for (const std::string_view sql :
+       {"DELETE FROM records WHERE run = ?1 AND (round > ?2 OR step > (SELECT "
+        "step FROM rounds WHERE run = ?1 AND "
+        "round = ?2))",
+        "DELETE FROM rounds WHERE run = ?1 AND round > ?2", "DELETE FROM nodes WHERE run = ?1 AND round > ?2",
+        "DELETE FROM checkpoints WHERE run = ?1 AND round > ?2"}) {
     MFL_TRY(Statement forget, database_->prepare(sql));
     MFL_CHECK(forget.with(number, kept).run());
   }

@@ -186,6 +186,7 @@ TEST(Coordinator, StartsWhenEnoughNodesAreThereAndWeighsThem) {
   ASSERT_EQ(bench.log.rounds.size(), 1U);
   const auto& round = bench.log.rounds[0];
   EXPECT_EQ(round.nodes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(round.node_rows, (std::vector<NodeRow>{{1, "a", 1, 8, 0}, {1, "b", 3, 4, 0}}));
   EXPECT_EQ(round.closed.train_loss, 5);
   const auto kept = decode_round<double>(round.blob).value();
   EXPECT_EQ(kept.state.w(), Vector<double>(kColumns, 5));

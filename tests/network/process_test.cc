@@ -30,6 +30,11 @@ std::size_t count_of(const std::string& text, const std::string& what) {
 
 class Equality : public ::testing::TestWithParam<Case> {};
 
+nlohmann::json participation(const Processes& federation, const std::string& store) {
+  return ok_data(
+      federation.box.run({"runs", "show", "latest", "--nodes", "--json", "--store", store}))["participation"];
+}
+
 // Waits for the end of the server: its result and the rows of all rounds are those of mfl run.
 void expect_simulated(const Processes& federation, Background& server) {
   EXPECT_EQ(server.wait(), 0) << server.log();
@@ -38,6 +43,11 @@ void expect_simulated(const Processes& federation, Background& server) {
     EXPECT_EQ(served[key], simulated[key]) << key;
   EXPECT_EQ(served["final"]["train_loss"], simulated["final"]["train_loss"]);
   EXPECT_EQ(federation.rounds("state/runs.db"), federation.rounds("store.db"));
+  const auto nodes = participation(federation, "state/runs.db");
+  EXPECT_EQ(nodes["faults"], nlohmann::json::array());
+  EXPECT_EQ(nodes["attendance"].front()["first_round"], 1);
+  EXPECT_EQ(nodes["attendance"].back()["last_round"], served["rounds"]);
+  EXPECT_EQ(participation(federation, "store.db")["nodes"], nlohmann::json::array());
 }
 
 TEST_P(Equality, FourNodesOverTheNetworkGiveTheDigestOfTheSimulation) {
@@ -53,6 +63,15 @@ TEST_P(Equality, FourNodesOverTheNetworkGiveTheDigestOfTheSimulation) {
     EXPECT_EQ(node->data()["digest"], server->data()["digest"]);
     EXPECT_EQ(node->data()["rounds"], 34);
   }
+  const auto took_part = participation(federation, "state/runs.db");
+  ASSERT_EQ(took_part["nodes"].size(), 4U);
+  EXPECT_EQ(took_part["nodes"][3]["rounds"], 34);
+  EXPECT_GT(took_part["nodes"][3]["samples"], 0);
+  EXPECT_TRUE(took_part["nodes"][3]["seconds"].is_number());
+  ASSERT_EQ(took_part["attendance"].size(), 1U);
+  EXPECT_EQ(took_part["attendance"][0]["complete"], true);
+  const Outcome csv = federation.box.run({"runs", "export", "latest", "--nodes", "--store", "state/runs.db"});
+  EXPECT_EQ(count_of(csv.out, "\n"), 1U + 4 * 34);
 }
 
 TEST(Server, TestsItsOwnTestSetAsTheSimulationDoes) {

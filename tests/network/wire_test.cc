@@ -63,7 +63,7 @@ FederationStatus status() {
   return out;
 }
 
-// Every message as it must stay while the protocol version is 2.
+// Every message as it must stay while the protocol version is 4.
 std::map<std::string, std::string> messages() {
   const Order done{Order::Kind::kDone, {}, "done", "f00d"};
   const auto order = wire::encode(order_with("12345678"));
@@ -82,7 +82,7 @@ std::map<std::string, std::string> messages() {
 
 std::map<std::string, std::string> golden() {
   std::map<std::string, std::string> out;
-  std::ifstream file(MFL_GOLDEN "/wire_v3.txt");
+  std::ifstream file(MFL_GOLDEN "/wire_v4.txt");
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line.front() == '#') continue;
     std::istringstream words(line);

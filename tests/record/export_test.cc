@@ -61,6 +61,19 @@ TEST(Export, NoRunsIsAHeader) {
   EXPECT_EQ(json::parse(export_json_text({})), (json{{"schema_version", 1}, {"runs", json::array()}}));
 }
 
+TEST(Export, NodesAsCsvAndJson) {
+  RunExport run = example();
+  EXPECT_FALSE(parsed_json(export_json(run)).contains("nodes")) << "only if loaded";
+  EXPECT_EQ(nodes_csv(std::vector{run}), "run,round,node,weight,loss,seconds\n");
+  run.nodes = {{1, "a", 3, 0.5, 0.25}, {1, "b, \"c\"", 5, 0.125, std::nullopt}};
+  EXPECT_EQ(nodes_csv(std::vector{run}),
+            "run,round,node,weight,loss,seconds\n"
+            "0123abcd,1,a,3,0.5,0.25\n"
+            "0123abcd,1,\"b, \"\"c\"\"\",5,0.125,\n");
+  EXPECT_EQ(parsed_json(export_json(run))["nodes"][1],
+            (json{{"round", 1}, {"node", "b, \"c\""}, {"weight", 5}, {"loss", 0.125}, {"seconds", nullptr}}));
+}
+
 TEST(Export, JsonHasNoBareNanOrInfinity) {
   RunExport run = example();
   run.run.summary = summary(std::numeric_limits<double>::infinity());

@@ -17,7 +17,9 @@ std::string make_version(const Home& home, int version) {
     EXPECT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1.5));
   }
   Connection old(home.store);
-  old.run("DROP TABLE models; PRAGMA user_version = 5");
+  old.run("DROP TABLE models; PRAGMA user_version = 6");
+  if (version == 6) return id;
+  old.run("DROP TABLE nodes; PRAGMA user_version = 5");
   if (version == 5) return id;
   old.run("ALTER TABLE runs DROP COLUMN test_metrics; PRAGMA user_version = 4");
   if (version == 4) return id;
@@ -54,6 +56,7 @@ void expect_whole(const Store& store, const std::string& id) {
   EXPECT_EQ(store.latest_checkpoint(id).value()->blob, "state");
   EXPECT_EQ(store.first_round_at(id, 0.3).value()->round, 3U);
   EXPECT_EQ(store.model(id).value(), std::nullopt);
+  EXPECT_TRUE(store.nodes(id).value().empty());
 }
 
 class Schema : public testing::TestWithParam<int> {};
@@ -76,7 +79,9 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     rows[1].time = RoundTime{12.5, 7.5, 2.5, 0.25, 10, 3, 1};
     auto records_of = records(0, 1);
     records_of[1].virtual_seconds = 12.5;
-    ASSERT_TRUE(store.append(timed, rows, records_of));
+    const std::vector<NodeRow> took_part = {{1, "a", 3, 0.5, 0.25}};
+    ASSERT_TRUE(store.append(timed, rows, records_of, std::nullopt, took_part));
+    EXPECT_EQ(store.nodes(timed).value(), took_part);
     RunSummary with_time = summary();
     with_time.virtual_seconds = 12.5;
     with_time.test_metrics = R"({"samples":1})";
@@ -97,7 +102,7 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
   expect_whole(Store::open(home.store).value(), id);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3, 4, 5));
+INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3, 4, 5, 6));
 
 TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   const Home home;
@@ -113,7 +118,7 @@ TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   }
   {
     Connection old(home.store);
-    old.run("DROP TABLE dropped_rounds; DROP TABLE drops; DROP TABLE models");
+    old.run("DROP TABLE models; DROP TABLE nodes; DROP TABLE dropped_rounds; DROP TABLE drops");
     for (const char* column : {"warnings", "sampled", "data_schema", "test_metrics"})
       old.run(std::string("ALTER TABLE runs DROP COLUMN ") + column);
     old.run("PRAGMA user_version = 2");

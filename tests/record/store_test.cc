@@ -537,6 +537,56 @@ TEST(Store, MergesNothingButStores) {
   EXPECT_TRUE(store.create_run(spec())) << "nothing is left attached or open";
 }
 
+// Two nodes, the second of which misses every other round.
+std::vector<NodeRow> nodes(std::uint64_t first, std::uint64_t last) {
+  std::vector<NodeRow> out;
+  for (std::uint64_t round = first; round <= last; ++round) {
+    out.push_back({round, "a", 3, 1.0 / static_cast<double>(round), 0.5});
+    if (round % 2 == 0)
+      out.push_back({round, "b, \"the second\"", 5, 1.0 / static_cast<double>(round), std::nullopt});
+  }
+  return out;
+}
+
+TEST(Store, NodesAreKeptWithTheirRoundMergedRewoundAndDeleted) {
+  const Home here, there;
+  Store store = Store::open(here.store).value();
+  const std::string id = store.create_run(spec()).value();
+  EXPECT_TRUE(store.nodes(id)->empty());
+  for (std::uint64_t round = 1; round <= 4; ++round)
+    ASSERT_TRUE(store.append(id, rounds(round - 1, round - 1), {}, Checkpoint{round, "state", 0},
+                             nodes(round, round)));
+  EXPECT_EQ(store.nodes(id).value(), nodes(1, 4));
+  EXPECT_FALSE(store.append(id, rounds(4, 4), {}, std::nullopt, nodes(4, 4)))
+      << "a node counts once per round";
+  EXPECT_EQ(store.rounds(id)->size(), 4U) << "all or nothing";
+  EXPECT_FALSE(store.append(id, rounds(3, 3), {}, std::nullopt, nodes(5, 5)));
+  EXPECT_EQ(store.nodes(id)->size(), nodes(1, 4).size());
+  ASSERT_TRUE(store.finish(id, RunStatus::kInterrupted, "", std::nullopt, 1));
+  Store other = Store::open(there.store).value();
+  ASSERT_TRUE(other.merge(here.store));
+  EXPECT_EQ(other.nodes(id).value(), nodes(1, 4));
+  ASSERT_TRUE(store.rewind(id, 2));
+  ASSERT_TRUE(store.forget_row(id, 2));
+  EXPECT_EQ(store.nodes(id).value(), nodes(1, 2)) << "round 2 is committed; only its loss is not known";
+  ASSERT_TRUE(other.remove(std::vector{id}));
+  EXPECT_EQ(Connection(there.store).integer("SELECT count(*) FROM nodes"), 0);
+}
+
+TEST(Store, NodesOfAnOlderStoreAreNoneAfterAMerge) {
+  const Home here, there;
+  std::string id;
+  {
+    Store old = Store::open(there.store).value();
+    id = old.create_run(spec()).value();
+    ASSERT_TRUE(old.finish(id, RunStatus::kDone, "", summary(), 1));
+  }
+  Connection(there.store).run("DROP TABLE nodes; PRAGMA user_version = 5");
+  Store store = Store::open(here.store).value();
+  ASSERT_TRUE(store.merge(there.store));
+  EXPECT_TRUE(store.nodes(id)->empty());
+}
+
 TEST(Store, MetricsByClassArePartOfTheSummary) {
   const Home here, there;
   Store store = Store::open(here.store).value();

@@ -85,7 +85,7 @@ std::string contents(const std::filesystem::path& store) {
   std::string checkpoints;
   const auto listed = opened.list().value();
   for (const RunRow& run : listed) {
-    runs.push_back(load_run(opened, run.id, true).value());
+    runs.push_back(load_run(opened, run.id, true, true).value());
     if (const auto kept = opened.latest_checkpoint(run.id).value())
       checkpoints += fmt::format("{} {} {}\n", run.id, kept->round, sha256_hex(kept->blob));
   }

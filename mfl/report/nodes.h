@@ -1,0 +1,52 @@
+// Who took part in the rounds of a federation, and whether that agrees with what the store has of those rounds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mfl/base/json.h"
+#include "mfl/record/export.h"
+
+namespace mfl {
+
+struct NodeSummary {
+  std::string node;
+  std::uint64_t rounds = 0;            // that counted it
+  std::uint64_t first = 0, last = 0;   // of them
+  std::uint64_t samples = 0;           // its weight in the last of them
+  double loss = 0;                     // F_i with the last of them
+  std::optional<double> seconds = {};  // of its local steps over all of them; absent if never known
+
+  bool operator==(const NodeSummary&) const = default;
+};
+
+// By name.
+std::vector<NodeSummary> node_summaries(std::span<const NodeRow> nodes);
+
+// Rounds in a row with the same nodes.
+struct Attendance {
+  std::uint64_t first = 0, last = 0;
+  std::vector<std::string> present, missing;  // missing: took part in other rounds of the run
+  std::optional<bool> complete =
+      {};  // at least as many as the run needs; absent where rounds draw some of the nodes
+
+  bool operator==(const Attendance&) const = default;
+};
+
+// `needed` nodes take part in every round; absent where rounds draw some of the nodes.
+std::vector<Attendance> attendance(std::span<const NodeRow> nodes, std::optional<std::uint64_t> needed);
+
+// An audit: what the nodes' rows and the rows of rounds disagree on, one sentence each. The training loss of a round's start must be the mean of its
+// nodes' losses by their weights, every node must have sent the same number of bytes, and no round may lack nodes. Takes rounds and nodes;
+// nothing to say where there are no nodes.
+std::vector<std::string> node_faults(const RunExport& run);
+
+// For `mfl runs show --nodes`, with rounds and nodes: the summaries, at most 100 of them, the attendance and the audit.
+std::string nodes_text(const RunExport& run);
+// {"nodes":[...],"attendance":[{"first_round","last_round","nodes","missing","complete"}],"faults":[...]}
+Json nodes_json(const RunExport& run);
+
+}  // namespace mfl
