@@ -40,6 +40,16 @@ TestLabels test_labels(const Config& config, const Problem<T>& problem) {
   return out;
 }
 
+template <class T>
+Result<void> check_target_accuracy(const Config& config, const Problem<T>& problem) {
+  if (!config.run.target_accuracy || (problem.federation.test && problem.has_accuracy)) return {};
+  return fail(ErrorCode::kBadConfig,
+              problem.has_accuracy ? "target_accuracy needs a test set"
+                                   : "target_accuracy needs labels that are classes",
+              problem.has_accuracy ? "set test or test_source in [data], or leave target_accuracy out"
+                                   : "use target_loss or patience");
+}
+
 RunOutcome make_outcome(const RunRow& run, Config config) {
   RunOutcome out;
   out.run_id = run.id;
@@ -66,6 +76,8 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   return out;
 }
 
+template Result<void> check_target_accuracy(const Config&, const Problem<float>&);
+template Result<void> check_target_accuracy(const Config&, const Problem<double>&);
 template RunSpec make_spec(const Config&, const Algorithm&, const Problem<float>&);
 template RunSpec make_spec(const Config&, const Algorithm&, const Problem<double>&);
 template TestLabels test_labels(const Config&, const Problem<float>&);

@@ -16,6 +16,10 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, const Proble
 template <class T>
 TestLabels test_labels(const Config& config, const Problem<T>& problem);
 
+// kBadConfig if the configuration has a target_accuracy and there is no test set of classes.
+template <class T>
+Result<void> check_target_accuracy(const Config& config, const Problem<T>& problem);
+
 RunOutcome make_outcome(const RunRow& run, Config config);
 
 }  // namespace mfl
