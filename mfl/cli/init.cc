@@ -76,6 +76,7 @@ Result<Proposal> propose(const Arguments& args) {
   config.model.standardise = out.sparse ? Standardise::kScale : Standardise::kFull;
   config.algorithm.gamma = 0.9;
   config.run.rounds = 1000;
+  config.run.patience = 100;
   MFL_CHECK(validate(config));
   MFL_TRY(const Problem<float> problem, make_problem<float>(config, std::move(data)));
   out.schema = problem.schema;
@@ -146,7 +147,8 @@ std::string experiment_text(const Proposal& found) {
   out += line(config, "algorithm", "eta",
               fmt::format("1 / smoothness, measured: {:g} for this data", found.eta));
   out += line(config, "algorithm", "gamma", "momentum");
-  out += "\n[run]\n" + line(config, "run", "rounds", "");
+  out += "\n[run]\n" + line(config, "run", "rounds", "at most");
+  out += line(config, "run", "patience", "ends when the loss no longer falls for so many rounds");
   out += line(config, "run", "seed", "");
   return out;
 }

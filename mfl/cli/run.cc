@@ -40,6 +40,7 @@ std::string outcome_text(const RunOutcome& run) {
   const auto tested = read_test_metrics(run.test_metrics);
   Facts facts = {
       {"run", fmt::format("{} ({}{})", run.run_id, run.status, run.reused ? ", recorded before" : "")},
+      {"end", run.status == "done" ? run.message : ""},
       {"setting", setting_text(run.config)},
       {"labels", outcome_labels(run)},
       {"step", fmt::format("{} of {}{}, {} rounds", run.final.step, run_length(run.config),

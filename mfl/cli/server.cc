@@ -81,6 +81,7 @@ Result<Reply> server_command(const Arguments& args) {
   const auto tested = read_test_metrics(outcome.test_metrics);
   Facts facts = {
       {"run", fmt::format("{} ({})", outcome.run_id, outcome.status)},
+      {"end", outcome.status == "done" ? outcome.message : ""},
       {"step", fmt::format("{} of {}, {} rounds", outcome.final.step, run_length(config), outcome.rounds)},
       {"schema", outcome.schema == Schema{} ? "" : schema_text(outcome.schema)},
       {"train loss", train_loss_text(outcome)},

@@ -141,6 +141,13 @@ Result<void> validate_length(const Config& config) {
     return refuse(
         "evaluate_every without a batch_size has no effect: every round has the loss over all samples",
         "set batch_size, or leave evaluate_every out");
+  if (const bool stops_early =
+          config.run.target_loss || config.run.target_accuracy || config.run.patience != 0;
+      stops_early && algorithm.batch_size != 0 && config.run.evaluate_every == 0)
+    return refuse(
+        "target_loss, target_accuracy and patience judge rounds with a loss over all samples, which "
+        "batch_size leaves out",
+        "set evaluate_every, the rounds between such losses");
   constexpr std::uint64_t kMost = kLargestInteger / 2;
   if (config.run.rounds != 0 && config.run.rounds > kMost / round_length(algorithm))
     return refuse(fmt::format("{} rounds are too many", config.run.rounds), "lower rounds");

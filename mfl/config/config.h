@@ -105,9 +105,12 @@ struct AlgorithmConfig {
 inline constexpr std::uint64_t kMaxKeepStates = 1000;
 
 struct RunConfig {
-  std::string name;                    // a label for people
-  std::optional<std::uint64_t> steps;  // T, local steps, >= 1; empty: 1000, or by rounds
-  std::uint64_t rounds = 0;            // the length of the run in place of steps; 0: none
+  std::string name;                       // a label for people
+  std::optional<std::uint64_t> steps;     // T, local steps, >= 1; empty: 1000, or by rounds
+  std::uint64_t rounds = 0;               // the length of the run in place of steps; 0: none
+  std::optional<double> target_loss;      // end early at a training loss <= it; empty: off
+  std::optional<double> target_accuracy;  // end early at a test accuracy >= it, in (0, 1]; empty: off
+  std::uint64_t patience = 0;             // end early after so many rounds without an improvement; 0: off
   std::uint64_t seed = 1;
   Precision precision = Precision::kF32;
   std::string engine = "threads";  // threads, serial, mpi

@@ -51,6 +51,7 @@ constexpr std::string_view kSpecs[] = {"mnist", "synthetic", "fleet", "idx:", "c
 
 constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
 constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
+constexpr NumberRange kFinite{[](double x) { return std::isfinite(x); }, "a finite number"};
 constexpr NumberRange kShare{[](double x) { return x > 0 && x <= 1; }, "in (0, 1]"};
 constexpr NumberRange kSeconds{[](double x) { return x > 0 && x <= 1e9; }, "> 0 and at most 1e9"};
 constexpr NumberRange kChance{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
@@ -378,6 +379,18 @@ constexpr Key kKeys[] = {
     {"run", "rounds", "--rounds", "N", "the length of the run in rounds, in place of steps; 0 for none",
      KeyKind::kInteger, "", kLaterResult, [](Config& c, Text t) { return set_integer(c.run.rounds, t, 0); },
      [](const Config& c) { return toml_integer(c.run.rounds, ""); }},
+    {"run", "target_loss", "--target-loss", "LOSS",
+     "stop early once the training loss is at most this, or none", KeyKind::kNumber, kNone, kLaterResult,
+     [](Config& c, Text t) { return set_number(c.run.target_loss, t, kFinite, kNone); },
+     [](const Config& c) { return toml_number(c.run.target_loss, kNone); }},
+    {"run", "target_accuracy", "--target-accuracy", "SHARE",
+     "stop early once the test accuracy is at least this, in (0, 1], or none", KeyKind::kNumber, kNone,
+     kLaterResult, [](Config& c, Text t) { return set_number(c.run.target_accuracy, t, kShare, kNone); },
+     [](const Config& c) { return toml_number(c.run.target_accuracy, kNone); }},
+    {"run", "patience", "--patience", "N",
+     "stop early after this many rounds without an improvement of the training loss, 0 for never",
+     KeyKind::kInteger, "", kLaterResult, [](Config& c, Text t) { return set_integer(c.run.patience, t, 0); },
+     [](const Config& c) { return toml_integer(c.run.patience, ""); }},
     {"run", "seed", "--seed", "N", "random seed", KeyKind::kInteger, "", kResult,
      [](Config& c, Text t) { return set_integer(c.run.seed, t, 0); },
      [](const Config& c) { return toml_integer(c.run.seed, ""); }},

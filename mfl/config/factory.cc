@@ -124,6 +124,10 @@ LossRule make_loss_rule(const Config& config) {
   return {config.algorithm.batch_size != 0, config.run.evaluate_every};
 }
 
+StopRule make_stop_rule(const Config& config) {
+  return {config.run.target_loss, config.run.target_accuracy, config.run.patience};
+}
+
 template <class T>
 std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                        const Config& config, Ranks& ranks) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mfl/algorithm/algorithms.h"
+#include "mfl/algorithm/early_stop.h"
 #include "mfl/config/config.h"
 #include "mfl/data/task.h"
 #include "mfl/engine/engine.h"
@@ -53,6 +54,7 @@ std::shared_ptr<const Aggregator> aggregator_of(const Config& config);
 CodecChain codecs_of(const Config& config);
 EngineOptions engine_options(const Config& config);
 LossRule make_loss_rule(const Config& config);
+StopRule make_stop_rule(const Config& config);
 // For settings that share the data, the batches and where nodes run.
 template <class T>
 std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,

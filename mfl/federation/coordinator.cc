@@ -75,7 +75,9 @@ class RoundCoordinator final : public Coordinator {
         model_of_(std::move(model_of)),
         shape_(shape_options<T>(algorithm_, options_, model_of_)),
         limits_(limit_options<T>(algorithm_, options_), from ? from->history : SizeHistory{}),
-        warnings_(options_.warnings) {
+        warnings_(options_.warnings),
+        stop_(options_.stop_rule, options_.losses) {
+    for (const RoundLoss& past : options_.past_losses) (void)stop_.judge(past.round, past.loss, std::nullopt);
     if (from) {
       state_ = std::move(from->state);
       if (shape_.columns() == 0) shape_.set_columns(parameters());
@@ -659,6 +661,7 @@ class RoundCoordinator final : public Coordinator {
     loss_.mean(std::span(&train_loss, 1));
     if (options_.losses.decides_best(state_.round, steps_ == 0)) note_loss(state_, train_loss);
     if (steps_ == 0) return end(RunStatus::kDone, "", train_loss);
+    if (auto why = stop_early(train_loss)) return end(RunStatus::kDone, *std::move(why), train_loss);
     CommittedRound round;
     round.round = ticket_.round;
     round.closed = row_of_state(train_loss);
@@ -694,6 +697,14 @@ class RoundCoordinator final : public Coordinator {
     trouble_.clear();
     report_round(train_loss);
     end_attempt();
+  }
+
+  // Why the run ends with the State whose loss this is.
+  std::optional<std::string> stop_early(double train_loss) {
+    std::optional<double> accuracy;
+    if (options_.test_accuracy && stop_.needs_accuracy(state_.round))
+      accuracy = options_.test_accuracy(*payload_);
+    return stop_.judge(state_.round, train_loss, accuracy);
   }
 
   // What a committed round tells of its nodes.
@@ -747,7 +758,7 @@ class RoundCoordinator final : public Coordinator {
     if (auto kept = log_.finish(ending); !kept) return stop_with(std::move(kept).error());
     if (std::isfinite(train_loss)) written_.train_loss = train_loss;
     reported_ = written_;
-    trouble_ = ending.message;
+    trouble_ = status == RunStatus::kDone ? "" : ending.message;
     digest_ = summary.digest;
     end_attempt();
     phase_ = run_status_name(status);
@@ -804,6 +815,7 @@ class RoundCoordinator final : public Coordinator {
   UpdateLimits limits_;
   Quarantine quarantine_;
   RunWarnings warnings_;
+  EarlyStop stop_;
 
   std::string phase_;  // empty while the run continues
   std::string digest_ = options_.ended_digest;

@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "mfl/aggregate/aggregator.h"
+#include "mfl/algorithm/early_stop.h"
 #include "mfl/algorithm/rounds.h"
 #include "mfl/base/result.h"
 #include "mfl/federation/messages.h"
@@ -71,6 +72,10 @@ struct CoordinatorOptions {
   double max_update_norm =
       0;            // of an update's distance from the broadcast State; 0: automatic (update_limits.h)
   LossRule losses;  // that nodes follow too
+  StopRule stop_rule;
+  std::vector<RoundLoss> past_losses;  // of committed rounds, in their order, for the stop rule
+  // The test accuracy of the weights with which the string begins; called where the stop rule asks for it. May be empty.
+  std::function<std::optional<double>(const std::string& weights)> test_accuracy;
   std::shared_ptr<const Aggregator> aggregator;  // null: the exact mean
   CodecChain codecs;                             // that updates have passed
   double least_loss = 0;                         // that the model can have (Model::least_loss)

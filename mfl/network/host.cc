@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>
@@ -176,6 +177,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.max_update_norm = federation.max_update_norm;
   out.least_loss = make_model<double>(config.model, 1, {})->least_loss(effective_lambda(config.model));
   out.losses = make_loss_rule(config);
+  out.stop_rule = make_stop_rule(config);
   out.aggregator = aggregator_of(config);
   out.codecs = codecs_of(config);
   out.needs = [config](const Schema& schema) {
@@ -215,7 +217,11 @@ class TestBench {
   // Of the test set: what nodes must have.
   const Schema& schema() const { return problem_.schema; }
 
+  bool has_accuracy() const { return labels_.has_accuracy; }
+
+  // Thread-safe.
   TestRow test(const std::string& weights, bool in_detail) {
+    const std::lock_guard lock(mutex_);
     const std::size_t parameters = problem_.federation.model->parameters();
     const auto w =
         from_payload<T>(std::string_view(weights).substr(0, parameters * sizeof(T)), std::array{parameters});
@@ -237,6 +243,7 @@ class TestBench {
   Problem<T> problem_;
   TestLabels labels_;
   std::unique_ptr<Engine<T>> engine_;
+  std::mutex mutex_;
 };
 
 // For test data that is looked at before the run has measured anything.
@@ -323,6 +330,7 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
   std::unique_ptr<TestBench<T>> bench;
   CoordinatorOptions coordinator = coordinator_options(config, options, run);
   coordinator.warnings = folder.warnings();
+  for (const RoundRow& row : rows) coordinator.past_losses.push_back({row.round, row.train_loss});
   if (!options.server.tls) coordinator.warnings.emplace_back(kPlaintextWarning);
   MFL_CHECK(state_schema(config, options, run, coordinator));
   if (!options.test_data.empty()) {
@@ -339,7 +347,15 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
     log_options.test = [&bench](const std::string& weights, bool in_detail) {
       return bench->test(weights, in_detail);
     };
+    coordinator.test_accuracy = [&bench](const std::string& weights) {
+      return bench->test(weights, false).accuracy;
+    };
   }
+  if (config.run.target_accuracy && !(bench && bench->has_accuracy()))
+    return fail(
+        ErrorCode::kBadConfig,
+        bench ? "target_accuracy needs labels that are classes" : "target_accuracy needs a test set",
+        bench ? "use target_loss or patience" : "name one with --test-data, or leave target_accuracy out");
   coordinator.columns = coordinator.schema.columns;
   const ModelOf<T> served_model = [&config](const Schema& schema) {
     return make_model<T>(config.model, static_cast<std::size_t>(schema.columns), schema);

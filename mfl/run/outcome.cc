@@ -46,6 +46,16 @@ FinalModel untrained_model(const Problem<T>& problem) {
   return {.tensors = tensors_json(problem.federation.model->tensors()), .scale = problem.scale};
 }
 
+template <class T>
+Result<void> check_target_accuracy(const Config& config, const Problem<T>& problem) {
+  if (!config.run.target_accuracy || (problem.federation.test && problem.has_accuracy)) return {};
+  return fail(ErrorCode::kBadConfig,
+              problem.has_accuracy ? "target_accuracy needs a test set"
+                                   : "target_accuracy needs labels that are classes",
+              problem.has_accuracy ? "set test or test_source in [data], or leave target_accuracy out"
+                                   : "use target_loss or patience");
+}
+
 RunOutcome make_outcome(const RunRow& run, Config config) {
   RunOutcome out;
   out.run_id = run.id;
@@ -74,6 +84,8 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
 
 template RunSpec make_spec(const Config&, const Algorithm&, double, const Problem<float>&);
 template RunSpec make_spec(const Config&, const Algorithm&, double, const Problem<double>&);
+template Result<void> check_target_accuracy(const Config&, const Problem<float>&);
+template Result<void> check_target_accuracy(const Config&, const Problem<double>&);
 template TestLabels test_labels(const Config&, const Problem<float>&);
 template TestLabels test_labels(const Config&, const Problem<double>&);
 template FinalModel untrained_model(const Problem<float>&);

@@ -21,6 +21,10 @@ TestLabels test_labels(const Config& config, const Problem<T>& problem);
 template <class T>
 FinalModel untrained_model(const Problem<T>& problem);
 
+// kBadConfig if the configuration has a target_accuracy and there is no test set of classes.
+template <class T>
+Result<void> check_target_accuracy(const Config& config, const Problem<T>& problem);
+
 RunOutcome make_outcome(const RunRow& run, Config config);
 
 }  // namespace mfl

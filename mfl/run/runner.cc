@@ -59,6 +59,7 @@ Result<void> write_weights(const std::filesystem::path& path, const auto& w, con
 template <class T>
 Result<RunOutcome> run_as(const Config& given, const RunOptions& options, const RunHooks& hooks) {
   MFL_TRY(const Problem<T> problem, load_problem<T>(given, options.where()));
+  MFL_CHECK(options.where().agree(check_target_accuracy(given, problem)));
   MFL_TRY(const Config config, with_measured_eta(given, problem, options.where()));
   MFL_TRY(const auto recorder, open_recorder(store_of(options), options.where()));
   const Algorithm algorithm = make_algorithm(config.algorithm);
@@ -85,7 +86,7 @@ Result<RunOutcome> run_as(const Config& given, const RunOptions& options, const 
       make_engine<T>(problem.federation, {setting_of(config, algorithm)}, config, options.where());
   Training<T> training(0, algorithm, run_length(config), *engine, population_of(config, problem),
                        test_labels(config, problem), untrained_model(problem), make_cadence(config),
-                       make_loss_rule(config), *recorder, std::move(start));
+                       make_loss_rule(config), make_stop_rule(config), *recorder, std::move(start));
   std::optional<Monitor> monitor;
   if (options.monitor) {
     const auto descent = algorithm.method().descent();

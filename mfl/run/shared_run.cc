@@ -48,6 +48,7 @@ std::string bytes_of(const std::optional<RecordedRun>& found) {
   out.put(run.virtual_seconds);
   out.put(run.bytes_up);
   out.put(run.bytes_down);
+  out.put_all(std::span<const RoundLoss>(run.losses));
   return out.bytes();
 }
 
@@ -66,6 +67,7 @@ std::optional<RecordedRun> read_found(std::string_view bytes) {
   run.virtual_seconds = in.take<std::optional<double>>();
   run.bytes_up = in.take<std::uint64_t>();
   run.bytes_down = in.take<std::uint64_t>();
+  run.losses = in.take_all<RoundLoss>();
   return found;
 }
 

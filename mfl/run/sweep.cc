@@ -123,7 +123,8 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Starting<T>> s
     trainings.emplace_back(trainings.size(), member->algorithm, run_length(member->config), *engine,
                            population_of(member->config, problem), test_labels(member->config, problem),
                            untrained_model(problem), make_cadence(member->config),
-                           make_loss_rule(member->config), recorder, std::move(start));
+                           make_loss_rule(member->config), make_stop_rule(member->config), recorder,
+                           std::move(start));
   return train_together(*engine, std::span(trainings), hooks);
 }
 
@@ -133,6 +134,7 @@ Result<void> run_group(std::vector<Member>& members, Recorder& recorder, const R
   MFL_TRY(const Problem<T> problem, load_problem<T>(members.front().config));
   std::map<std::uint64_t, std::vector<Starting<T>>> by_round;  // those that share passes
   for (Member& member : members) {
+    MFL_CHECK(check_target_accuracy(member.config, problem));
     MFL_TRY(const Config settled, with_measured_eta(member.config, problem));
     member.algorithm = make_algorithm(settled.algorithm);
     const RunSpec spec =

@@ -33,7 +33,8 @@ Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpe
                  .wall_seconds = run.wall_seconds,
                  .virtual_seconds = run.virtual_seconds,
                  .bytes_up = run.bytes_up,
-                 .bytes_down = run.bytes_down};
+                 .bytes_down = run.bytes_down,
+                 .losses = run.losses};
   if (run.checkpoint) {
     auto snapshot = decode_snapshot<T>(run.checkpoint->blob);
     if (!snapshot) return fail_because(snapshot.error(), fmt::format("cannot resume run {}", run.id));
@@ -47,7 +48,7 @@ Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpe
 template <class T>
 Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
                       Population population, TestLabels labels, FinalModel untrained, Cadence cadence,
-                      LossRule losses, Recorder& recorder, Start<T> start)
+                      LossRule losses, StopRule stop_rule, Recorder& recorder, Start<T> start)
     : setting_(setting),
       algorithm_(algorithm),
       steps_(steps),
@@ -57,6 +58,7 @@ Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint
       model_(std::move(untrained)),
       cadence_(cadence),
       losses_(losses),
+      stop_(stop_rule, losses),
       journal_(recorder, std::move(start.id)),
       state_(std::move(start.state)),
       node_bytes_(round_bytes<T>(algorithm_, state_.w().size(), population_.codecs)),
@@ -69,6 +71,7 @@ Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint
     virtual_seconds_ = start.virtual_seconds.value_or(0);
     last_time_ = RoundTime{};
   }
+  for (const RoundLoss& past : start.losses) (void)stop_.judge(past.round, past.loss, std::nullopt);
   engine_.restore(setting_, start.kept);
   start_round();
 }
@@ -135,6 +138,7 @@ Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
         aggregate_.loss_before);
   if (range.starts) {
     MFL_CHECK(close_round(aggregate_.loss_before));
+    if (stopped_) return end(RunStatus::kDone, *stopped_, aggregate_.loss_before);
     MFL_CHECK(checkpoint_if_due());
   }
   taken_ += steps;
@@ -166,6 +170,8 @@ Result<void> Training<T>::close_round(double train_loss, Row row) {
   last_loss_ = train_loss;
   if (closed_) return {};
   closed_ = true;
+  std::optional<TestMetrics> test;
+  if (row != Row::kLast && (stopped_ = judge(train_loss, test))) row = Row::kLast;
   if (losses_.decides_best(state_.round, row == Row::kLast)) note_loss(state_, train_loss);
   const std::string digest = journal_.recorder().keeps() ? state_digest(state_) : "";
   journal_.add(RoundRow{.round = state_.round,
@@ -177,7 +183,7 @@ Result<void> Training<T>::close_round(double train_loss, Row row) {
                         .time = last_time_});
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
   if (passed || row != Row::kOfRound || state_.step == 0) {
-    const auto test = std::isfinite(train_loss) ? engine_.test(setting_, state_.w()) : std::nullopt;
+    if (!test && std::isfinite(train_loss)) test = engine_.test(setting_, state_.w());
     RecordRow record{.step = state_.step,
                      .round = state_.round,
                      .train_loss = train_loss,
@@ -195,6 +201,13 @@ Result<void> Training<T>::close_round(double train_loss, Row row) {
     if (monitor_ != nullptr) monitor_->recorded(state_.step);
   }
   return journal_.flush_if_due();
+}
+
+template <class T>
+std::optional<std::string> Training<T>::judge(double train_loss, std::optional<TestMetrics>& test) {
+  if (stop_.needs_accuracy(state_.round) && std::isfinite(train_loss))
+    test = engine_.test(setting_, state_.w());
+  return stop_.judge(state_.round, train_loss, test ? std::optional(test->accuracy) : std::nullopt);
 }
 
 template <class T>
@@ -221,6 +234,8 @@ Result<void> Training<T>::checkpoint_if_due() {
 template <class T>
 Result<void> Training<T>::stop() {
   MFL_TRY(const double train_loss, loss_of_next_round());
+  MFL_CHECK(close_round(train_loss, Row::kWhenStopped));
+  if (stopped_) return end(RunStatus::kDone, *stopped_, train_loss);
   return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps_),
              train_loss);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "mfl/algorithm/early_stop.h"
 #include "mfl/base/result.h"
 #include "mfl/devices/virtual_time.h"
 #include "mfl/engine/engine.h"
@@ -37,6 +38,7 @@ struct Start {
   double wall_seconds = 0;                     // spent earlier
   std::optional<double> virtual_seconds = {};  // elapsed earlier; absent without virtual time
   std::uint64_t bytes_up = 0, bytes_down = 0;  // transferred earlier
+  std::vector<RoundLoss> losses = {};          // of the rounds so far
 };
 
 // Starts a run of the spec at `initial`, or continues a run that was found: at its checkpoint, or at `initial` when it has none.
@@ -50,7 +52,7 @@ class Training {
   // `setting` is its index in the engine; `untrained` is what the store keeps of the model, to which the run adds the weights.
   Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
            Population population, TestLabels labels, FinalModel untrained, Cadence cadence, LossRule losses,
-           Recorder& recorder, Start<T> start);
+           StopRule stop_rule, Recorder& recorder, Start<T> start);
 
   bool over() const { return over_; }
   const State<T>& state() const { return state_; }
@@ -80,6 +82,8 @@ class Training {
   Result<double> loss_of_next_round();  // what that round would report
   enum class Row { kOfRound, kLast, kWhenStopped };
   Result<void> close_round(double train_loss, Row row = Row::kOfRound);
+  // Why the run ends with the State whose loss this is; nothing if it continues.
+  std::optional<std::string> judge(double train_loss, std::optional<TestMetrics>& test);
   Result<void> checkpoint_if_due();
   std::optional<Checkpoint> state_as_checkpoint();
   std::optional<FinalModel> trained_model();
@@ -94,6 +98,8 @@ class Training {
   FinalModel model_;
   Cadence cadence_;
   LossRule losses_;
+  EarlyStop stop_;
+  std::optional<std::string> stopped_;  // why the run ends early
   Journal journal_;
   State<T> state_;
   RoundBytes node_bytes_;        // of a round with one node

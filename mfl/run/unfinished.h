@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "mfl/algorithm/early_stop.h"
 #include "mfl/base/result.h"
 #include "mfl/record/store.h"
 
@@ -16,6 +18,7 @@ struct Unfinished {
   double wall_seconds = 0;                     // spent up to the checkpoint
   std::optional<double> virtual_seconds = {};  // where there is a virtual time
   std::uint64_t bytes_up = 0, bytes_down = 0;  // transferred
+  std::vector<RoundLoss> losses = {};          // of its rounds
 
   std::optional<std::uint64_t> round() const {
     return checkpoint ? std::optional(checkpoint->round) : std::nullopt;

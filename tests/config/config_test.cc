@@ -78,6 +78,9 @@ threads = 3
 record_every = 2
 checkpoint_every = 5
 keep_states = 9
+target_loss = -0.5
+target_accuracy = 0.75
+patience = 12
 [schema]
 features = ["a, b", "c"]
 label = "d"
@@ -106,6 +109,9 @@ positive = 1
   expected.algorithm = {.name = "fl", .eta = 1.0, .gamma = 0.9, .tau = 7};
   expected.run = {.name = "mine \"quoted\"",
                   .steps = 10,
+                  .target_loss = -0.5,
+                  .target_accuracy = 0.75,
+                  .patience = 12,
                   .seed = 9223372036854775807U,
                   .precision = Precision::kF64,
                   .engine = "serial",
@@ -372,6 +378,7 @@ Config any_config() {
   c.algorithm.tau = any_count(1);
   c.run.name = any_text();
   c.run.steps = any_count(1);
+  c.run.patience = *rc::gen::inRange<std::uint64_t>(0, 100);
   c.run.seed = any_count(0);
   c.run.precision = *rc::gen::element(Precision::kF32, Precision::kF64);
   c.run.engine = *rc::gen::element<std::string>("threads", "serial");
@@ -400,24 +407,28 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
   const std::string digest = config_digest(base);
   for (const Key& key : config_keys()) {
     Config other = base;
-    const std::string_view text =
-        key.kind == KeyKind::kText      ? (key.key == "engine"                             ? "serial"
-                                           : key.key == "precision"                        ? "f64"
-                                           : key.key == "take"                             ? "random"
-                                           : key.key == "task" && key.table == "data"      ? "raw"
-                                           : key.key == "task"                             ? "binary"
-                                           : key.key == "header"                           ? "no"
-                                           : key.key == "separator"                        ? ";"
-                                           : key.key == "partition"                        ? "contiguous"
-                                           : key.key == "aggregator"                       ? "median"
-                                           : key.key == "codecs"                           ? "bf16"
-                                           : key.key == "name" && key.table == "model"     ? "linear"
-                                           : key.key == "name" && key.table == "algorithm" ? "gd"
-                                                                                           : "other")
-        : key.kind == KeyKind::kBoolean ? "true"
-        : key.key == "classes"          ? "a, b"
-        : key.key == "gamma" || key.key == "fraction_train" || key.key == "dropout" ? "0.25"
-                                                                                    : "77";
+    const std::string_view text = key.kind == KeyKind::kText
+                                      ? (key.key == "engine"                             ? "serial"
+                                         : key.key == "precision"                        ? "f64"
+                                         : key.key == "take"                             ? "random"
+                                         : key.key == "task" && key.table == "data"      ? "raw"
+                                         : key.key == "task"                             ? "binary"
+                                         : key.key == "header"                           ? "no"
+                                         : key.key == "standardise"                      ? "full"
+                                         : key.key == "class_weight"                     ? "balanced"
+                                         : key.key == "separator"                        ? ";"
+                                         : key.key == "partition"                        ? "contiguous"
+                                         : key.key == "aggregator"                       ? "median"
+                                         : key.key == "codecs"                           ? "bf16"
+                                         : key.key == "name" && key.table == "model"     ? "linear"
+                                         : key.key == "name" && key.table == "algorithm" ? "gd"
+                                                                                         : "other")
+                                  : key.kind == KeyKind::kBoolean ? "true"
+                                  : key.key == "classes"          ? "a, b"
+                                  : key.key == "gamma" || key.key == "fraction_train" ||
+                                          key.key == "dropout" || key.key == "target_accuracy"
+                                      ? "0.25"
+                                      : "77";
     ASSERT_TRUE(key.set(other, text)) << key.table << '.' << key.key;
     ASSERT_NE(other, base) << key.table << '.' << key.key;
     EXPECT_EQ(config_digest(other) != digest, key.digested != Digested::kNever)

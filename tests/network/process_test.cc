@@ -74,6 +74,46 @@ TEST_P(Equality, FourNodesOverTheNetworkGiveTheDigestOfTheSimulation) {
   EXPECT_EQ(count_of(csv.out, "\n"), 1U + 4 * 34);
 }
 
+TEST(Equality, AFederationStopsEarlyWhereTheSimulationDoesAlsoAfterARestart) {
+  Processes federation(
+      2, {"--algorithm", "mfl", "--tau", "1", "--steps", "20000", "--eta", "1e-9", "--patience", "800"});
+  auto server = federation.server();
+  const auto nodes = federation.all_nodes();
+  EXPECT_TRUE(eventually([&] { return server->committed() > 10; })) << server->log();
+  server->signal_and_wait(SIGKILL);
+  server = federation.server();
+  expect_simulated(federation, *server);
+  const std::string message = server->data()["message"];
+  EXPECT_TRUE(message.starts_with("stopped early in round 800: ")) << message;
+  EXPECT_EQ(message, federation.simulated()["message"]);
+  for (const auto& node : nodes) EXPECT_EQ(node->wait(), 0) << node->log();
+}
+
+TEST(Equality, AFederationStopsAtTheTestAccuracyWhereTheSimulationDoes) {
+  Processes federation(
+      2, {"--algorithm", "mfl", "--tau", "3", "--steps", "300", "--eta", "0.05", "--target-accuracy", "0.6"});
+  const auto server = federation.server({"--test-data", "npy:parts/node-0000"});
+  const auto nodes = federation.all_nodes();
+  EXPECT_EQ(server->wait(), 0) << server->log();
+  std::vector<std::string> arguments{"run", "--json", "--quiet", "--set",
+                                     "data.test_source=npy:parts/node-0000"};
+  for (const std::string& word : federation.setting())
+    arguments.push_back(word == "data.test=0" ? "data.test=all" : word);
+  const auto simulated = ok_data(federation.box.run(arguments));
+  for (const char* key : {"message", "digest", "rounds", "final", "test_metrics"})
+    EXPECT_EQ(server->data()[key], simulated[key]) << key;
+  EXPECT_LT(simulated["rounds"], 100) << "it stopped early";
+  EXPECT_GE(simulated["final"]["test_accuracy"], 0.6);
+}
+
+TEST(Server, NeedsATestSetForATargetAccuracy) {
+  const Sandbox box;
+  const Outcome refused =
+      box.run({"server", "--plaintext", "--listen", "127.0.0.1:0", "--target-accuracy", "0.9"});
+  EXPECT_EQ(refused.code, 2) << refused.err;
+  EXPECT_THAT(refused.err, ::testing::HasSubstr("target_accuracy needs a test set"));
+}
+
 TEST(Server, TestsItsOwnTestSetAsTheSimulationDoes) {
   Processes federation(2, {"--algorithm", "mfl", "--tau", "3", "--steps", "50"});
   ok_data(federation.box.run({"data", "split", "synthetic:80x20", "--seed", "5", "--nodes", "1", "--train",

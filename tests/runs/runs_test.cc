@@ -100,6 +100,84 @@ TEST_F(Runs, AStoppedRunResumesToTheSameDigestAndRecords) {
     }
 }
 
+// Of a run without the rule, which stops nowhere.
+std::uint64_t first_round_at(const std::vector<RoundRow>& rounds, double loss) {
+  for (const RoundRow& row : rounds)
+    if (row.round > 0 && row.train_loss <= loss) return row.round;
+  return 0;
+}
+
+TEST_F(Runs, StopsEarlyInTheSameRoundWhateverTheEngineAndHoweverOftenResumed) {
+  const auto plain = run_experiment(small(), options(), {});
+  ASSERT_TRUE(plain) << plain.error().text();
+  const auto all = *store().rounds(plain->run_id);
+  const double target = all[20].train_loss;
+  const std::uint64_t at = first_round_at(all, target);
+  ASSERT_GT(at, 1U);
+  Config by_loss = small(), by_accuracy = small(), by_patience = small();
+  by_loss.run.target_loss = target;
+  by_accuracy.run.target_accuracy = plain->final.test_accuracy;
+  by_patience.algorithm.eta = 1e-8;  // hardly moves
+  by_patience.run.patience = 7;
+  for (Config config : {by_loss, by_accuracy, by_patience}) {
+    config.run.engine = "serial";
+    const auto whole = run_experiment(config, options(), {});
+    ASSERT_TRUE(whole) << whole.error().text();
+    EXPECT_EQ(whole->status, "done");
+    EXPECT_TRUE(whole->message.starts_with("stopped early in round " + std::to_string(whole->rounds) + ": "))
+        << whole->message;
+    EXPECT_LT(whole->final.step, 100U);
+    const auto rounds = *store().rounds(whole->run_id);
+    ASSERT_EQ(rounds.size(), whole->rounds + 1);
+    EXPECT_EQ(rounds.back().train_loss, whole->final.train_loss);
+    EXPECT_EQ(store().records(whole->run_id)->back().round, whole->rounds) << "its last State is recorded";
+    EXPECT_NE(whole->test_metrics, "");
+    EXPECT_EQ(store().get(whole->run_id)->message, whole->message);
+    config.run.engine = "threads";
+    EXPECT_EQ(run_experiment(config, options(), {})->digest, whole->digest);
+    for (std::uint64_t round = 1; round <= whole->rounds; ++round) {
+      const RunOutcome stopped = run_until(config, options(), round);
+      RunOptions resume = options();
+      resume.resume_id = stopped.run_id;
+      const RunOutcome done = stopped.status == "done" ? stopped : *run_experiment({}, resume, {});
+      EXPECT_EQ(done.digest, whole->digest) << round;
+      EXPECT_EQ(done.message, whole->message) << round;
+      EXPECT_EQ(done.bytes_up, whole->bytes_up) << round;
+      EXPECT_EQ(store().records(done.run_id)->back().round, whole->rounds);
+    }
+  }
+  const auto stopped = run_experiment(by_loss, options(), {});
+  EXPECT_EQ(stopped->rounds, at);
+  EXPECT_EQ(all[at].train_loss, stopped->final.train_loss);
+}
+
+TEST_F(Runs, AStopRuleThatIsNeverMetChangesNoBit) {
+  Config config = small();
+  config.run.target_loss = 0;
+  config.run.patience = 1000;
+  const auto plain = run_experiment(small(), options(), {}), ruled = run_experiment(config, options(), {});
+  EXPECT_EQ(ruled->digest, plain->digest);
+  EXPECT_EQ(ruled->message, "");
+  EXPECT_EQ(ruled->final.step, 100U);
+  EXPECT_NE(store().get(ruled->run_id)->config_digest, store().get(plain->run_id)->config_digest);
+}
+
+TEST_F(Runs, ATargetAccuracyNeedsATestSetAndBatchesNeedLosses) {
+  Config config = small();
+  config.run.target_accuracy = 0.9;
+  config.data.test = 0;
+  const auto outcome = run_experiment(config, options(), {});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(outcome.error().message, "target_accuracy needs a test set");
+  Config batches = small();
+  batches.algorithm.batch_size = 20;
+  batches.run.patience = 3;
+  EXPECT_FALSE(validate(batches));
+  batches.run.evaluate_every = 2;
+  EXPECT_TRUE(validate(batches));
+}
+
 TEST_F(Runs, BatchesResumeAtEveryRound) {
   for (const char* aggregator : {"mean", "centred-clipping(0.5)"})
     for (const std::uint64_t evaluate_every : {0, 3})
