@@ -20,6 +20,8 @@
 #include "mfl/federation/store_log.h"
 #include "mfl/federation/write_behind.h"
 #include "mfl/load/problem.h"
+#include "mfl/model/starting_model.h"
+#include "mfl/run/initial_model.h"
 #include "mfl/run/outcome.h"
 #include "mfl/run/training.h"
 
@@ -229,7 +231,7 @@ class TestBench {
 
 // What the run says of its data before a node has joined: what the store has, or what the configuration states.
 Result<void> state_schema(const Config& config, const HostOptions& options, const RunRow& run,
-                          CoordinatorOptions& out) {
+                          const std::optional<TrainedModel>& initial, CoordinatorOptions& out) {
   out.schema = stated_schema(config);
   if (options.columns != 0 && out.schema.columns != 0 && options.columns != out.schema.columns)
     return fail(ErrorCode::kBadConfig,
@@ -243,6 +245,12 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
       out.schema.positive.empty())
     out.schema.positive = out.schema.classes.back();
   if (out.schema != Schema{}) out.schema_from = "the experiment file";
+  if (initial) {
+    auto settled = settle(out.schema, initial->schema);
+    if (!settled) return fail_because(settled.error(), "the initial model does not fit this run");
+    out.schema = *std::move(settled);
+    out.schema_from = "the initial model";
+  }
   if (run.data_schema.empty()) return {};
   auto stored = parse_schema(run.data_schema);
   if (stored) stored = settle(out.schema, *stored);
@@ -279,7 +287,22 @@ void wait_for_end(const FederationServer& server, const HostOptions& options, bo
 }
 
 template <class T>
-Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
+Result<ModelOf<T>> make_served_model(const Config& config, const std::optional<TrainedModel>& initial,
+                                     const Schema& schema) {
+  const ModelOf<T> plain = [&config](const Schema& settled) {
+    return make_model<T>(config.model, static_cast<std::size_t>(settled.columns), settled);
+  };
+  if (!initial) return plain;
+  MFL_CHECK(starting_from(*initial, schema, std::nullopt, plain(schema)));
+  return ModelOf<T>([plain, w = weights_of<T>(*initial)](const Schema& settled) {
+    auto model = plain(settled);
+    return model->parameters() == w.size() ? starting_from(std::move(model), w) : model;
+  });
+}
+
+template <class T>
+Result<HostOutcome> host_as(const Config& config, const std::optional<TrainedModel>& initial,
+                            const HostOptions& options) {
   const Algorithm algorithm = make_algorithm(config.algorithm);
   if (algorithm.centralised)
     return fail(ErrorCode::kBadConfig, fmt::format("algorithm {} has all data in one place", algorithm.name),
@@ -301,7 +324,7 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
   CoordinatorOptions coordinator = coordinator_options(config, options, run);
   coordinator.warnings = folder.warnings();
   if (!options.server.tls) coordinator.warnings.emplace_back(kPlaintextWarning);
-  MFL_CHECK(state_schema(config, options, run, coordinator));
+  MFL_CHECK(state_schema(config, options, run, initial, coordinator));
   if (!options.test_data.empty()) {
     MFL_TRY(bench, TestBench<T>::load(config, algorithm, options.test_data, coordinator.schema));
     MFL_CHECK(take_test_schema(*bench, options.test_data, coordinator));
@@ -310,9 +333,7 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
     };
   }
   coordinator.columns = coordinator.schema.columns;
-  const ModelOf<T> served_model = [&config](const Schema& schema) {
-    return make_model<T>(config.model, static_cast<std::size_t>(schema.columns), schema);
-  };
+  MFL_TRY(const ModelOf<T> served_model, make_served_model<T>(config, initial, coordinator.schema));
   StoreLog store_log(store, run.id, std::move(log_options));
   WriteBehind log(store_log);
   MFL_TRY(const auto server,
@@ -363,12 +384,13 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
 }  // namespace
 
 Result<HostOutcome> host_run(const Config& given_config, const HostOptions& given) {
-  const Config config = without_data(given_config);
+  Config config = without_data(given_config);
+  MFL_TRY(const auto initial, take_initial_model(config, default_store_path()));
   HostOptions options = given;
   options.server.log = serialised(given.server.log);
   if (config.federation.min_available_nodes == 0) options.server.nodes = config.federation.nodes;
-  return config.run.precision == Precision::kF32 ? host_as<float>(config, options)
-                                                 : host_as<double>(config, options);
+  return config.run.precision == Precision::kF32 ? host_as<float>(config, initial, options)
+                                                 : host_as<double>(config, initial, options);
 }
 
 }  // namespace mfl
