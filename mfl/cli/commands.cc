@@ -59,6 +59,7 @@ void setup_all(Command& mfl, Commands& commands) {
   setup_reproduce(mfl, commands);
   setup_report(mfl, commands);
   setup_predict(mfl, commands);
+  setup_evaluate(mfl, commands);
 
   Command* model = mfl.add_subcommand("model", "Trained models: show, export");
   model->footer("Example:\n  mfl model show latest\n  mfl model export latest --format npz --out model.npz");

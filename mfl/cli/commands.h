@@ -45,6 +45,7 @@ void setup_theory_run(Command& theory, Commands& commands);
 void setup_theory_advise(Command& theory, Commands& commands);
 void setup_init(Command& mfl, Commands& commands);
 void setup_predict(Command& mfl, Commands& commands);
+void setup_evaluate(Command& mfl, Commands& commands);
 void setup_model_show(Command& model, Commands& commands);
 void setup_model_export(Command& model, Commands& commands);
 void setup_data_fetch(Command& data, Commands& commands);

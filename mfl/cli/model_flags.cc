@@ -7,23 +7,21 @@ void ModelFlags::add(Command& command) {
   add_store_flag(command, store);
 }
 
-void RowsFlags::add(Command& command, const std::string& label_help) {
+void RowsFlags::add(Command& command) {
   command.add_option("--data", data, "csv:FILE, libsvm:FILE, npy:DIR, idx:DIR, mnist or synthetic")
       ->type_name("SPEC")
       ->required()
       ->choices({"csv:", "libsvm:", "npy:", "idx:", "mnist", "synthetic"});
-  command.add_option("--label", label, label_help)->type_name("COLUMN");
-  command.add_option("--header", header, "Whether a CSV file starts with column names: auto, yes or no")
-      ->type_name("WHEN")
-      ->choices({"auto", "yes", "no"})
-      ->capture_default_str();
+  csv.add(command, [](const Key& key) {
+    return key.table == "data" && (key.key == "label" || key.key == "header" || key.key == "separator");
+  });
 }
 
-Result<DataOptions> RowsFlags::options(const std::string& label_column) const {
+Result<DataOptions> RowsFlags::options(const std::string& label) const {
   Config config;
   MFL_CHECK(set_key(config, "data.source", data, "--data " + data));
-  MFL_CHECK(set_key(config, "data.header", header, "--header " + header));
-  MFL_CHECK(set_key(config, "data.label", label.value_or(label_column), "--label"));
+  config.data.label = label;
+  MFL_CHECK(csv.apply(config));
   return data_options(config);
 }
 

@@ -4,7 +4,8 @@
 #include <string>
 
 #include "mfl/cli/commands.h"
-#include "mfl/config/config.h"
+#include "mfl/cli/config_flags.h"
+#include "mfl/data/source.h"
 #include "mfl/trained/trained_model.h"
 
 namespace mfl::cli {
@@ -24,12 +25,12 @@ struct ModelFlags {
 
 // --data, and how a CSV file is read.
 struct RowsFlags {
-  std::string data, header = "auto";
-  std::optional<std::string> label;
+  std::string data;
+  ConfigFlags csv;
 
-  void add(Command& command, const std::string& label_help);
-  // `label` is what --label is where it is not given.
-  Result<DataOptions> options(const std::string& label_column) const;
+  void add(Command& command);
+  // `label` is the label column unless --label names another.
+  Result<DataOptions> options(const std::string& label) const;
 };
 
 }  // namespace mfl::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "mfl/cli/model_flags.h"
 #include "mfl/cli/output_stream.h"
@@ -19,6 +20,13 @@ struct Arguments {
   std::uint64_t threads = 0;
 };
 
+// More than a few would wait for the reader.
+unsigned threads_of(const Arguments& args) {
+  constexpr unsigned kEnough = 4, kMost = 1024;
+  if (args.threads != 0) return static_cast<unsigned>(std::min<std::uint64_t>(args.threads, kMost));
+  return std::clamp(std::thread::hardware_concurrency(), 1U, kEnough);
+}
+
 Result<Reply> predict_command(const Arguments& args, bool json) {
   if (json && args.out == "-")
     return fail(ErrorCode::kBadConfig, "--json: predictions and the JSON object cannot both go to stdout",
@@ -29,12 +37,15 @@ Result<Reply> predict_command(const Arguments& args, bool json) {
   MFL_TRY(const DataOptions options, args.rows.options("last"));
   MFL_TRY(const auto blocks, open_row_blocks(options, schema));
   MFL_TRY(OutputStream out, OutputStream::open(args.out));
-  MFL_CHECK(out.write(prediction_header(predictor)));
-  const unsigned threads = args.threads != 0
-                               ? static_cast<unsigned>(std::min<std::uint64_t>(args.threads, 1024))
-                               : std::max(1U, std::thread::hardware_concurrency());
-  MFL_TRY(const std::uint64_t rows,
-          predict_rows(predictor, *blocks, threads, [&](std::string_view text) { return out.write(text); }));
+  std::string header =
+      prediction_header(predictor);  // once there is a row, so that nothing precedes an error
+  const auto write = [&](std::string_view text) -> Result<void> {
+    MFL_CHECK(out.write(std::exchange(header, {})));
+    return out.write(text);
+  };
+  const unsigned threads = threads_of(args);
+  MFL_TRY(const std::uint64_t rows, predict_rows(predictor, *blocks, threads, write));
+  MFL_CHECK(out.write(header));
   MFL_CHECK(out.finish());
   Reply reply;
   if (args.out != "-") reply.text = fmt::format("wrote {} predictions to {}\n", rows, args.out);
@@ -57,13 +68,13 @@ void setup_predict(Command& mfl, Commands& commands) {
                                   "in any order; columns that the model does not have are ignored.",
                                   [args, &commands] { return predict_command(*args, commands.json); });
   args->model.add(command);
-  args->rows.add(command,
-                 "A CSV file without column names has a label in this column, which is not read: its number "
-                 "from 0, or last");
+  args->rows.add(command);
   command.add_option("--out", args->out, "The file to write, or - for stdout")
       ->type_name("FILE")
       ->capture_default_str();
-  command.add_option("--threads", args->threads, "0: one per core")->type_name("N")->capture_default_str();
+  command.add_option("--threads", args->threads, "0: one per core, at most 4")
+      ->type_name("N")
+      ->capture_default_str();
 }
 
 }  // namespace mfl::cli

@@ -159,6 +159,7 @@ void setup_run(Command& mfl, Commands& commands) {
       "  mfl run --data mnist --train 5000 --test 5000 --model svm --algorithm mfl --tau 4 --json\n"
       "  mfl run experiments/fleet.toml --nodes 1000000\n"
       "  mfl run --data csv:my.csv --model logistic --standardise full --folds 5\n"
+      "  mfl run --data csv:my.csv --model logistic --eta 0.0001 --steps 40 --init model.npz\n"
       "  mfl run --train 5000 --nodes 20 --device-speed 'lognormal(2000, 0.5)' --network-up 1e6 "
       "--round-deadline 5 "
       "--quorum 15\n"

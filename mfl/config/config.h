@@ -120,6 +120,8 @@ struct RunConfig {
   std::uint64_t record_every = 0;      // steps between recorded metrics; 0: about a hundred records per run
   std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
   std::uint64_t keep_states = 5;       // States of the last rounds that a server keeps, 1 to kMaxKeepStates
+  // The model whose weights the run starts from: a run, a model file or a digest (initial_model.h); empty: the model decides.
+  std::string init = {};
 
   bool operator==(const RunConfig&) const = default;
 };

@@ -422,6 +422,10 @@ constexpr Key kKeys[] = {
      "States of the last rounds that a server keeps, for mfl server --from-round", KeyKind::kInteger, "",
      kNoResult, [](Config& c, Text t) { return set_integer(c.run.keep_states, t, 1, kMaxKeepStates); },
      [](const Config& c) { return toml_integer(c.run.keep_states, ""); }},
+    {"run", "init", "--init", "RUN|FILE",
+     "start from the weights of a trained model: a run that is done, or a model file (.npz)", KeyKind::kText,
+     "", kLaterResult, [](Config& c, Text t) { return set_text(c.run.init, t, true); },
+     [](const Config& c) { return toml_text(c.run.init); }},
 
     {"schema", "features", "--schema-features", "NAMES",
      "feature names in order, separated by commas, or their number; 0: as the data has them",

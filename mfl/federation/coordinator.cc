@@ -268,7 +268,7 @@ class RoundCoordinator final : public Coordinator {
     if (!preparation_) {
       if (!options_.needs || !state_.vectors.empty()) return true;
       const PreparationNeeds needs = options_.needs(schema());
-      Preprocessing preprocessing;
+      Preprocessing preprocessing = schema().preprocessing;
       preprocessing.intercept = needs.intercept;
       shape_.set_preprocessing(std::move(preprocessing));
       if (!needs.any()) return true;

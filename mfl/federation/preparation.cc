@@ -77,7 +77,7 @@ Preparation::Preparation(const PreparationNeeds& needs, const Schema& schema, do
       classes_(needs.class_weights ? schema.classes.size() : 0),
       step_size_of_(step_size_of) {
   result_.preprocessing = schema.preprocessing;
-  result_.preprocessing.standardise = needs.standardise;
+  if (needs.standardise != Standardise::kNone) result_.preprocessing.standardise = needs.standardise;
   measure();
 }
 

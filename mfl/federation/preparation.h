@@ -27,9 +27,10 @@ struct PreparationNeeds {
   Standardise standardise = Standardise::kNone;
   bool class_weights = false;
   bool step_size = false;
+  bool known_means = false;  // means and deviations are those of the schema, and nodes are told
 
   bool sums() const { return standardise != Standardise::kNone || class_weights; }
-  bool any() const { return sums() || step_size; }
+  bool any() const { return sums() || step_size || known_means; }
 };
 
 // What was settled.

@@ -203,6 +203,8 @@ Result<void> require_all_nodes(const Config& config, std::string_view what) {
     return fail(ErrorCode::kBadConfig,
                 fmt::format("{} needs stored data, and {} has none", what, config.data.source),
                 "use synthetic, which has the same classes");
+  if (!config.run.init.empty())
+    return fail(ErrorCode::kBadConfig, fmt::format("{} starts where the model does", what), "leave init out");
   if (config.federation.fraction_train < 1)
     return fail(ErrorCode::kBadConfig,
                 fmt::format("{} requires all nodes in every round, and fraction_train is {}", what,

@@ -21,6 +21,8 @@
 #include "mfl/federation/store_log.h"
 #include "mfl/federation/write_behind.h"
 #include "mfl/load/problem.h"
+#include "mfl/model/starting_model.h"
+#include "mfl/run/initial_model.h"
 #include "mfl/run/outcome.h"
 #include "mfl/run/step_size.h"
 #include "mfl/run/training.h"
@@ -182,8 +184,10 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.codecs = codecs_of(config);
   out.needs = [config](const Schema& schema) {
     const bool own_data = schema.own_data.value_or(false);
-    return PreparationNeeds{effective_intercept(config.model, own_data), config.model.standardise,
-                            config.model.balanced, measures_eta(config.algorithm, own_data)};
+    const bool known = !schema.preprocessing.deviations.empty();  // of an initial model
+    return PreparationNeeds{effective_intercept(config.model, own_data),
+                            known ? Standardise::kNone : config.model.standardise, config.model.balanced,
+                            measures_eta(config.algorithm, own_data), known};
   };
   out.step_size_of = step_size_of;
   out.algorithm_of = [config](double eta) {
@@ -255,7 +259,7 @@ Config without_measures(Config config) {
 
 // What the run says of its data before a node has joined: what the store has, or what the configuration states.
 Result<void> state_schema(const Config& config, const HostOptions& options, const RunRow& run,
-                          CoordinatorOptions& out) {
+                          const std::optional<TrainedModel>& initial, CoordinatorOptions& out) {
   out.schema = stated_schema(config);
   if (options.columns != 0 && out.schema.columns != 0 && options.columns != out.schema.columns)
     return fail(ErrorCode::kBadConfig,
@@ -269,6 +273,13 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
       out.schema.positive.empty())
     out.schema.positive = out.schema.classes.back();
   if (out.schema != Schema{}) out.schema_from = "the experiment file";
+  if (initial) {
+    auto settled = settle(out.schema, initial->schema);
+    if (!settled) return fail_because(settled.error(), "the initial model does not fit this run");
+    out.schema = *std::move(settled);
+    out.schema.preprocessing = prepared_as(config, initial).schema.preprocessing;
+    out.schema_from = "the initial model";
+  }
   if (run.data_schema.empty()) return {};
   auto stored = parse_schema(run.data_schema);
   if (stored) stored = settle(out.schema, *stored);
@@ -309,7 +320,22 @@ void wait_for_end(const FederationServer& server, const HostOptions& options, bo
 }
 
 template <class T>
-Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
+Result<ModelOf<T>> make_served_model(const Config& config, const std::optional<TrainedModel>& initial,
+                                     const Schema& schema) {
+  const ModelOf<T> plain = [&config](const Schema& settled) {
+    return make_model<T>(config.model, static_cast<std::size_t>(settled.columns), settled);
+  };
+  if (!initial) return plain;
+  MFL_CHECK(starting_from(*initial, schema, std::nullopt, plain(schema)));
+  return ModelOf<T>([plain, w = weights_of<T>(*initial)](const Schema& settled) {
+    auto model = plain(settled);
+    return model->parameters() == w.size() ? starting_from(std::move(model), w) : model;
+  });
+}
+
+template <class T>
+Result<HostOutcome> host_as(const Config& config, const std::optional<TrainedModel>& initial,
+                            const HostOptions& options) {
   const Algorithm algorithm = make_algorithm(config.algorithm);
   if (algorithm.centralised)
     return fail(ErrorCode::kBadConfig, fmt::format("algorithm {} has all data in one place", algorithm.name),
@@ -332,7 +358,7 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
   coordinator.warnings = folder.warnings();
   for (const RoundRow& row : rows) coordinator.past_losses.push_back({row.round, row.train_loss});
   if (!options.server.tls) coordinator.warnings.emplace_back(kPlaintextWarning);
-  MFL_CHECK(state_schema(config, options, run, coordinator));
+  MFL_CHECK(state_schema(config, options, run, initial, coordinator));
   if (!options.test_data.empty()) {
     const bool measured = coordinator.prepared.has_value();
     const Config& load_with = measured ? config : without_measures(config);
@@ -357,9 +383,7 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
         bench ? "target_accuracy needs labels that are classes" : "target_accuracy needs a test set",
         bench ? "use target_loss or patience" : "name one with --test-data, or leave target_accuracy out");
   coordinator.columns = coordinator.schema.columns;
-  const ModelOf<T> served_model = [&config](const Schema& schema) {
-    return make_model<T>(config.model, static_cast<std::size_t>(schema.columns), schema);
-  };
+  MFL_TRY(const ModelOf<T> served_model, make_served_model<T>(config, initial, coordinator.schema));
   StoreLog store_log(store, run.id, std::move(log_options));
   WriteBehind log(store_log);
   MFL_TRY(const auto server,
@@ -410,12 +434,13 @@ Result<HostOutcome> host_as(const Config& config, const HostOptions& options) {
 }  // namespace
 
 Result<HostOutcome> host_run(const Config& given_config, const HostOptions& given) {
-  const Config config = without_data(given_config);
+  Config config = without_data(given_config);
+  MFL_TRY(const auto initial, take_initial_model(config, default_store_path()));
   HostOptions options = given;
   options.server.log = serialised(given.server.log);
   if (config.federation.min_available_nodes == 0) options.server.nodes = config.federation.nodes;
-  return config.run.precision == Precision::kF32 ? host_as<float>(config, options)
-                                                 : host_as<double>(config, options);
+  return config.run.precision == Precision::kF32 ? host_as<float>(config, initial, options)
+                                                 : host_as<double>(config, initial, options);
 }
 
 }  // namespace mfl

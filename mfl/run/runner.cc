@@ -10,6 +10,7 @@
 #include "mfl/config/factory.h"
 #include "mfl/data/npy.h"
 #include "mfl/load/share.h"
+#include "mfl/run/initial_model.h"
 #include "mfl/run/monitor.h"
 #include "mfl/run/outcome.h"
 #include "mfl/run/recorder.h"
@@ -56,9 +57,20 @@ Result<void> write_weights(const std::filesystem::path& path, const auto& w, con
   return write_file(schema_path(path), schema_json(schema) + "\n");
 }
 
+// An error matters only to a run that starts at the beginning.
+using InitialModel = Result<std::optional<TrainedModel>>;
+
 template <class T>
-Result<RunOutcome> run_as(const Config& given, const RunOptions& options, const RunHooks& hooks) {
-  MFL_TRY(const Problem<T> problem, load_problem<T>(given, options.where()));
+Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, const RunOptions& options,
+                          const RunHooks& hooks) {
+  if (!initial && given.model.standardise != Standardise::kNone)
+    return tl::unexpected<Error>(initial.error());
+  MFL_TRY(Problem<T> problem,
+          load_problem<T>(prepared_as(given, initial ? *initial : std::nullopt), options.where()));
+  if (initial && *initial) {
+    MFL_TRY(problem.federation.model,
+            starting_from(**initial, problem.schema, problem.scale, problem.federation.model));
+  }
   MFL_CHECK(options.where().agree(check_target_accuracy(given, problem)));
   MFL_TRY(const Config config, with_measured_eta(given, problem, options.where()));
   MFL_TRY(const auto recorder, open_recorder(store_of(options), options.where()));
@@ -77,6 +89,7 @@ Result<RunOutcome> run_as(const Config& given, const RunOptions& options, const 
     out.reused = true;
     return out;
   }
+  if (!initial && !(found && found->run.checkpoint)) return tl::unexpected<Error>(initial.error());
   MFL_TRY(Start<T> start,
           start_run<T>(found, spec, initial_state<T>(algorithm, *problem.federation.model, config.run.seed),
                        *recorder));
@@ -125,9 +138,11 @@ Result<void> check_weights_out(const std::filesystem::path& path) {
   return {};
 }
 
-Result<RunOutcome> run_any(const Config& config, const RunOptions& options, const RunHooks& hooks) {
-  return config.run.precision == Precision::kF32 ? run_as<float>(config, options, hooks)
-                                                 : run_as<double>(config, options, hooks);
+Result<RunOutcome> run_any(Config config, const RunOptions& options, const RunHooks& hooks) {
+  const InitialModel initial = take_initial_model(config, store_of(options), options.where());
+  if (!initial && options.resume_id.empty()) return tl::unexpected<Error>(initial.error());
+  return config.run.precision == Precision::kF32 ? run_as<float>(config, initial, options, hooks)
+                                                 : run_as<double>(config, initial, options, hooks);
 }
 
 }  // namespace

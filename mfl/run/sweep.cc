@@ -10,6 +10,7 @@
 #include "mfl/config/factory.h"
 #include "mfl/data/fleet.h"
 #include "mfl/load/share.h"
+#include "mfl/run/initial_model.h"
 #include "mfl/run/outcome.h"
 #include "mfl/run/recorder.h"
 #include "mfl/run/shared_run.h"
@@ -63,6 +64,7 @@ struct Member {
   Algorithm algorithm;
   std::string id;  // of its run
   bool reused = false;
+  std::shared_ptr<const TrainedModel> initial = nullptr;  // may be null
 };
 
 using Groups = std::map<std::string, std::vector<Member>>;
@@ -131,7 +133,10 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Starting<T>> s
 template <class T>
 Result<void> run_group(std::vector<Member>& members, Recorder& recorder, const RunOptions& options,
                        SweepProgress& progress) {
-  MFL_TRY(const Problem<T> problem, load_problem<T>(members.front().config));
+  const auto& initial_model = members.front().initial;  // of all: it is part of what members share
+  MFL_TRY(const Problem<T> problem,
+          load_problem<T>(prepared_as(members.front().config,
+                                      initial_model ? std::optional(*initial_model) : std::nullopt)));
   std::map<std::uint64_t, std::vector<Starting<T>>> by_round;  // those that share passes
   for (Member& member : members) {
     MFL_CHECK(check_target_accuracy(member.config, problem));
@@ -146,7 +151,11 @@ Result<void> run_group(std::vector<Member>& members, Recorder& recorder, const R
       progress.done(member);
       continue;
     }
-    State<T> initial = initial_state<T>(member.algorithm, *problem.federation.model, member.config.run.seed);
+    auto model = problem.federation.model;
+    if (member.initial) {
+      MFL_TRY(model, starting_from(*member.initial, problem.schema, problem.scale, model));
+    }
+    State<T> initial = initial_state<T>(member.algorithm, *model, member.config.run.seed);
     MFL_TRY(Start<T> start, start_run(found, spec, std::move(initial), recorder));
     member.id = start.id;
     by_round[goes_in_step(member.config) ? start.state.round : 0].push_back({&member, std::move(start)});
@@ -177,11 +186,32 @@ Result<void> run_groups(Groups& groups, Recorder& recorder, const RunOptions& op
   return {};
 }
 
-Groups groups_of(const std::vector<Config>& configs) {
+using InitialModels = std::vector<std::shared_ptr<const TrainedModel>>;
+
+// One per setting, null where there is none; each is read once. The configurations then have their digests.
+Result<InitialModels> take_initial_models(std::vector<Config>& configs, const RunOptions& options) {
+  std::map<std::string, std::shared_ptr<const TrainedModel>> known;
+  InitialModels out;
+  for (Config& config : configs) {
+    const std::string named = config.run.init;
+    if (!named.empty() && !known.contains(named)) {
+      MFL_TRY(auto model, take_initial_model(config, store_of(options), options.where()));
+      known[named] = std::make_shared<const TrainedModel>(*std::move(model));
+    }
+    out.push_back(named.empty() ? nullptr : known[named]);
+    if (out.back()) config.run.init = out.back()->digest;
+  }
+  return out;
+}
+
+Groups groups_of(const std::vector<Config>& configs, const InitialModels& initial) {
   Groups groups;
   for (std::size_t i = 0; i < configs.size(); ++i)
-    groups[shared_part(configs[i])].push_back(
-        {.index = i, .config = configs[i], .algorithm = make_algorithm(configs[i].algorithm), .id = {}});
+    groups[shared_part(configs[i])].push_back({.index = i,
+                                               .config = configs[i],
+                                               .algorithm = make_algorithm(configs[i].algorithm),
+                                               .id = {},
+                                               .initial = initial[i]});
   return groups;
 }
 
@@ -211,15 +241,17 @@ std::vector<RecordedSetting> recorded_in(const Groups& groups) {
 
 }  // namespace
 
-Result<std::vector<RunOutcome>> run_sweep(const std::vector<Config>& configs, const RunOptions& options,
+Result<std::vector<RunOutcome>> run_sweep(const std::vector<Config>& given, const RunOptions& options,
                                           const RunHooks& hooks) {
-  MFL_CHECK(require_same_command("sweep", configs, options, options.where()));
+  MFL_CHECK(require_same_command("sweep", given, options, options.where()));
+  std::vector<Config> configs = given;
+  MFL_TRY(const InitialModels initial, take_initial_models(configs, options));
   MFL_CHECK(require_same_sources(configs, options.where()));
   std::set<std::string> known;
   for (const Config& config : configs)
     if (options.reuse) known.insert(config_digest(config));
   MFL_TRY(SweepShare share, SweepShare::open(store_of(options), known, options.where()));
-  Groups own = own_groups(groups_of(configs), share);
+  Groups own = own_groups(groups_of(configs, initial), share);
   MFL_CHECK(run_groups(own, share.recorder(), options, own_hooks(hooks, options.where())));
   MFL_TRY(const auto recorded, share.collect(recorded_in(own)));
   std::vector<RunOutcome> outcomes(configs.size());

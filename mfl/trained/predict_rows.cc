@@ -20,7 +20,7 @@ std::string csv_field(const std::string& text) {
   return out + '"';
 }
 
-// The lines of a part.
+// The lines of a block.
 class LineWriter {
  public:
   explicit LineWriter(const Predictor& predictor) : values_(predictor.value_names().size()) {
@@ -52,7 +52,7 @@ class LineWriter {
   std::vector<std::string> classes_;
 };
 
-// Workers take parts in order, work on them at the same time, and give the text in order.
+// Workers take blocks in order, work on them at the same time, and give the text in order.
 class Line {
  public:
   Line(const Predictor& predictor, RowBlocks& blocks, const TextSink& sink)
@@ -61,11 +61,11 @@ class Line {
   void work() {
     for (std::string text;;) {
       std::uint64_t number = 0;
-      const auto part = take(number);
-      if (!part) return;
-      std::size_t rows = 0;
-      const Result<void> done = predict(*part, rows, text);
-      if (!give(number, done, rows, text)) return;
+      auto rows = take(number);
+      if (!rows) return;
+      const std::size_t count = rows->rows;
+      const Result<void> done = predict(*std::move(rows), text);
+      if (!give(number, done, count, text)) return;
     }
   }
 
@@ -75,27 +75,25 @@ class Line {
   }
 
  private:
-  std::optional<RowBlocks::Part> take(std::uint64_t& number) {
+  std::optional<Dataset> take(std::uint64_t& number) {
     const std::lock_guard lock(taking_);
     if (over_) return std::nullopt;
     number = taken_;
-    auto part = blocks_.take();
-    if (part && *part) {
+    auto block = blocks_.next();
+    if (block && *block) {
       ++taken_;
-      return *std::move(part);
+      return *std::move(block);
     }
     over_ = true;
-    if (!part) {
+    if (!block) {
       const std::lock_guard giving(giving_);
-      if (!error_) error_ = std::move(part).error();
+      if (!error_) error_ = std::move(block).error();
     }
     return std::nullopt;
   }
 
-  Result<void> predict(const RowBlocks::Part& part, std::size_t& rows, std::string& text) const {
-    MFL_TRY(Dataset data, blocks_.rows(part));
-    rows = data.rows;
-    MFL_TRY(const Predictions said, predictor_.predict(std::move(data)));
+  Result<void> predict(Dataset rows, std::string& text) const {
+    MFL_TRY(const Predictions said, predictor_.predict(std::move(rows)));
     writer_.write(said, text);
     return {};
   }

@@ -6,10 +6,9 @@
 #include <numeric>
 #include <utility>
 
+#include "mfl/data/csv_stream.h"
 #include "mfl/data/libsvm.h"
 #include "mfl/data/npy.h"
-#include "mfl/trained/column_match.h"
-#include "mfl/trained/csv_blocks.h"
 #include "mfl/trained/text_parts.h"
 
 namespace mfl {
@@ -17,12 +16,40 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kNumbers = std::size_t{1} << 17U;  // of a block
+
+std::size_t rows_of_block(std::size_t columns) {
+  return std::max<std::size_t>(1, kNumbers / std::max<std::size_t>(1, columns));
+}
+
+class CsvBlocks final : public RowBlocks {
+ public:
+  explicit CsvBlocks(std::unique_ptr<CsvStream> stream) : stream_(std::move(stream)) {}
+
+  Result<std::optional<Dataset>> next() override {
+    CsvBlock block;
+    MFL_TRY(const bool more, stream_->next(block));
+    if (!more) return std::nullopt;
+    Dataset out;
+    out.rows = block.rows;
+    out.columns = stream_->columns();
+    out.features = DenseRows<double>{std::move(block.features)};
+    out.labels.resize(out.rows);
+    return out;
+  }
+
+ private:
+  std::unique_ptr<CsvStream> stream_;
+};
+
 class LibsvmBlocks final : public RowBlocks {
  public:
   LibsvmBlocks(TextParts parts, std::size_t columns) : parts_(std::move(parts)), columns_(columns) {}
-  Result<std::optional<Part>> take() override { return parts_.next(); }
-  Result<Dataset> rows(const Part& part) const override {
-    return parse_libsvm_part({part.text, parts_.path()}, columns_, part.first);
+
+  Result<std::optional<Dataset>> next() override {
+    MFL_TRY(const auto part, parts_.next());
+    if (!part) return std::nullopt;
+    return parse_libsvm_part({part->text, parts_.path()}, columns_, part->first_line);
   }
 
  private:
@@ -33,87 +60,68 @@ class LibsvmBlocks final : public RowBlocks {
 // Rows that are read by their numbers.
 class NumberedBlocks final : public RowBlocks {
  public:
-  NumberedBlocks(SomeRows rows, const Schema& schema)
-      : rows_(std::move(rows)),
-        schema_(schema),
-        each_(std::max<std::size_t>(1, kNumbers / std::max<std::size_t>(1, rows_.columns()))) {}
+  explicit NumberedBlocks(SomeRows rows) : rows_(std::move(rows)) {}
 
-  Result<std::optional<Part>> take() override {
-    if (taken_ == rows_.size()) return std::nullopt;
-    Part part{.text = {}, .first = taken_, .count = std::min(each_, rows_.size() - taken_)};
-    taken_ += part.count;
-    return part;
-  }
-  Result<Dataset> rows(const Part& part) const override {
-    std::vector<std::uint32_t> places(part.count);
-    std::iota(places.begin(), places.end(), static_cast<std::uint32_t>(part.first));
-    MFL_TRY(Dataset data, rows_.read(places));
-    return with_columns_of(std::move(data), schema_);
+  Result<std::optional<Dataset>> next() override {
+    std::vector<std::uint32_t> places(
+        std::min(rows_of_block(rows_.columns()), rows_.size() - static_cast<std::size_t>(taken_)));
+    if (places.empty()) return std::nullopt;
+    std::iota(places.begin(), places.end(), taken_);
+    taken_ += static_cast<std::uint32_t>(places.size());
+    return rows_.read(places);
   }
 
  private:
-  static constexpr std::size_t kNumbers = std::size_t{1} << 17U;
-
   SomeRows rows_;
-  const Schema& schema_;
-  std::size_t each_;
-  std::size_t taken_ = 0;
+  std::uint32_t taken_ = 0;
 };
 
-SomeRows all_rows(std::shared_ptr<const RowSource> source) {
-  std::vector<std::uint32_t> places(source->labels().size());
-  std::iota(places.begin(), places.end(), 0U);
-  return {std::move(source), std::move(places)};
+// A label column, which is not read, may be among the columns of a file without names.
+Result<std::unique_ptr<CsvStream>> open_stream(const fs::path& path, const CsvOptions& csv,
+                                               const Schema& schema) {
+  CsvStreamOptions options;
+  options.header = csv.header;
+  options.separator = csv.separator;
+  options.block_rows = rows_of_block(schema.columns);
+  if (!schema.features.empty() && csv.header != CsvHeader::kNo) {
+    options.features = schema.features;
+    return CsvStream::open(path, options);
+  }
+  options.columns = schema.columns;
+  auto unlabelled = CsvStream::open(path, options);
+  if (unlabelled || path == "-") return unlabelled;
+  options.label = csv.label;
+  auto labelled = CsvStream::open(path, options);
+  return labelled ? std::move(labelled) : std::move(unlabelled);
 }
 
-Result<std::unique_ptr<RowBlocks>> open_npy_blocks(fs::path path, const Schema& schema) {
+Result<std::unique_ptr<RowBlocks>> open_csv_blocks(const fs::path& path, const CsvOptions& csv,
+                                                   const Schema& schema) {
+  MFL_TRY(auto stream, open_stream(path, csv, schema));
+  return std::make_unique<CsvBlocks>(std::move(stream));
+}
+
+Result<std::unique_ptr<RowBlocks>> open_libsvm_blocks(const fs::path& path, const Schema& schema) {
+  MFL_TRY(TextParts parts, TextParts::open(path));
+  return std::make_unique<LibsvmBlocks>(std::move(parts), schema.columns);
+}
+
+Result<std::unique_ptr<RowBlocks>> open_npy_blocks(fs::path path) {
   std::error_code unseen;
   if (fs::is_directory(path, unseen)) path /= "x.npy";
-  MFL_TRY(std::unique_ptr<RowSource> source, open_npy_rows(path, {}));
-  return std::make_unique<NumberedBlocks>(all_rows(std::move(source)), schema);
+  MFL_TRY(std::shared_ptr<const RowSource> source, open_npy_rows(path, {}));
+  std::vector<std::uint32_t> places(source->labels().size());
+  std::iota(places.begin(), places.end(), 0U);
+  return std::make_unique<NumberedBlocks>(SomeRows(std::move(source), std::move(places)));
 }
 
-Result<std::unique_ptr<RowBlocks>> open_any_blocks(DataOptions options, const Schema& schema) {
+Result<std::unique_ptr<RowBlocks>> open_any_blocks(DataOptions options) {
   options.test_source = options.source;
   MFL_TRY(TrainTestRows rows, open_rows(options));
-  return std::make_unique<NumberedBlocks>(*std::move(rows.test), schema);
-}
-
-template <class X>
-DenseRows<X> columns_at(const DenseRows<X>& from, const std::vector<std::size_t>& places, std::size_t rows,
-                        std::size_t columns) {
-  DenseRows<X> out;
-  out.values.reserve(rows * places.size());
-  for (std::size_t row = 0; row < rows; ++row)
-    for (const std::size_t place : places) out.values.push_back(from.values[row * columns + place]);
-  return out;
-}
-
-template <class X>
-SparseRows<X> columns_at(const SparseRows<X>& from, const std::vector<std::size_t>& /*places*/,
-                         std::size_t /*rows*/, std::size_t /*columns*/) {
-  return from;  // no sparse format has names
+  return std::make_unique<NumberedBlocks>(*std::move(rows.test));
 }
 
 }  // namespace
-
-Result<Dataset> with_columns_of(Dataset data, const Schema& schema) {
-  const std::string where =
-      data.origin && !data.origin->path.empty() ? data.origin->path.string() : "the data";
-  if (data.origin && !data.origin->features.empty() && !schema.features.empty()) {
-    if (data.origin->features == schema.features) return data;
-    MFL_TRY(const auto places, places_by_name(where, data.origin->features, schema));
-    data.features = std::visit(
-        [&](const auto& rows) -> Features { return columns_at(rows, places, data.rows, data.columns); },
-        data.features);
-    data.columns = places.size();
-    return data;
-  }
-  if (data.columns == schema.columns) return data;
-  return fail(ErrorCode::kBadData,
-              fmt::format("{} has {} features, and the model {}", where, data.columns, schema.columns),
-              "give the columns that the model was trained on");
-}
 
 Result<std::unique_ptr<RowBlocks>> open_row_blocks(const DataOptions& options, const Schema& schema) {
   const std::string& spec = options.source;
@@ -122,12 +130,9 @@ Result<std::unique_ptr<RowBlocks>> open_row_blocks(const DataOptions& options, c
     return spec.substr(kind.size());
   };
   if (const auto path = path_after("csv:")) return open_csv_blocks(*path, options.csv, schema);
-  if (const auto path = path_after("libsvm:")) {
-    MFL_TRY(TextParts parts, TextParts::open(*path, false));
-    return std::make_unique<LibsvmBlocks>(std::move(parts), schema.columns);
-  }
-  if (const auto path = path_after("npy:")) return open_npy_blocks(*path, schema);
-  return open_any_blocks(options, schema);
+  if (const auto path = path_after("libsvm:")) return open_libsvm_blocks(*path, schema);
+  if (const auto path = path_after("npy:")) return open_npy_blocks(*path);
+  return open_any_blocks(options);
 }
 
 }  // namespace mfl

@@ -76,7 +76,7 @@ class Folder:
         command = command.replace("fl.example.org:7443", f"localhost:{self.port}")
         for store in re.findall(r"\bjob-\d\.db", command):
             self.run(f"mfl run --data synthetic:40x8 --steps 8 --quiet --store {store}")
-        if re.match("mfl (predict|model|evaluate)", command):
+        if re.match("mfl (predict|model|evaluate)|mfl run .* --init", command):
             self.run("mfl run --data csv:my.csv --model logistic --eta 0.0001 --steps 8 --nodes 2 --quiet && "
                      "mfl model export latest --out model.npz")
         if "3f2a" in command:

@@ -330,6 +330,62 @@ TEST_F(Runs, TheFinalWeightsStayInTheStore) {
   }
 }
 
+// Gradient descent has no memory but w: two halves are the whole.
+TEST_F(Runs, ARunStartsWhereAnotherEnded) {
+  Config config = small();
+  config.algorithm.name = "gd";
+  const auto whole = run_experiment(config, options(), {});
+  ASSERT_TRUE(whole) << whole.error().text();
+  config.run.steps = 50;
+  const auto half = run_experiment(config, options(), {});
+  ASSERT_TRUE(half) << half.error().text();
+  config.run.init = half->run_id;
+  RunOptions reusing = options();
+  reusing.reuse = true;
+  const auto rest = run_experiment(config, reusing, {});
+  ASSERT_TRUE(rest) << rest.error().text();
+  EXPECT_FALSE(rest->reused) << "a run from zero is another run";
+  EXPECT_EQ(rest->digest, whole->digest);
+  EXPECT_EQ(store().get(rest->run_id)->config.find(half->run_id), std::string::npos);
+  EXPECT_NE(store().get(rest->run_id)->config.find("init = \"" + half->digest + "\""), std::string::npos);
+  EXPECT_NE(store().get(rest->run_id)->config_digest, store().get(half->run_id)->config_digest);
+  EXPECT_TRUE(run_experiment(config, reusing, {})->reused);
+}
+
+TEST_F(Runs, AKilledRunFindsItsInitialModelInTheStore) {
+  Config config = small();
+  const auto first = run_experiment(config, options(), {});
+  config.run.init = first->digest;
+  const auto whole = run_experiment(config, options(), {});
+  ASSERT_TRUE(whole) << whole.error().text();
+  ASSERT_NE(whole->digest, first->digest);
+  RunSpec spec = *store().get(whole->run_id);
+  Store opened = store();
+  const std::string killed = opened.create_run(spec).value();
+  ASSERT_TRUE(opened.set_status(killed, RunStatus::kInterrupted, "no checkpoint yet"));
+  RunOptions resume = options();
+  resume.resume_id = killed;
+  EXPECT_EQ(run_experiment({}, resume, {})->digest, whole->digest);
+  config.run.init = std::string(64, 'a');
+  EXPECT_EQ(run_experiment(config, options(), {}).error().code, ErrorCode::kBadConfig);
+}
+
+TEST_F(Runs, AnInitialModelThatDoesNotFitIsRefused) {
+  const auto wide = run_experiment(small(), options(), {});
+  const auto message = [&](auto change) {
+    Config config = small();
+    config.run.init = wide->run_id;
+    change(config);
+    const auto outcome = run_experiment(config, options(), {});
+    EXPECT_FALSE(outcome);
+    return outcome ? "" : outcome.error().message;
+  };
+  EXPECT_NE(message([](Config& c) { c.data.source = "synthetic:400x30"; }).find("60"), std::string::npos);
+  EXPECT_NE(message([](Config& c) { c.model.name = "softmax"; }).find("does not fit this run"),
+            std::string::npos);
+  EXPECT_NE(message([](Config& c) { c.data.scale = 1; }).find("scaled by"), std::string::npos);
+}
+
 TEST_F(Runs, RegressionTargetsHaveNoAccuracy) {
   const auto csv = folder_->path() / "data.csv";
   ASSERT_TRUE(write_file(csv, "1,2,0.5\n2,1,3\n3,5,1\n0,1,-7\n"));

