@@ -23,7 +23,7 @@ Result<Reply> split_command(const Arguments& args) {
   MFL_CHECK(validate(config));
   MFL_TRY(const TrainTest data, load(data_options(config)));
   MFL_TRY(const Partition partition, make_partition(config.federation, data.train, config.run.seed));
-  MFL_CHECK(split_to_folders(data.train, partition, args.out));
+  MFL_CHECK(split_to_folders(data.train, partition, args.out, is_own_data(args.spec)));
   Reply reply;
   reply.text = fmt::format("wrote {} nodes to {}\n", partition.nodes(), args.out);
   reply.data = {{"folder", args.out}, {"nodes", Json::array()}, {"classes", Json::array()}};

@@ -39,9 +39,9 @@ struct DataConfig {
   std::vector<std::string>
       features;             // CSV columns to take as features, in this order; empty: all that are left
   std::uint64_t folds = 0;  // of a cross-validation; 0: none
-  std::optional<std::uint64_t> fold;  // the one that is held out, from 0; empty: each in turn
-  char separator = ',';               // of the fields of a CSV file: , ; | or a tab
-  std::string positive = {};          // the positive class; empty: the last of the two in order
+  std::optional<std::uint64_t> fold = {};  // the one that is held out, from 0; empty: each in turn
+  char separator = ',';                    // of the fields of a CSV file: , ; | or a tab
+  std::string positive = {};               // the positive class; empty: the last of the two in order
 
   bool operator==(const DataConfig&) const = default;
 };
@@ -82,7 +82,7 @@ struct ModelConfig {
   std::string name = "svm";      // of models()
   std::optional<double> lambda;  // >= 0; empty: see effective_lambda
   // For models that have one; the regulariser does not count it. Empty: with the user's own data, see effective_intercept.
-  std::optional<bool> intercept;
+  std::optional<bool> intercept = {};
   Standardise standardise = Standardise::kNone;  // what is done to features first
   bool balanced = false;  // every class counts as much in the loss as any other, however many samples it has
 

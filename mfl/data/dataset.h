@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,9 @@ struct Origin {
   std::string label;                  // name of the label column; empty: it has none
   std::vector<std::string>
       classes;  // labels that are text: label k means classes[k]; empty: labels are numbers
+
+  std::optional<bool> own_data =
+      {};  // as of Schema, where the source tells; nothing: its kind does (is_own_data())
 
   // All classes that the labels can have, whether they occur or not, in the order of class_before(); empty: not known.
   std::vector<std::string> known_classes;

@@ -11,10 +11,22 @@
 #include <string_view>
 
 #include "mfl/base/files.h"
+#include "mfl/base/json.h"
 #include "mfl/data/npy_header.h"
 
 namespace mfl {
 namespace {
+
+// Beside the arrays, written by mfl data split.
+constexpr const char* kAbout = "mfl.json";
+
+std::shared_ptr<const Origin> npy_origin(const std::filesystem::path& labels) {
+  auto origin = std::make_shared<Origin>(*origin_at(labels));
+  const auto about = read_file(labels.parent_path() / kAbout);
+  if (const auto json = about ? Json::parse(*about) : fail(ErrorCode::kBadData, ""); json)
+    if (const Json* own = json->find("own_data")) origin->own_data = own->dump() == "true";
+  return origin;
+}
 
 namespace fs = std::filesystem;
 
@@ -239,7 +251,7 @@ Result<Dataset> parse_npy(const FileBytes& x, const FileBytes& y) {
   MFL_TRY(data.features, read_features(features, x.path));
   MFL_TRY(data.labels, read_labels(labels, y.path));
   if (std::holds_alternative<DenseRows<std::uint8_t>>(data.features)) data.scale = 1.0 / 255;
-  data.origin = origin_at(y.path);
+  data.origin = npy_origin(y.path);
   return data;
 }
 
@@ -262,7 +274,7 @@ Result<std::unique_ptr<RowSource>> open_npy_rows(const fs::path& x, const fs::pa
   if (labels.header.shape[0] != header.shape[0])
     return not_as_many(x, header.shape[0], y, labels.header.shape[0]);
   MFL_TRY(std::vector<double> values, read_labels(labels, y));
-  return std::make_unique<NpyRows>(std::move(file), header, std::move(values), origin_at(y));
+  return std::make_unique<NpyRows>(std::move(file), header, std::move(values), npy_origin(y));
 }
 
 Result<void> write_npy(const fs::path& path, std::span<const float> vector) {
@@ -273,7 +285,7 @@ Result<void> write_npy(const fs::path& path, std::span<const double> vector) {
   return write_array(path, vector, {vector.size()});
 }
 
-Result<void> write_npy_folder(const fs::path& folder, const Dataset& data) {
+Result<void> write_npy_folder(const fs::path& folder, const Dataset& data, std::optional<bool> own_data) {
   const std::size_t size = std::visit([](const auto& rows) { return dense_size(rows); }, data.features);
   if (size != 0 && data.columns != 0 && data.rows > kLargestDense / size / data.columns)
     return fail(
@@ -284,7 +296,8 @@ Result<void> write_npy_folder(const fs::path& folder, const Dataset& data) {
   MFL_CHECK(make_folder(folder));
   MFL_CHECK(std::visit([&](const auto& rows) { return write_features(folder / "x.npy", rows, data); },
                        data.features));
-  return write_npy(folder / "y.npy", data.labels);
+  MFL_CHECK(write_npy(folder / "y.npy", data.labels));
+  return own_data ? write_file(folder / kAbout, Json{{"own_data", *own_data}}.dump() + "\n") : Result<void>{};
 }
 
 }  // namespace mfl

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "mfl/base/result.h"
@@ -29,6 +30,8 @@ Result<void> write_npy(const std::filesystem::path& path, std::span<const double
 
 // folder/x.npy in the stored element type (the scale is not written) and folder/y.npy as f8. A sparse set is
 // written densely; above 4 GiB that is kBadData and nothing is written. The folder is created if necessary.
-Result<void> write_npy_folder(const std::filesystem::path& folder, const Dataset& data);
+// `own_data`, if told, is written beside them, and is Origin::own_data of whoever reads them.
+Result<void> write_npy_folder(const std::filesystem::path& folder, const Dataset& data,
+                              std::optional<bool> own_data = std::nullopt);
 
 }  // namespace mfl

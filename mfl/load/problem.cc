@@ -106,7 +106,8 @@ std::vector<Shard> shards_of(const Partition& partition) {
 
 Result<Schema> observed_schema(const Config& config, const Dataset& data) {
   MFL_TRY(Schema seen, observe(data, effective_label_task(config)));
-  seen.own_data = is_own_data(config.data.source);
+  seen.own_data = data.origin && data.origin->own_data ? data.origin->own_data
+                                                       : std::optional(is_own_data(config.data.source));
   return seen;
 }
 

@@ -53,7 +53,8 @@ Result<Schema> schema_to_send(Config config, const Schema& run, const Dataset& d
   Schema outline;
   outline.columns = data.columns;
   outline.task = effective_label_task(config);
-  outline.own_data = is_own_data(config.data.source);
+  outline.own_data = data.origin && data.origin->own_data ? data.origin->own_data
+                                                          : std::optional(is_own_data(config.data.source));
   if (data.origin) {
     outline.features = data.origin->features;
     outline.label = data.origin->label;

@@ -60,6 +60,8 @@ void SessionLog::progress(FederationStatus status) {
            {"ms", fmt::to_string(status.last_round.count())}});
   if (status.schema != last_.schema && !status.schema.empty())
     write(LogLine::Level::kInfo, "schema", {{"text", status.schema}});
+  if (status.phase != last_.phase && status.phase == "preparing")
+    write(LogLine::Level::kInfo, "measuring", {{"nodes", fmt::to_string(status.nodes)}});
   if (status.abandoned != last_.abandoned)
     write(LogLine::Level::kWarning, "abandoned", {{"text", status.trouble}});
   if (status.warnings != last_.warnings) log_new(status.warnings);

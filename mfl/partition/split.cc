@@ -8,7 +8,8 @@
 namespace mfl {
 namespace fs = std::filesystem;
 
-Result<void> split_to_folders(const Dataset& data, const Partition& partition, const fs::path& out) {
+Result<void> split_to_folders(const Dataset& data, const Partition& partition, const fs::path& out,
+                              bool own_data) {
   std::error_code error;
   fs::path target = fs::absolute(out, error).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();  // a trailing slash
@@ -18,8 +19,8 @@ Result<void> split_to_folders(const Dataset& data, const Partition& partition, c
   MFL_CHECK(make_folder(target.parent_path()));
   MFL_TRY(const TempFolder beside, TempFolder::make(target.parent_path()));
   for (std::size_t i = 0; i < partition.nodes(); ++i)
-    MFL_CHECK(
-        write_npy_folder(beside.path() / fmt::format("node-{:04}", i), take_rows(data, partition.node(i))));
+    MFL_CHECK(write_npy_folder(beside.path() / fmt::format("node-{:04}", i),
+                               take_rows(data, partition.node(i)), own_data));
   error.clear();
   fs::permissions(beside.path(), fs::perms(0755), error);
   if (!error) fs::rename(beside.path(), target, error);

@@ -85,7 +85,7 @@ TEST(ColumnSums, NeitherOrderNorHoldersNorMergesChangeABit) {
   std::mt19937 shuffle(3);  // NOLINT(cert-msc51-cpp): the same order every time
   std::ranges::shuffle(order, shuffle);
   ColumnSums merged(kColumns, 0);
-  for (const auto [first, end] : {std::pair{200U, 300U}, std::pair{0U, 1U}, std::pair{1U, 200U}}) {
+  for (const auto& [first, end] : {std::pair{200U, 300U}, std::pair{0U, 1U}, std::pair{1U, 200U}}) {
     std::vector<double> part;
     for (std::size_t i = first; i < end; ++i)
       part.insert(part.end(), values.begin() + static_cast<std::ptrdiff_t>(order[i] * kColumns),

@@ -106,6 +106,42 @@ TEST(Equality, AFederationStopsAtTheTestAccuracyWhereTheSimulationDoes) {
   EXPECT_GE(simulated["final"]["test_accuracy"], 0.6);
 }
 
+TEST(Equality, WhatIsMeasuredOfTheDataIsThatOfTheSimulation) {
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--model", "logistic", "--standardise", "full"},
+        {"--model", "squared-svm", "--standardise", "scale", "--intercept", "true", "--class-weight",
+         "balanced", "--precision", "f64"}}) {
+    std::vector<std::string> experiment = {"--eta", "0.01", "--steps", "20"};
+    experiment.insert(experiment.end(), more.begin(), more.end());
+    Processes federation(3, experiment);
+    const auto server = federation.server();
+    const auto nodes = federation.all_nodes();
+    ASSERT_EQ(server->wait(), 0) << server->log();
+    EXPECT_EQ(server->data()["digest"], federation.simulated()["digest"]);
+  }
+}
+
+// The server is killed as soon as it measures, wherever that finds it, and once more.
+TEST(RealFaults, AServerKilledWhileItMeasuresEndsWithTheSameDigest) {
+  Processes federation(3,
+                       {"--model", "logistic", "--standardise", "full", "--class-weight", "balanced", "--eta",
+                        "0.05", "--steps", "40"},
+                       {"synthetic:30000x50", 30000});
+  const std::string expected = federation.simulated()["digest"];
+  auto server = federation.server({"--log-level", "info"});
+  const auto nodes = federation.all_nodes();
+  for (int kill = 0; kill < 2; ++kill) {
+    ASSERT_TRUE(eventually([&] {
+      return server->log().find(" measuring ") != std::string::npos || server->committed() > 0 ||
+             !server->running();
+    }));
+    server->signal_and_wait(SIGKILL);
+    server = federation.server({"--log-level", "info"});
+  }
+  ASSERT_EQ(server->wait(), 0) << server->log();
+  EXPECT_EQ(server->data()["digest"], expected);
+}
+
 TEST(Server, NeedsATestSetForATargetAccuracy) {
   const Sandbox box;
   const Outcome refused =
