@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "mfl/record/store.h"
+#include "mfl/trained/model_file.h"
 #include "tests/tables/served.h"
 #include "tests/tables/small_run.h"
 
@@ -36,6 +37,25 @@ TEST_F(Federations, OfEveryEntryGiveTheDigestOfTheSimulation) {
       EXPECT_EQ(served(config, own), simulated(config, folder()));
       expect_same_model(own / "state" / "runs.db", folder() / "runs.db");
     }
+}
+
+TEST_F(Federations, StartFromAModelAsASimulationDoes) {
+  for (const char* name : {"svm", "softmax"}) {
+    Config config;
+    config.data.source = fmt::format("synthetic:{}x12", kRows);
+    config.data.test = 0;
+    config.federation.nodes = 2;
+    config.model.name = name;
+    config.algorithm.tau = 3;
+    config.run.steps = 12;
+    const std::string first = simulated(config, folder());
+    const std::filesystem::path file = folder() / fmt::format("{}.npz", name);
+    ASSERT_TRUE(write_model_file(file, find_model("latest", folder() / "runs.db").value()));
+    config.run.init = file.string();
+    const std::string second = simulated(config, folder());
+    EXPECT_NE(second, first);
+    EXPECT_EQ(served(config, folder() / name), second);
+  }
 }
 
 }  // namespace
