@@ -22,6 +22,8 @@ void expect_same_model(const std::filesystem::path& served_store, const std::fil
     const Store opened = Store::open(path, {.read_only = true}).value();
     return opened.model(opened.get("latest")->id).value().value();
   };
+  const auto usable = find_model("latest", served_store);
+  EXPECT_TRUE(usable) << usable.error().text();
   const FinalModel a = model_in(served_store), b = model_in(store);
   EXPECT_EQ(a.tensors, b.tensors);
   EXPECT_EQ(a.weights, b.weights);
