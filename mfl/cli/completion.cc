@@ -22,7 +22,7 @@ void for_each_command(const Command& command, const std::function<void(const Com
 bool is_file(const Option& option) {
   const std::string& what = option.is_positional() ? option.name() : option.type_name();
   for (const std::string_view word : {"FILE", "DIR", "PATH", "PKI", "STORE"})
-    if (what.starts_with(word)) return true;
+    if (what.starts_with(word) || what.ends_with(fmt::format("|{}", word))) return true;
   return false;
 }
 

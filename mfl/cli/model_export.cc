@@ -36,9 +36,9 @@ Result<Reply> export_command(const Arguments& args) {
 
 void setup_model_export(Command& model, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
+  const std::string onnx = has_onnx() ? "\n  mfl model export latest --format onnx --out model.onnx" : "";
   Command& command = commands.add(model, "export", "Write a trained model to a file",
-                                  "  mfl model export latest --format npz --out model.npz\n"
-                                  "  mfl model export latest --format onnx --out model.onnx",
+                                  "  mfl model export latest --format npz --out model.npz" + onnx,
                                   [args] { return export_command(*args); });
   args->model.add(command);
   command

@@ -60,13 +60,14 @@ Result<Reply> predict_command(const Arguments& args, bool json) {
 
 void setup_predict(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
-  Command& command = commands.add(mfl, "predict", "Predict the labels of new data with a trained model",
-                                  "  mfl predict latest --data csv:new.csv --out predictions.csv\n"
-                                  "  mfl predict model.npz --data libsvm:new.svm --out -\n"
-                                  "The output is CSV with one line per row, in the order of the rows. "
-                                  "Columns of a CSV file are found by their names,\n"
-                                  "in any order; columns that the model does not have are ignored.",
-                                  [args, &commands] { return predict_command(*args, commands.json); });
+  Command& command =
+      commands.add(mfl, "predict", "Predict the labels of new data with a trained model",
+                   "  mfl predict latest --data csv:new.csv --out predictions.csv\n"
+                   "  mfl predict model.npz --data libsvm:new.svm --out -\n"
+                   "The output is CSV with one line per row, in the order of the rows. Columns of a\n"
+                   "CSV file are found by their names, in any order; columns that the model does\n"
+                   "not have are ignored.",
+                   [args, &commands] { return predict_command(*args, commands.json); });
   args->model.add(command);
   args->rows.add(command);
   command.add_option("--out", args->out, "The file to write, or - for stdout")

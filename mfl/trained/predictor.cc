@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "mfl/base/math.h"
@@ -15,10 +16,15 @@ namespace {
 template <class T>
 constexpr Precision kPrecision = sizeof(T) == sizeof(float) ? Precision::kF32 : Precision::kF64;
 
-double sigmoid(double z) {
-  if (z >= 0) return 1 / (1 + portable_exp(-z));
-  const double e = portable_exp(z);
-  return e / (1 + e);
+// Of the class that a margin is against, and of the one that it is for.
+struct TwoProbabilities {
+  double against, in_favour;
+};
+
+TwoProbabilities sigmoids(double margin) {
+  const double e = portable_exp(-std::abs(margin));
+  const double larger = 1 / (1 + e), smaller = e / (1 + e);
+  return margin >= 0 ? TwoProbabilities{smaller, larger} : TwoProbabilities{larger, smaller};
 }
 
 void softmax(std::span<const double> scores, std::vector<double>& out) {
@@ -134,9 +140,9 @@ void Predictor::label_and_value(const std::vector<double>& scores, Predictions& 
     if (link == Link::kSoftmax) {
       softmax(of_row, out.values);
     } else if (link == Link::kSigmoid) {
-      const double z = positive_ == 1 ? of_row[0] : -of_row[0];
-      out.values.push_back(sigmoid(-z));
-      out.values.push_back(sigmoid(z));
+      const auto [first, last] = sigmoids(positive_ == 1 ? of_row[0] : -of_row[0]);
+      out.values.push_back(first);
+      out.values.push_back(last);
     } else {
       out.values.insert(out.values.end(), of_row.begin(), of_row.end());
     }

@@ -248,6 +248,44 @@ TEST_F(Runs, AKilledRunResumesFromItsLastCheckpoint) {
   }
 }
 
+// Its weights are a file beside the store, which is written just before the transaction that ends the run.
+TEST_F(Runs, AKillDuringTheLastCommitLosesNothing) {
+  Config config = small();
+  config.data.source = "synthetic:24x300000";
+  config.data.train = 24;
+  config.data.test = 0;
+  config.run.engine = "serial";
+  config.run.steps = 4;
+  const auto model_file = [&](const std::string& id) {
+    return std::filesystem::path(store_path().string() + ".states") / (id + "-model");
+  };
+  const std::string id = [&] {
+    const pid_t child = fork();
+    if (child == 0) {
+      (void)run_experiment(config, options(), {});
+      _exit(0);
+    }
+    std::string found;
+    int status = 0;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+      if (found.empty() && std::filesystem::exists(store_path()))
+        if (const auto opened = Store::open(store_path(), {.read_only = true}))
+          if (const auto run = opened->get("latest")) found = run->id;
+      if (!found.empty() && std::filesystem::exists(model_file(found))) kill(child, SIGKILL);
+    }
+    return found.empty() ? store().get("latest")->id : found;
+  }();
+  if (store().get(id)->status != RunStatus::kDone) {
+    RunOptions resume = options();
+    resume.resume_id = id;
+    const auto done = run_experiment({}, resume, {});
+    ASSERT_TRUE(done) << done.error().text();
+  }
+  const auto whole = run_experiment(config, options(), {});
+  EXPECT_EQ(store().get(id)->summary->digest, whole->digest);
+  EXPECT_EQ(store().model(id).value().value(), store().model(whole->run_id).value().value());
+}
+
 TEST_F(Runs, ADoneRunIsNotResumedAndAnEqualOneIsReused) {
   const auto first = run_experiment(small(), options(), {});
   RunOptions resume = options();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "mfl/record/store.h"
+#include "mfl/trained/model_file.h"
 #include "tests/tables/served.h"
 #include "tests/tables/small_run.h"
 
@@ -21,6 +22,8 @@ void expect_same_model(const std::filesystem::path& served_store, const std::fil
     const Store opened = Store::open(path, {.read_only = true}).value();
     return opened.model(opened.get("latest")->id).value().value();
   };
+  const auto usable = find_model("latest", served_store);
+  EXPECT_TRUE(usable) << usable.error().text();
   const FinalModel a = model_in(served_store), b = model_in(store);
   EXPECT_EQ(a.tensors, b.tensors);
   EXPECT_EQ(a.weights, b.weights);
@@ -36,6 +39,25 @@ TEST_F(Federations, OfEveryEntryGiveTheDigestOfTheSimulation) {
       EXPECT_EQ(served(config, own), simulated(config, folder()));
       expect_same_model(own / "state" / "runs.db", folder() / "runs.db");
     }
+}
+
+TEST_F(Federations, StartFromAModelAsASimulationDoes) {
+  for (const char* name : {"svm", "softmax"}) {
+    Config config;
+    config.data.source = fmt::format("synthetic:{}x12", kRows);
+    config.data.test = 0;
+    config.federation.nodes = 2;
+    config.model.name = name;
+    config.algorithm.tau = 3;
+    config.run.steps = 12;
+    const std::string first = simulated(config, folder());
+    const std::filesystem::path file = folder() / fmt::format("{}.npz", name);
+    ASSERT_TRUE(write_model_file(file, find_model("latest", folder() / "runs.db").value()));
+    config.run.init = file.string();
+    const std::string second = simulated(config, folder());
+    EXPECT_NE(second, first);
+    EXPECT_EQ(served(config, folder() / name), second);
+  }
 }
 
 }  // namespace
