@@ -142,6 +142,23 @@ TEST(RealFaults, AServerKilledWhileItMeasuresEndsWithTheSameDigest) {
   EXPECT_EQ(server->data()["digest"], expected);
 }
 
+// Killed around its last commit, again and again, until a server has told its nodes the end.
+TEST(RealFaults, AServerKilledAtItsEndKeepsTheModelOfTheSimulation) {
+  Processes federation(2, {"--model", "logistic", "--eta", "0.05", "--tau", "1", "--steps", "30"});
+  const nlohmann::json simulated = federation.simulated();
+  auto server = federation.server();
+  const auto nodes = federation.all_nodes();
+  for (int kill = 0; kill < 3; ++kill) {
+    ASSERT_TRUE(eventually([&] { return server->committed() >= 29 || !server->running(); })) << server->log();
+    server->signal_and_wait(SIGKILL);
+    server = federation.server();
+  }
+  ASSERT_EQ(server->wait(), 0) << server->log();
+  EXPECT_EQ(server->data()["digest"], simulated["digest"]);
+  const auto model = ok_data(federation.box.run({"model", "show", "latest", "--store", "state/runs.db", "--json"}));
+  EXPECT_EQ(model["digest"], simulated["digest"]);
+}
+
 TEST(Server, NeedsATestSetForATargetAccuracy) {
   const Sandbox box;
   const Outcome refused =
