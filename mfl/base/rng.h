@@ -20,6 +20,7 @@ enum class Purpose : std::uint64_t {
   kDropout = 18,
   kInitialise = 19,
   kBatches = 20,
+  kPowerIteration = 21,
 };
 
 // A stream of Philox4x64-10 numbers. Not thread-safe; cheap to create wherever it is needed.

@@ -190,7 +190,7 @@ Result<Reply> init_command(const Arguments& args) {
 void setup_init(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<Arguments>();
   Command& command = commands.add(mfl, "init", "Write an experiment file for data of your own",
-                                  "  mfl init csv:houses.csv --label price\n"
+                                  "  mfl init csv:my.csv --label label --out my.toml\n"
                                   "  mfl init csv:houses.csv --label price --model linear --out houses.toml",
                                   [args] { return init_command(*args); });
   command.add_option("SPEC", args->spec, "csv:FILE, libsvm:FILE or npy:DIR")

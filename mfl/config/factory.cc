@@ -50,7 +50,7 @@ Result<Config> without_intercept(Config config, std::string_view what) {
     return fail(ErrorCode::kBadConfig,
                 fmt::format("{} measures the paper's losses, in which samples count alike", what),
                 "leave class_weight out");
-  config.model.intercept = false;
+  if (is_own_data(config.data.source)) config.model.intercept = false;
   return config;
 }
 

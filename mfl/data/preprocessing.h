@@ -30,10 +30,10 @@ struct Preprocessing {
   Standardise standardise = Standardise::kNone;
   // One per feature, in the unit of Dataset::scale * stored number. `means` only for kFull; deviations are > 0, and 1 for a
   // feature that is constant in the training data. Both are empty as long as they are not measured.
-  std::vector<double> means;
-  std::vector<double> deviations;
+  std::vector<double> means = {};
+  std::vector<double> deviations = {};
   // What a training sample of each class counts in the loss, in the order of Schema::classes; empty: 1 each.
-  std::vector<double> class_weights;
+  std::vector<double> class_weights = {};
 
   bool operator==(const Preprocessing&) const = default;
 };

@@ -257,13 +257,13 @@ class RoundCoordinator final : public Coordinator {
         {}};
   }
 
-  // Those that are here have until then to answer.
+  // Those that are connected have until then to answer.
   void await_preparation() {
     preparation_deadline_ = now_ + options_.round_deadline;
     ++version_;
   }
 
-  // Begins with enough nodes, and goes on as they answer. True when rounds may start.
+  // Begins with enough nodes, and continues as they answer. True when rounds may start.
   bool prepare() {
     if (!preparation_) {
       if (!options_.needs || !state_.vectors.empty()) return true;

@@ -96,7 +96,7 @@ void Preparation::leave(const std::string& node) {
   if (members_.erase(node) != 0 && !settled_) measure();
 }
 
-// From the beginning, with the sums that are here.
+// From the beginning, with the sums that are present.
 void Preparation::measure() {
   ++stage_;
   const auto count = static_cast<double>(columns_);

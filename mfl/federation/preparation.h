@@ -70,7 +70,7 @@ class Preparation {
   const Prepared& result() const { return result_; }
   // Whether a node has what it needs for the rounds of a settled run.
   bool ready(const std::string& node) const { return settled_ && answered(node); }
-  // Whether the stage in progress has the answer of a node that is here.
+  // Whether the stage in progress has the answer of a node that is connected.
   bool answered(const std::string& node) const;
 
   // Grows with every stage: the attempt of its tickets.
@@ -81,7 +81,7 @@ class Preparation {
   std::uint64_t most_bytes() const;
   Verdict submit(const std::string& node, const Update& update);
 
-  // Moves on once all that are here have answered. True when that has settled it.
+  // Moves on once all that are connected have answered. True when that has settled it.
   Result<bool> advance();
 
  private:

@@ -1,5 +1,9 @@
 #include "mfl/run/outcome.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "mfl/base/version.h"
@@ -39,6 +43,17 @@ TestLabels test_labels(const Config& config, const Problem<T>& problem) {
       test_labels(problem.schema, target_kind(config.model), problem.federation.model->outputs());
   out.has_accuracy = problem.has_accuracy;
   return out;
+}
+
+std::vector<RunWarning> data_warnings(const std::vector<std::string>& constant_features) {
+  constexpr std::size_t kMost = 3;
+  const std::size_t count = constant_features.size();
+  if (count == 0) return {};
+  const auto named = std::span(constant_features).first(std::min(kMost, count));
+  return {{"constant_feature", 0,
+           fmt::format("{} of the features {} the same value in all training samples: {}{}", count,
+                       count == 1 ? "has" : "have", fmt::join(named, ", "), count > kMost ? ", ..." : ""),
+           "standardising gives such a feature no effect; --drop leaves it out"}};
 }
 
 template <class T>

@@ -17,6 +17,9 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, double eta, 
 template <class T>
 TestLabels test_labels(const Config& config, const Problem<T>& problem);
 
+// Of features that are constant in the training data.
+std::vector<RunWarning> data_warnings(const std::vector<std::string>& constant_features);
+
 // What the store keeps of the model, without the weights.
 template <class T>
 FinalModel untrained_model(const Problem<T>& problem);

@@ -31,9 +31,9 @@ class StoreRecorder final : public Recorder {
     return store_.append(id, rounds, records, checkpoint);
   }
   Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
-                      const RunSummary& summary, double wall_seconds,
+                      const RunSummary& summary, double wall_seconds, const std::vector<RunWarning>& further,
                       const std::optional<FinalModel>& model) override {
-    return store_.finish(id, status, message, summary, wall_seconds, {}, model);
+    return store_.finish(id, status, message, summary, wall_seconds, further, model);
   }
   void give_up(std::string_view id, std::string_view message) override {
     const auto run = store_.get(id);
@@ -74,6 +74,7 @@ class NoRecorder final : public Recorder {
   }
   Result<void> finish(std::string_view /*id*/, RunStatus /*status*/, std::string_view /*message*/,
                       const RunSummary& /*summary*/, double /*wall_seconds*/,
+                      const std::vector<RunWarning>& /*further*/,
                       const std::optional<FinalModel>& /*model*/) override {
     return {};
   }

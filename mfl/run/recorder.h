@@ -43,6 +43,7 @@ class Recorder {
                               const std::optional<Checkpoint>& checkpoint) = 0;
   virtual Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
                               const RunSummary& summary, double wall_seconds,
+                              const std::vector<RunWarning>& further,
                               const std::optional<FinalModel>& model) = 0;
   // Marks a run that cannot continue as failed, unless it has ended already. The cause may be the store itself, so errors are
   // not reported.

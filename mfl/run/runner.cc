@@ -1,9 +1,7 @@
 #include "mfl/run/runner.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
-#include <algorithm>
-#include <span>
 #include <utility>
 
 #include "mfl/base/files.h"
@@ -25,17 +23,6 @@ void tell_origin(const std::shared_ptr<const Origin>& origin, RunOutcome& out) {
   if (!origin) return;
   out.label_column = origin->label_column;
   out.header_guessed = origin->header_guessed;
-}
-
-void warn_of_constants(const std::vector<std::string>& features, RunOutcome& out) {
-  constexpr std::size_t kMost = 3;
-  if (features.empty()) return;
-  const auto named = std::span(features).first(std::min(kMost, features.size()));
-  out.warnings.push_back({"constant_feature", 0,
-                          fmt::format("{} of the features {} the same value in all training samples: {}{}",
-                                      features.size(), features.size() == 1 ? "has" : "have",
-                                      fmt::join(named, ", "), features.size() > kMost ? ", ..." : ""),
-                          "they cannot be standardised and have no effect; leave them out with --drop"});
 }
 
 // Beside the weights: what their columns and the sign of a score mean.
@@ -80,7 +67,6 @@ Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, cons
     MFL_TRY(const RunRow run, recorder->get(id));
     RunOutcome out = make_outcome(run, config);
     tell_origin(problem.origin, out);
-    warn_of_constants(problem.constant_features, out);
     return out;
   };
   MFL_TRY(const auto found, recorder->find(spec, {.run = options.resume_id, .finished = options.reuse}));
@@ -100,6 +86,7 @@ Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, cons
   Training<T> training(0, algorithm, run_length(config), *engine, population_of(config, problem),
                        test_labels(config, problem), untrained_model(problem), make_cadence(config),
                        make_loss_rule(config), make_stop_rule(config), *recorder, std::move(start));
+  training.warn(data_warnings(problem.constant_features));
   std::optional<Monitor> monitor;
   if (options.monitor) {
     const auto descent = algorithm.method().descent();

@@ -92,9 +92,9 @@ class SharedRecorder final : public Recorder {
     return own_->append(id, rounds, records, checkpoint);
   }
   Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
-                      const RunSummary& summary, double wall_seconds,
+                      const RunSummary& summary, double wall_seconds, const std::vector<RunWarning>& further,
                       const std::optional<FinalModel>& model) override {
-    return own_->finish(id, status, message, summary, wall_seconds, model);
+    return own_->finish(id, status, message, summary, wall_seconds, further, model);
   }
   void give_up(std::string_view id, std::string_view message) override { own_->give_up(id, message); }
   Result<RunRow> get(std::string_view id) const override { return own_->get(id); }

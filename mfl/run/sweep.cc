@@ -121,12 +121,14 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Starting<T>> s
                                       engine_options(shared));
   std::vector<Training<T>> trainings;
   trainings.reserve(settings.size());
-  for (auto& [member, start] : starting)
+  for (auto& [member, start] : starting) {
     trainings.emplace_back(trainings.size(), member->algorithm, run_length(member->config), *engine,
                            population_of(member->config, problem), test_labels(member->config, problem),
                            untrained_model(problem), make_cadence(member->config),
                            make_loss_rule(member->config), make_stop_rule(member->config), recorder,
                            std::move(start));
+    trainings.back().warn(data_warnings(problem.constant_features));
+  }
   return train_together(*engine, std::span(trainings), hooks);
 }
 

@@ -261,7 +261,7 @@ Result<void> Training<T>::end(RunStatus status, std::string message, double trai
   const double wall_seconds = seconds();
   const bool stopped = status == RunStatus::kInterrupted;
   MFL_CHECK(journal_.flush(stopped ? state_as_checkpoint() : std::nullopt));
-  return journal_.recorder().finish(journal_.id(), status, message, summary, wall_seconds,
+  return journal_.recorder().finish(journal_.id(), status, message, summary, wall_seconds, warnings_,
                                     status == RunStatus::kDone ? trained_model() : std::nullopt);
 }
 

@@ -70,6 +70,8 @@ class Training {
 
   // From now on `monitor` sees every round and every record. It must outlive the training.
   void watch(Monitor* monitor) { monitor_ = monitor; }
+  // To be kept with the run's end, beside those about how it ended.
+  void warn(std::vector<RunWarning> warnings) { warnings_ = std::move(warnings); }
 
   // Ends the run at the end of its last round, with a checkpoint to resume from.
   Result<void> stop();
@@ -117,6 +119,7 @@ class Training {
   std::uint64_t taken_ = 0;                // of round_steps_
   bool over_ = false;
   Monitor* monitor_ = nullptr;
+  std::vector<RunWarning> warnings_;
 };
 
 // Runs all trainings to completion (train_rounds). hooks.stop stops all of them.

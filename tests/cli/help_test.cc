@@ -83,7 +83,7 @@ TEST(Help, RunShowsEveryFlagOfTheIssueWithItsDefault) {
                            "--model NAME=svm",
                            "--lambda X=auto",
                            "--algorithm SPEC=mfl",
-                           "--eta X=0.002",
+                           "--eta X=auto",
                            "--gamma X=0.5",
                            "--tau N=auto",
                            "--steps N=auto",

@@ -2,7 +2,7 @@
 """Runs the commands of a document: run_examples.py FILE --mfl BINARY --experiments FOLDER.
 
 A command is a line that starts with "$ " in a ```console block, with the "> " lines that follow it. All commands of
-the file run in one shell, in order, in a fresh folder that holds a copy of FOLDER, with the binary on PATH and with a
+the file run in one shell, in order, in a fresh folder that holds a copy of FOLDER, with the binary and this Python on PATH and with a
 home and a run store of their own; downloaded data is read from the user's cache. Every command must exit with 0.
 If lines follow a command, its standard output must match them: runs of blanks and trailing blanks do not
 count, "..." inside a line stands for any text, and a line of "..." alone for any number of lines.
@@ -84,7 +84,7 @@ def run(examples, mfl, experiments):
             script += f'code=$?; echo "$code" > "{root}/{i}.code"; [ "$code" = 0 ] || exit 0\n'
         keep = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "MFL_"))}
         environment = {**keep, "HOME": str(root / "home"), "MFL_STORE": str(root / "runs.db"),
-                       "MFL_CACHE": user_cache(), "PATH": f"{mfl.parent}{os.pathsep}{os.environ['PATH']}"}
+                       "MFL_CACHE": user_cache(), "PATH": os.pathsep.join([str(mfl.parent), str(Path(sys.executable).parent), os.environ["PATH"]])}
         if "MFL_KERNEL" in os.environ:
             environment["MFL_KERNEL"] = os.environ["MFL_KERNEL"]
         subprocess.run(["bash", "-c", script], cwd=work, env=environment, check=True)

@@ -42,6 +42,7 @@ Samples<double> samples_of(const Case& of, std::span<const std::uint32_t> rows =
   DenseRows<double> dense;
   for (std::size_t i = 0; i < kRows * kColumns; ++i) dense.values.push_back(stream.normal());
   data.features = std::move(dense);
+  data.labels.resize(kRows);
   std::vector<double> targets = of.targets;
   if (!rows.empty()) {
     data = take_rows(data, rows);

@@ -70,9 +70,12 @@ TEST(Mpirun, OneDigestWhateverTheRanks) {
   box.write("numbers.csv", numbers);
   const Words regression = {"run", "--data", "csv:numbers.csv", "--model", "linear", "--test",
                             "600", "--eta",  "0.001",           "--steps", "8",      "--json"};
+  const Words own = {"run", "--data", "csv:numbers.csv", "--test", "100", "--steps", "8", "--json"};
   for (const Words& words :
-       {file, regression, synthetic + Words{"--target-accuracy", "0.6"},
-        synthetic + Words{"--eta", "1e-8", "--patience", "2"},
+       {file, regression, own + Words{"--model", "linear", "--standardise", "full"},
+        own + Words{"--model", "softmax", "--standardise", "scale", "--class-weight", "balanced"},
+        own + Words{"--model", "linear", "--folds", "3", "--fold", "1", "--test", "all"},
+        synthetic + Words{"--target-accuracy", "0.6"}, synthetic + Words{"--eta", "1e-8", "--patience", "2"},
         file + Words{"--precision", "f64", "--algorithm", "fl", "--model", "logistic"},
         synthetic +
             Words{"--nodes", "6", "--partition", "label-sorted", "--monitor", "--model", "squared-svm"},

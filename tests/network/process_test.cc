@@ -155,7 +155,8 @@ TEST(RealFaults, AServerKilledAtItsEndKeepsTheModelOfTheSimulation) {
   }
   ASSERT_EQ(server->wait(), 0) << server->log();
   EXPECT_EQ(server->data()["digest"], simulated["digest"]);
-  const auto model = ok_data(federation.box.run({"model", "show", "latest", "--store", "state/runs.db", "--json"}));
+  const auto model =
+      ok_data(federation.box.run({"model", "show", "latest", "--store", "state/runs.db", "--json"}));
   EXPECT_EQ(model["digest"], simulated["digest"]);
 }
 

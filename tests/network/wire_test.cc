@@ -247,7 +247,7 @@ TEST(Wire, WhatDoesNotFitTogetherIsRefused) {
   ASSERT_TRUE(too_much.take(parts[1]));
   EXPECT_FALSE(too_much.take(parts[1]));
   std::string other_version = wire::encode(kPlan);
-  ASSERT_EQ(other_version[1], 3);
+  ASSERT_EQ(other_version[1], 4);
   other_version[1] = 1;
   EXPECT_THAT(wire::decode_plan(other_version).error().text(), HasSubstr("protocol version 1"));
   EXPECT_THAT(wire::decode_joining(wire::encode(Joining{"d1", 1, 2, 32})).error().text(),

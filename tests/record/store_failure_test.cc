@@ -193,7 +193,7 @@ TEST(StoreFailure, Newer) {
 TEST(StoreFailure, TablesMissing) {
   const Filled home;
   Connection(home.store).run("DROP TABLE rounds");
-  expect_refused(home.store, "6 of 7 tables");
+  expect_refused(home.store, "7 of 8 tables");
 }
 
 TEST(StoreFailure, UnknownStatus) {

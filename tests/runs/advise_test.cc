@@ -123,8 +123,8 @@ TEST_F(Advise, IsWithinATenthOfTheBestOfADenseGrid) {
     EXPECT_DOUBLE_EQ(advice->theory->beta, curvature.beta);
     const auto allowed = static_cast<std::uint64_t>(1.1 * static_cast<double>(best_rounds));
     EXPECT_LE(run(advice->config, allowed).best_train_loss, target)
-        << "best of the grid " << best_rounds << ", advised eta " << advice->config.algorithm.eta << " gamma "
-        << advice->config.algorithm.gamma << " tau " << round_length(advice->config.algorithm);
+        << "best of the grid " << best_rounds << ", advised eta " << *advice->config.algorithm.eta
+        << " gamma " << advice->config.algorithm.gamma << " tau " << round_length(advice->config.algorithm);
     // A setting that somebody might have taken without advice is far from that.
     Config plain = c.config;
     plain.algorithm = {"mfl", 0.5 / curvature.beta, 0.5, 2};

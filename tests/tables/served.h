@@ -49,7 +49,7 @@ inline std::string address_of(const std::filesystem::path& state, std::future<Re
 inline std::string served(Config config, const std::filesystem::path& own, const NodeLife& live = run_node) {
   const auto data = load(data_options(config)).value();
   const auto partition = make_partition(config.federation, data.train, config.run.seed);
-  EXPECT_TRUE(split_to_folders(data.train, *partition, own / "parts"));
+  EXPECT_TRUE(split_to_folders(data.train, *partition, own / "parts", is_own_data(config.data.source)));
   config.data.task = effective_task(config);
   if (config.data.task == Task::kMulticlass)
     config.schema.classes = observe(data.train, LabelTask::kMulticlass)->classes;
