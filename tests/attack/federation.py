@@ -55,7 +55,7 @@ class Federation:
         self.folder = Path(tempfile.mkdtemp(prefix="mfl-attack-"))
         self.environment = {**os.environ, "HOME": str(self.folder), "MFL_STORE": str(self.folder / "runs.db")}
         try:
-            model = experiment or ('[model]\nname = "logistic"\n[algorithm]\nname = "mfl"\neta = 0.05\ngamma = 0.5\ntau = 4\n'
+            model = experiment or ('[model]\nname = "logistic"\nintercept = false\n[algorithm]\nname = "mfl"\neta = 0.05\ngamma = 0.5\ntau = 4\n'
                                    "[run]\nsteps = 40000000\n")
             (self.folder / "experiment.toml").write_text(f"[federation]\nnodes = {len(self.names)}\n{federation}\n{model}",
                                                          encoding="utf-8")

@@ -24,6 +24,7 @@ COLUMNS, ROWS, ROUNDS = 20, 100, 60
 HOSTILE = "n09"
 EXPERIMENT = f"""[model]
 name = "logistic"
+intercept = false
 [algorithm]
 name = "mfl"
 eta = 0.2

@@ -24,6 +24,7 @@ MFL = GRPCURL = None
 COLUMNS = 3
 EXPERIMENT = """[model]
 name = "linear"
+intercept = false
 [algorithm]
 name = "{}"
 eta = 0.25

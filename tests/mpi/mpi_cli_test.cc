@@ -74,7 +74,8 @@ TEST(Mpirun, OneDigestWhateverTheRanks) {
   for (const Words& words :
        {file, regression, own + Words{"--model", "linear", "--standardise", "full"},
         own + Words{"--model", "softmax", "--standardise", "scale", "--class-weight", "balanced"},
-        own + Words{"--model", "linear", "--folds", "3", "--fold", "1", "--test", "all"},
+        Words{"run", "--data", "csv:numbers.csv", "--model", "linear", "--folds", "3", "--fold", "1",
+              "--steps", "8", "--json"},
         synthetic + Words{"--target-accuracy", "0.6"}, synthetic + Words{"--eta", "1e-8", "--patience", "2"},
         file + Words{"--precision", "f64", "--algorithm", "fl", "--model", "logistic"},
         synthetic +
