@@ -81,6 +81,8 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   out.load_seconds = run.load_seconds;
   out.wall_seconds = run.wall_seconds;
   if (const auto schema = parse_schema(run.data_schema)) out.schema = *schema;
+  if (measures_eta(out.config.algorithm, out.schema.own_data.value_or(false)))
+    out.config.algorithm.eta = run.eta;
   if (run.summary) {
     const RunSummary& summary = *run.summary;
     out.final = {summary.final.step, summary.final.train_loss, summary.final.test_loss,

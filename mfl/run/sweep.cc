@@ -259,9 +259,7 @@ Result<std::vector<RunOutcome>> run_sweep(const std::vector<Config>& given, cons
   std::vector<RunOutcome> outcomes(configs.size());
   for (const RecordedSetting& setting : recorded) {
     MFL_TRY(const RunRow run, share.recorder().get(setting.id));
-    Config settled = configs[setting.index];
-    settled.algorithm.eta = run.eta;
-    outcomes[setting.index] = make_outcome(run, std::move(settled));
+    outcomes[setting.index] = make_outcome(run, configs[setting.index]);
     outcomes[setting.index].reused = setting.reused;
   }
   std::erase_if(outcomes, [](const RunOutcome& outcome) { return outcome.run_id.empty(); });  // never started

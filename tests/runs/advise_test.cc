@@ -33,6 +33,7 @@ class Advise : public ::testing::Test {
     config.data.source = source;
     config.data.test = 0;
     config.model.name = model;
+    config.model.intercept = false;  // which the paper's bounds do not know
     config.federation.partition = partition;
     config.run.precision = Precision::kF64;
     return config;

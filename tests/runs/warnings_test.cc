@@ -33,6 +33,8 @@ class Warnings : public ::testing::Test {
     config.data.source = "csv:" + path.string();
     config.data.test = 0;
     config.model.name = "logistic";
+    config.model.intercept = false;
+    config.algorithm.eta = kPaperEta;  // what the paper's data is given, and far too much for this
     config.run.steps = 200;
     return config;
   }
