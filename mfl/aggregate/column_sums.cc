@@ -110,7 +110,7 @@ std::string ColumnSums::pack() const {
 Result<void> ColumnSums::merge_packed(std::string_view bytes) {
   const std::size_t header = (1 + class_counts_.size()) * sizeof(std::uint64_t);
   const auto refuse = [] { return fail(ErrorCode::kBadData, "sums of columns of another shape"); };
-  if (bytes.size() < header || (bytes.size() - header) % sizeof(std::uint32_t) != 0) return refuse();
+  if (bytes.size() <= header || (bytes.size() - header) % sizeof(std::uint32_t) != 0) return refuse();
   std::vector<std::uint64_t> numbers(1 + class_counts_.size());
   std::memcpy(numbers.data(), bytes.data(), header);
   std::vector<std::uint32_t> words((bytes.size() - header) / sizeof(std::uint32_t));

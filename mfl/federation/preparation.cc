@@ -59,7 +59,8 @@ Result<void> decode_preprocessing(std::string_view payload, const std::vector<Bl
                 "check that server and node have the same mfl");
   };
   for (const Block& block : blocks) {
-    if (block.encoding != kDoubles || block.numbers > payload.size() / sizeof(double)) return refuse();
+    if (block.encoding != kDoubles || block.numbers == 0 || block.numbers > payload.size() / sizeof(double))
+      return refuse();
     std::vector<double> numbers(block.numbers);
     std::memcpy(numbers.data(), payload.data(), block.numbers * sizeof(double));
     payload.remove_prefix(block.numbers * sizeof(double));

@@ -288,7 +288,8 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
                         fmt::format("cannot continue run {}: its schema does not fit", run.id));
   out.schema = *std::move(stored);
   out.schema_from = "the run's store";
-  if (!out.schema.own_data) out.schema.own_data = false;  // a run of an earlier version, which measured nothing
+  if (!out.schema.own_data)
+    out.schema.own_data = false;  // a run of an earlier version, which measured nothing
   if (const PreparationNeeds needs = out.needs(out.schema); needs.any()) {
     out.schema.preprocessing = parse_schema(run.data_schema)->preprocessing;
     out.prepared = Prepared{out.schema.preprocessing, needs.step_size ? run.eta : 0};
