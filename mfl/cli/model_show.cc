@@ -27,16 +27,8 @@ Result<Reply> show_command(const ModelFlags& args) {
   MFL_TRY(const TrainedModel model, args.find());
   Reply reply;
   const std::string precision = model.precision == Precision::kF32 ? "f32" : "f64";
-  reply.data = {{"model", model.model},
-                {"precision", precision},
-                {"tensors", Json::parse(tensors_json(model.tensors)).value()},
-                {"parameters", model.weights.size()},
-                {"schema", Json::parse(schema_json(model.schema)).value()},
-                {"scale", model.scale},
-                {"lambda", model.lambda},
-                {"digest", model.digest},
-                {"run", model.run},
-                {"mfl_version", model.mfl_version}};
+  reply.data = to_json(model);
+  reply.data["parameters"] = model.weights.size();
   reply.text = facts_text({{"model", fmt::format("{} in {}", model.model, precision)},
                            {"run", model.run},
                            {"tensors", tensors_text(model.tensors)},

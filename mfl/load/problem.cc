@@ -104,10 +104,14 @@ std::vector<Shard> shards_of(const Partition& partition) {
   return shards;
 }
 
+bool has_own_data(const Config& config, const Dataset& data) {
+  if (data.origin && data.origin->own_data) return *data.origin->own_data;
+  return is_own_data(config.data.source);
+}
+
 Result<Schema> observed_schema(const Config& config, const Dataset& data) {
   MFL_TRY(Schema seen, observe(data, effective_label_task(config)));
-  seen.own_data = data.origin && data.origin->own_data ? data.origin->own_data
-                                                       : std::optional(is_own_data(config.data.source));
+  seen.own_data = has_own_data(config, data);
   return seen;
 }
 

@@ -67,6 +67,9 @@ Result<ColumnSums> sums_of(const Config& config, const Schema& schema, const Dat
 // Completes the schema by the sums over all training samples. Returns the features that are constant, for people.
 Result<std::vector<std::string>> take_measures(const Config& config, const ColumnSums& all, Schema& schema);
 
+// Whether data is the user's own: as its source tells, else by the kind of the source.
+bool has_own_data(const Config& config, const Dataset& data);
+
 // What data has, looked at as the configuration says. Errors as those of observe().
 Result<Schema> observed_schema(const Config& config, const Dataset& data);
 

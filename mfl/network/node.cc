@@ -53,8 +53,7 @@ Result<Schema> schema_to_send(Config config, const Schema& run, const Dataset& d
   Schema outline;
   outline.columns = data.columns;
   outline.task = effective_label_task(config);
-  outline.own_data = data.origin && data.origin->own_data ? data.origin->own_data
-                                                          : std::optional(is_own_data(config.data.source));
+  outline.own_data = has_own_data(config, data);
   if (data.origin) {
     outline.features = data.origin->features;
     outline.label = data.origin->label;
@@ -324,9 +323,23 @@ class NodeRun {
     return {};
   }
 
+  // Loads the data again where an earlier workplace has taken it. It must still be what this node joined with.
+  Result<void> have_data() {
+    if (data_.train.rows != 0) {
+      if (data_digest_.empty()) data_digest_ = data_digest(data_.train);
+      return {};
+    }
+    MFL_CHECK(load_data(schema_.columns));
+    if (data_digest(data_.train) == data_digest_) return {};
+    return fail(ErrorCode::kBadData,
+                fmt::format("{}: the data has changed since this node joined", config_.data.source),
+                "start the node again");
+  }
+
   // Makes the workplace, with the node's data.
   Result<void> settle_in(const Preprocessing& preprocessing) {
-    if (data_.train.rows == 0) MFL_CHECK(load_data(schema_.columns));  // an earlier workplace has it
+    workplace_.reset();
+    MFL_CHECK(have_data());
     Schema run = schema_;
     run.preprocessing = preprocessing;
     MFL_TRY(const std::string name, own_name(options_.client));
@@ -355,7 +368,7 @@ class NodeRun {
 
   Result<Trained> measure() {
     if (sums_.empty()) {
-      if (data_.train.rows == 0) MFL_CHECK(load_data(schema_.columns));
+      MFL_CHECK(have_data());
       MFL_TRY(const ColumnSums sums, sums_of(following(config_, schema_), schema_, data_.train));
       sums_ = sums.pack();
     }
@@ -388,6 +401,11 @@ class NodeRun {
     if (!workplace_)
       return fail(ErrorCode::kNetwork, "the server asks for training before it has sent what was measured",
                   "check that server and node have the same mfl");
+    if (eta_ && *eta_ != task.eta)
+      return fail(ErrorCode::kNetwork,
+                  fmt::format("the step size of the run has changed from {} to {}", *eta_, task.eta),
+                  "start the node again");
+    eta_ = task.eta;
     return workplace_->trainer(task.eta).train(task);
   }
 
@@ -503,6 +521,8 @@ class NodeRun {
   std::string sums_;             // that this node has measured; empty: not yet
   std::string prepared_digest_;  // of the task that workplace_ was made by; empty where there was none
   double smoothness_ = 0;
+  std::string data_digest_;    // of the data that was measured or trained on; empty: none yet
+  std::optional<double> eta_;  // of the tasks so far
   std::unique_ptr<Workplace> workplace_;
   std::optional<Participant> participant_;
 };

@@ -9,7 +9,7 @@
 
 #include "mfl/config/factory.h"
 #include "mfl/data/text.h"
-#include "mfl/theory/hessian.h"
+#include "mfl/theory/curvature.h"
 
 namespace mfl {
 namespace {
@@ -25,29 +25,6 @@ double longest_row(const Samples<double>& samples) {
     longest = std::max(longest, samples.kernels().squared_norm(row.size(), row.data()));
   }
   return samples.data().scale * samples.data().scale * longest;
-}
-
-// The largest eigenvalue of X'X/n by power iteration, in a fixed order of IEEE operations, and 1 % on top, which is more than it can be
-// too low where steps of this size matter.
-double gram_eigenvalue(const Samples<double>& samples) {
-  constexpr int kMostPasses = 200;
-  constexpr double kClose = 1e-5, kMargin = 1.01;
-  const HessianOperator gram(samples, {0, samples.size()}, 0);
-  std::vector<double> v(samples.columns()), next(v.size());
-  Stream stream(0, Purpose::kPowerIteration);
-  for (double& x : v) x = stream.normal();
-  double eigenvalue = 0;
-  for (int pass = 0; pass < kMostPasses; ++pass) {
-    const double length = std::sqrt(samples.kernels().squared_norm(v.size(), v.data()));
-    if (length == 0) return 0;
-    for (double& x : v) x /= length;
-    gram.apply(v, next);
-    v.swap(next);
-    const double before =
-        std::exchange(eigenvalue, std::sqrt(samples.kernels().squared_norm(v.size(), v.data())));
-    if (std::abs(eigenvalue - before) <= kClose * eigenvalue) break;
-  }
-  return kMargin * eigenvalue;
 }
 
 // Of the Gram matrix of batches, from that of all n rows and that of the longest row alone.
@@ -66,8 +43,8 @@ Result<double> node_smoothness(const Config& config, const Federation<T>& federa
   const std::vector<double> no_targets(node.count, 0.0);
   const Samples<double> samples(std::move(rows), no_targets);
   double gram =
-      expected_of_batches(gram_eigenvalue(samples), longest_row(samples), static_cast<double>(node.count),
-                          static_cast<double>(config.algorithm.batch_size));
+      expected_of_batches(power_gram_eigenvalue(samples, {0, node.count}), longest_row(samples),
+                          static_cast<double>(node.count), static_cast<double>(config.algorithm.batch_size));
   if (const T* weights = federation.train.weights(node.first))
     gram *= static_cast<double>(*std::max_element(weights, weights + node.count));
   const double lambda = effective_lambda(config.model);

@@ -46,17 +46,9 @@ std::vector<ZipMember> arrays_of(const TrainedModel& model) {
 }
 
 Json metadata_of(const TrainedModel& model) {
-  return {{"format", kFormat},
-          {"version", kVersion},
-          {"model", model.model},
-          {"precision", model.precision == Precision::kF32 ? "f32" : "f64"},
-          {"tensors", Json::parse(tensors_json(model.tensors)).value()},
-          {"schema", Json::parse(schema_json(model.schema)).value()},
-          {"scale", model.scale},
-          {"lambda", model.lambda},
-          {"digest", model.digest},
-          {"run", model.run},
-          {"mfl_version", model.mfl_version}};
+  Json out = {{"format", kFormat}, {"version", kVersion}};
+  out.update(to_json(model));
+  return out;
 }
 
 // Of all members in their order, the metadata without the digest itself.

@@ -53,6 +53,18 @@ bool has_tensor(const TrainedModel& model, std::string_view name) {
   return std::ranges::any_of(model.tensors, [&](const Tensor& tensor) { return tensor.name == name; });
 }
 
+Json to_json(const TrainedModel& model) {
+  return {{"model", model.model},
+          {"precision", model.precision == Precision::kF32 ? "f32" : "f64"},
+          {"tensors", Json::parse(tensors_json(model.tensors)).value()},
+          {"schema", Json::parse(schema_json(model.schema)).value()},
+          {"scale", model.scale},
+          {"lambda", model.lambda},
+          {"digest", model.digest},
+          {"run", model.run},
+          {"mfl_version", model.mfl_version}};
+}
+
 std::vector<double> tensor_values(const TrainedModel& model, std::string_view name) {
   auto at = model.weights.begin();
   for (const Tensor& tensor : model.tensors) {

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mfl/base/json.h"
 #include "mfl/base/result.h"
 #include "mfl/base/vectors.h"
 #include "mfl/data/schema.h"
@@ -55,6 +56,8 @@ std::shared_ptr<const Model<T>> make_model(const TrainedModel& model);
 // T has at least the precision of the model.
 template <class T>
 Vector<T> weights_of(const TrainedModel& model);
+// All but the weights: {"model", "precision", "tensors", "schema", "scale", "lambda", "digest", "run", "mfl_version"}.
+Json to_json(const TrainedModel& model);
 // One of the tensors.
 std::vector<double> tensor_values(const TrainedModel& model, std::string_view name);
 bool has_tensor(const TrainedModel& model, std::string_view name);

@@ -242,5 +242,48 @@ TEST(Optimum, ReferenceDataAgreesWithAnIndependentSolve) {
   EXPECT_LT(found.loss, 0.243167702355) << "below what the reference run reaches";
 }
 
+Samples<double> random_rows(std::size_t rows, std::size_t columns) {
+  Stream stream(9, Purpose::kSynthetic);
+  Dataset data;
+  data.rows = rows;
+  data.columns = columns;
+  DenseRows<double> dense;
+  for (std::size_t i = 0; i < rows * columns; ++i)
+    dense.values.push_back(stream.normal() + (i % columns == 0 ? 1 : 0));
+  data.features = std::move(dense);
+  return {std::move(data), std::vector<double>(rows, 0.0)};
+}
+
+TEST(GramEigenvalue, IsTheSameByLanczosAndByPowerIteration) {
+  const Samples<double> samples = random_rows(300, 12);
+  const double lanczos = largest_gram_eigenvalue(samples, {0, 300}).value();
+  EXPECT_NEAR(power_gram_eigenvalue(samples, {0, 300}), 1.01 * lanczos, 1e-3 * lanczos);
+}
+
+// Many rows that span one direction, and few rows: fewer directions than Lanczos wants.
+TEST(GramEigenvalue, OfRowsInOneDirectionIsNoMoreThanTheTrace) {
+  Dataset data;
+  data.rows = 64;
+  data.columns = 24;
+  DenseRows<double> dense;
+  for (std::size_t i = 0; i < 64 * 24; ++i) dense.values.push_back(static_cast<double>(i % 24) + 0.5);
+  data.features = std::move(dense);
+  double length = 0;
+  for (int j = 0; j < 24; ++j) length += (j + 0.5) * (j + 0.5);
+  const Samples<double> samples(std::move(data), std::vector<double>(64, 0.0));
+  EXPECT_NEAR(largest_gram_eigenvalue(samples, {0, 64}).value(), length, 1e-5 * length);
+}
+
+TEST(GramEigenvalue, OfOneRowIsItsSquaredLength) {
+  const Samples<double> samples = random_rows(5, 24);
+  for (std::size_t row = 0; row < 5; ++row) {
+    const auto& values = std::get<DenseRows<double>>(samples.data().features).values;
+    double length = 0;
+    for (std::size_t j = 0; j < 24; ++j) length += values[row * 24 + j] * values[row * 24 + j];
+    EXPECT_NEAR(largest_gram_eigenvalue(samples, {row, 1}).value(), length, 1e-5 * length);
+    EXPECT_NEAR(power_gram_eigenvalue(samples, {row, 1}), 1.01 * length, 1e-6 * length);
+  }
+}
+
 }  // namespace
 }  // namespace mfl
