@@ -21,6 +21,7 @@ enum class Purpose : std::uint64_t {
   kInitialise = 19,
   kBatches = 20,
   kPowerIteration = 21,
+  kBootstrap = 32,
 };
 
 // A stream of Philox4x64-10 numbers. Not thread-safe; cheap to create wherever it is needed.

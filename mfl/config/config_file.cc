@@ -32,6 +32,7 @@
 #include "mfl/config/config.h"
 #include "mfl/config/config_keys.h"
 #include "mfl/config/config_values.h"
+#include "mfl/config/file_value.h"
 #include "mfl/config/sweep_grid.h"
 
 namespace mfl {
@@ -214,14 +215,51 @@ class Reader {
   std::optional<Error> error_;
 };
 
+Result<toml::table> parse_toml(std::string_view text, std::string_view file) {
+  toml::parse_result parsed = toml::parse(text);
+  if (parsed) return std::move(parsed).table();
+  const toml::parse_error& error = parsed.error();
+  return fail(ErrorCode::kBadConfig,
+              fmt::format("{}:{}: {}", file, error.source().begin.line, one_line(error.description())));
+}
+
 Result<Sweep> parse(std::string_view text, std::string_view file, bool arrays) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    const toml::parse_error& error = parsed.error();
-    return fail(ErrorCode::kBadConfig,
-                fmt::format("{}:{}: {}", file, error.source().begin.line, one_line(error.description())));
+  MFL_TRY(const toml::table root, parse_toml(text, file));
+  return Reader(file, arrays).read(root);
+}
+
+FileValue::Kind kind_of(const toml::node& node) {
+  using Kind = FileValue::Kind;
+  switch (node.type()) {
+    case toml::node_type::table: return Kind::kTable;
+    case toml::node_type::array: return Kind::kList;
+    case toml::node_type::string: return Kind::kText;
+    case toml::node_type::integer: return Kind::kInteger;
+    case toml::node_type::floating_point: return Kind::kNumber;
+    case toml::node_type::boolean: return Kind::kBoolean;
+    default: return Kind::kOther;
   }
-  return Reader(file, arrays).read(parsed.table());
+}
+
+FileValue file_value(const toml::node& node) {
+  FileValue value{.kind = kind_of(node), .text = {}, .line = node.source().begin.line};
+  if (const auto* table = node.as_table()) {
+    std::vector<std::pair<toml::source_position, std::string>> order;  // toml++ sorts by name
+    for (const auto& [key, member] : *table) order.emplace_back(key.source().begin, std::string(key.str()));
+    std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [position, key] : order) {
+      FileValue member = file_value(*table->get(key));
+      member.line = position.line;
+      value.members.emplace_back(std::move(key), std::move(member));
+    }
+  } else if (const auto* array = node.as_array()) {
+    for (const toml::node& item : *array) value.items.push_back(file_value(item));
+  } else if (const auto* text = node.as_string()) {
+    value.text = text->get();
+  } else {
+    value.text = shown(node);
+  }
+  return value;
 }
 
 Result<std::string> experiment_text(const std::filesystem::path& path) {
@@ -242,6 +280,44 @@ Result<Config> parse_config(std::string_view text, std::string_view file) {
 Result<Config> read_config(const std::filesystem::path& path) {
   MFL_TRY(const std::string text, experiment_text(path));
   return parse_config(text, path.string());
+}
+
+std::string_view kind_name(FileValue::Kind kind) {
+  switch (kind) {
+    case FileValue::Kind::kText: return "a string";
+    case FileValue::Kind::kInteger: return "an integer";
+    case FileValue::Kind::kNumber: return "a floating-point number";
+    case FileValue::Kind::kBoolean: return "a boolean";
+    case FileValue::Kind::kList: return "an array";
+    case FileValue::Kind::kTable: return "a table";
+    case FileValue::Kind::kOther: break;
+  }
+  return "a date or time";
+}
+
+const FileValue* FileValue::find(std::string_view key) const {
+  const auto found = std::ranges::find(members, key, [](const auto& member) { return member.first; });
+  return found == members.end() ? nullptr : &found->second;
+}
+
+Result<FileWithTable> parse_with_table(std::string_view text, std::string_view file, std::string_view name) {
+  MFL_TRY(toml::table root, parse_toml(text, file));
+  FileWithTable out;
+  if (const toml::node* node = root.get(name)) {
+    out.table = file_value(*node);
+    if (!node->is_table())
+      return fail(ErrorCode::kBadConfig, fmt::format("{}:{}: {} must be a table, [{}], not {}", file,
+                                                     out.table.line, name, name, type_name(*node)));
+    root.erase(name);
+  }
+  MFL_TRY(Sweep rest, Reader(file, false).read(root));
+  out.base = std::move(rest.base);
+  return out;
+}
+
+Result<FileWithTable> read_with_table(const std::filesystem::path& path, std::string_view name) {
+  MFL_TRY(const std::string text, experiment_text(path));
+  return parse_with_table(text, path.string(), name);
 }
 
 Result<Sweep> parse_sweep(std::string_view text, std::string_view file) { return parse(text, file, true); }

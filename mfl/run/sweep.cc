@@ -29,11 +29,16 @@ bool goes_in_step(const Config& config) {
   return chooses_nodes || config.algorithm.batch_size != 0 || counts_epochs(config.algorithm);
 }
 
+// Whether a virtual time decides who is counted: a round that needs every node's answer counts all of them, however long it takes.
+bool time_chooses_nodes(const Config& config) {
+  return make_virtual_time(config) && (config.federation.fraction_train < 1 || config.federation.quorum != 0);
+}
+
 // Equal for configurations that load the same data, split in the same way, for the same loss and precision: what
 // differs otherwise (eta, gamma, tau, lambda, steps) needs no other pass over the data. Where rounds choose their nodes, tau
-// and steps must be equal too. Under a virtual time who answers in time is each setting's own, so it is alone.
+// and steps must be equal too. Where a virtual time decides who is counted, that is each setting's own, so it is alone.
 std::string shared_part(const Config& config) {
-  if (make_virtual_time(config)) return to_toml(config);
+  if (time_chooses_nodes(config)) return to_toml(config);
   Config shared = config;
   const bool centralised = is_centralised(config.algorithm);
   const bool in_step = goes_in_step(config);

@@ -29,7 +29,8 @@ ALLOWED = {
     "network": "base data partition model solve aggregate codec algorithm engine record federation config trained devices load run",
     "report": "base record theory",
     "reproduce": "base record config devices load run report",
-    "cli": "base data partition model solve aggregate codec algorithm theory engine record federation config trained devices load run advise network report reproduce",
+    "study": "base partition algorithm record config run report",
+    "cli": "base data partition model solve aggregate codec algorithm theory engine record federation config trained devices load run advise network report reproduce study",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](mfl/[^">]+)[">]')
