@@ -28,9 +28,9 @@ struct HeatMap {
   std::string value_label;  // what the colours mean, with its unit
   std::string row_label = {}, column_label = {};
   std::vector<std::string> rows, columns;
-  std::vector<std::vector<HeatCell>> cells = {};  // row by row; what is not there is a cell without a value
+  std::vector<std::vector<HeatCell>> cells = {};  // row by row; a missing one has no value
   bool log = false;          // colours over the logarithm; values that are not above 0 get the lightest one
-  bool dark_is_low = false;  // where small values are to stand out
+  bool dark_is_low = false;  // where small values matter most
   std::string missing = "no value";  // what the legend calls an empty cell
   int width = 560;                   // of the SVG, in pixels; the rows decide its height
 };

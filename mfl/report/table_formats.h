@@ -24,7 +24,7 @@ const std::vector<std::string>& table_format_names();
 //             commands; other characters beyond ASCII stay as they are.
 std::string table_as(const Table& table, TableFormat format);
 
-// One text as it stands in a cell of that format.
+// One text as a cell of that format.
 std::string markdown_escaped(std::string_view text);
 std::string latex_escaped(std::string_view text);
 std::string csv_field(std::string_view text);
