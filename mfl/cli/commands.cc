@@ -57,6 +57,7 @@ void setup_all(Command& mfl, Commands& commands) {
   setup_run(mfl, commands);
   setup_sweep(mfl, commands);
   setup_reproduce(mfl, commands);
+  setup_study(mfl, commands);
   setup_report(mfl, commands);
   setup_predict(mfl, commands);
   setup_evaluate(mfl, commands);

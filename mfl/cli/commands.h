@@ -52,6 +52,7 @@ void setup_data_fetch(Command& data, Commands& commands);
 void setup_data_info(Command& data, Commands& commands);
 void setup_data_split(Command& data, Commands& commands);
 void setup_reproduce(Command& mfl, Commands& commands);
+void setup_study(Command& mfl, Commands& commands);
 void setup_report(Command& mfl, Commands& commands);
 void setup_server(Command& mfl, Commands& commands);  // these with MFL_NETWORK only
 void setup_server_status(Command& server, Commands& commands);

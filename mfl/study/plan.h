@@ -54,7 +54,8 @@ struct StudyPlan {
   Config base;
   std::vector<StudyAlgorithm> algorithms;
   std::vector<StudyProblem> problems;
-  std::vector<std::string> splits;  // specs of partitions(), canonical, from the most even to the most skewed
+  std::vector<std::string>
+      splits;  // specs of partitions() as the file has them, from the most even to the most skewed
   std::vector<std::uint64_t> seeds, tuning_seeds;  // disjoint
   StudyMetric metric = StudyMetric::kTrainLoss;
   std::size_t reference = 0;  // in algorithms: whose final value is the target, where none is given

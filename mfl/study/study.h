@@ -23,4 +23,8 @@ struct StudyOutcome {
 Result<StudyOutcome> run_study(const StudyPlan& plan, const std::filesystem::path& store,
                                const RunHooks& hooks);
 
+// report.html with figures/, tables/*.md, .tex and .csv, data/runs.csv, data/curves.csv and study.json. The same bytes for the same
+// evidence: nothing in it depends on when, where or in how many attempts the runs were trained.
+Result<Report> study_report(const StudyOutcome& study);
+
 }  // namespace mfl

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "mfl/algorithm/algorithms.h"
 #include "mfl/base/nearest.h"
@@ -231,14 +232,14 @@ class StudyReader : private ValueReader {
   Result<void> read_splits(const FileValue& table) {
     MFL_TRY(const FileValue* value, need(table, "splits", "[study]"));
     MFL_TRY(const auto texts, texts_of(*value, "splits in [study]"));
-    plan_.splits.clear();
+    std::set<std::string> known;
     for (const std::string& text : texts) {
       const auto spec = parse_spec(text, partitions());
       if (!spec) return wrong(value->line, fmt::format("splits: {}", spec.error().text()), spec.error().hint);
-      if (std::ranges::find(plan_.splits, spec->text) != plan_.splits.end())
-        return wrong(value->line, fmt::format("splits: {} is there twice", spec->text));
-      plan_.splits.push_back(spec->text);
+      if (!known.insert(spec->text).second)
+        return wrong(value->line, fmt::format("splits: {} is there twice", quoted_text(text)));
     }
+    plan_.splits = texts;
     return {};
   }
 
