@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 4> kNames = {"report.html", "claims.json", "figures", "data"};
+constexpr std::array<std::string_view, 6> kNames = {"report.html", "claims.json", "study.json",
+                                                    "figures",     "data",        "tables"};
 
 // Whether the folder holds a page of ours and nothing that a report does not have.
 bool is_report(const fs::path& folder) {
