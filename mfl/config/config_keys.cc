@@ -132,6 +132,19 @@ Result<void> set_spec(std::string& to, std::string_view text, const Catalog<Entr
   return set_text(to, spec.text, false);
 }
 
+constexpr std::string_view kAsTheAlgorithm = "auto";
+
+template <class Entry>
+Result<void> set_axis(std::string& to, std::string_view text, const Catalog<Entry>& catalog) {
+  if (text != kAsTheAlgorithm) return set_spec(to, text, catalog);
+  to.clear();
+  return {};
+}
+
+std::string toml_axis(const std::string& spec) {
+  return toml_text(spec.empty() ? std::string(kAsTheAlgorithm) : spec);
+}
+
 using Text = std::string_view;
 constexpr Digested kResult = Digested::kAlways;
 constexpr Digested kNoResult = Digested::kNever;
@@ -340,7 +353,7 @@ constexpr Key kKeys[] = {
      "step size, > 0, or auto (measured for data of csv, libsvm and npy, else 0.002)", KeyKind::kNumber,
      "auto", kResult, [](Config& c, Text t) { return set_number(c.algorithm.eta, t, kPositive, "auto"); },
      [](const Config& c) { return toml_number(c.algorithm.eta, "auto"); }},
-    {"algorithm", "gamma", "--gamma", "X", "momentum, in [0, 1)", KeyKind::kNumber, "", kResult,
+    {"algorithm", "gamma", "--gamma", "X", "momentum of the nodes, in [0, 1)", KeyKind::kNumber, "", kResult,
      [](Config& c, Text t) { return set_number(c.algorithm.gamma, t, kMomentum); },
      [](const Config& c) { return toml_number(c.algorithm.gamma); }},
     {"algorithm", "tau", "--tau", "N",
@@ -368,6 +381,46 @@ constexpr Key kKeys[] = {
      kLaterResult, [](Config& c, Text t) { return set_choice<bool>(c.algorithm.drop_last, t, kBooleans); },
      [](const Config& c) { return std::string(c.algorithm.drop_last ? "true" : "false"); },
      kNamesOf<kBooleans>},
+    {"algorithm",
+     "correction",
+     "--correction",
+     "SPEC",
+     "what nodes do to a gradient, or auto (as the algorithm has it)",
+     KeyKind::kText,
+     "",
+     kLaterResult,
+     [](Config& c, Text t) { return set_axis(c.algorithm.correction, t, corrections()); },
+     [](const Config& c) { return toml_axis(c.algorithm.correction); },
+     {},
+     [] { return &corrections().index(); }},
+    {"algorithm",
+     "momentum",
+     "--momentum",
+     "SPEC",
+     "momentum of the nodes, or auto (as the algorithm has it)",
+     KeyKind::kText,
+     "",
+     kLaterResult,
+     [](Config& c, Text t) { return set_axis(c.algorithm.momentum, t, momenta()); },
+     [](const Config& c) { return toml_axis(c.algorithm.momentum); },
+     {},
+     [] { return &momenta().index(); }},
+    {"algorithm",
+     "server_step",
+     "--server-step",
+     "SPEC",
+     "what the server does with the mean of the nodes, or auto (as the algorithm has it)",
+     KeyKind::kText,
+     "",
+     kLaterResult,
+     [](Config& c, Text t) { return set_axis(c.algorithm.server_step, t, server_steps()); },
+     [](const Config& c) { return toml_axis(c.algorithm.server_step); },
+     {},
+     [] { return &server_steps().index(); }},
+    {"algorithm", "sync_momentum", "--sync-momentum", "N",
+     "rounds between two means of the nodes' momentum, where it is averaged", KeyKind::kInteger, "",
+     kLaterResult, [](Config& c, Text t) { return set_integer(c.algorithm.sync_momentum, t, 1); },
+     [](const Config& c) { return toml_integer(c.algorithm.sync_momentum, ""); }},
 
     {"run", "name", "--name", "TEXT", "a label of your own", KeyKind::kText, "", kNoResult,
      [](Config& c, Text t) { return set_text(c.run.name, t, true); },

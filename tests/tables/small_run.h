@@ -26,7 +26,7 @@ class SmallRuns : public ::testing::Test {
 
   // Four rounds on the serial engine.
   Config with(const Table& table, const CatalogEntry& entry) const {
-    Config config;
+    Config config = base_of(table);
     config.data.source = fmt::format("synthetic:{}x12", kRows);
     config.data.test = 0;
     config.federation.nodes = kNodes;
