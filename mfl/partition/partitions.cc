@@ -5,8 +5,37 @@
 #include <string>
 #include <vector>
 
+#include "mfl/partition/label_skew.h"
+#include "mfl/partition/sizes.h"
+
 namespace mfl {
 namespace {
+
+constexpr NumberRange kConcentration{[](double x) { return x >= 1e-6 && x <= 1e6; }, "in [1e-6, 1e6]"};
+constexpr NumberRange kAtLeastOne{[](double x) { return x >= 1; }, ">= 1"};
+constexpr NumberRange kFlag{[](double x) { return x == 0 || x == 1; }, "in [0, 1]"};
+constexpr NumberRange kDeviation{[](double x) { return x >= 0 && x <= 100; }, "in [0, 100]"};
+
+std::vector<Parameter> dirichlet_parameters() {
+  return {{.name = "alpha", .help = "concentration, small for few classes per node", .range = kConcentration},
+          {.name = "min_partition_size",
+           .help = "fewest samples of a node (10, or half of the mean size if that is less)",
+           .range = kAtLeastOne,
+           .optional = true,
+           .whole = true},
+          {.name = "self_balancing",
+           .help = "1 to give no more to a node that has its share of all samples",
+           .range = kFlag,
+           .default_value = 0,
+           .whole = true}};
+}
+
+Result<Partition> make_dirichlet(const PartitionInput& input, const ParameterValues& values) {
+  DirichletOptions options{.alpha = values.number("alpha"),
+                           .self_balancing = values.count("self_balancing") == 1};
+  if (values.find("min_partition_size")) options.min_partition_size = values.count("min_partition_size");
+  return dirichlet(input.labels, input.nodes, options, input.seed);
+}
 
 Result<Partition> make_from_file(const PartitionInput& input, const ParameterValues& values) {
   MFL_TRY(Partition partition, from_file(values.text(), input.samples()));
@@ -31,6 +60,56 @@ std::vector<PartitionEntry> built_in() {
         .description = "equal blocks after a stable sort by label: few classes per node"},
        [](const PartitionInput& input, const ParameterValues&) {
          return label_sorted(input.labels, input.nodes);
+       }},
+      {{.name = "dirichlet",
+        .parameters = dirichlet_parameters(),
+        .description = "each class is divided over the nodes by shares drawn from a Dirichlet distribution"},
+       make_dirichlet},
+      {{.name = "shard",
+        .parameters = {{.name = "shards_per_node",
+                        .help = "shards of a node",
+                        .range = kAtLeastOne,
+                        .default_value = 2,
+                        .whole = true}},
+        .description = "samples sorted by label are cut into equal shards, which nodes get at random"},
+       [](const PartitionInput& input, const ParameterValues& values) {
+         return shard(input.labels, input.nodes, values.count("shards_per_node"), input.seed);
+       }},
+      {{.name = "pathological",
+        .parameters = {{.name = "classes_per_node",
+                        .help = "classes of a node",
+                        .range = kAtLeastOne,
+                        .default_value = 2,
+                        .whole = true}},
+        .description =
+            "each node holds a fixed number of classes, drawn at random, and an equal part of their samples"},
+       [](const PartitionInput& input, const ParameterValues& values) {
+         return pathological(input.labels, input.nodes, values.count("classes_per_node"), input.seed);
+       }},
+      {{.name = "linear", .description = "a random split, the size of node k in proportion to k + 1"},
+       [](const PartitionInput& input, const ParameterValues&) {
+         return power_sizes(input.samples(), input.nodes, 1, input.seed);
+       }},
+      {{.name = "square", .description = "a random split, the size of node k in proportion to (k + 1)^2"},
+       [](const PartitionInput& input, const ParameterValues&) {
+         return power_sizes(input.samples(), input.nodes, 2, input.seed);
+       }},
+      {{.name = "exponential", .description = "a random split, the size of node k in proportion to exp(k)"},
+       [](const PartitionInput& input, const ParameterValues&) {
+         return exponential_sizes(input.samples(), input.nodes, input.seed);
+       }},
+      {{.name = "lognormal",
+        .parameters =
+            {{.name = "sigma", .help = "deviation of the logarithm of a size", .range = kDeviation}},
+        .description = "a random split, sizes in proportion to lognormal numbers"},
+       [](const PartitionInput& input, const ParameterValues& values) {
+         return lognormal_sizes(input.samples(), input.nodes, values.number("sigma"), input.seed);
+       }},
+      {{.name = "sizes",
+        .description = "a random split into nodes of these sizes: counts, or shares of all samples",
+        .text = "N,N,..."},
+       [](const PartitionInput& input, const ParameterValues& values) {
+         return given_sizes(values.text(), input.samples(), input.nodes, input.seed);
        }},
       {{.name = "file", .description = "the rows that a text file names, one line per node", .text = "PATH"},
        make_from_file},

@@ -1,4 +1,5 @@
-// The table of partitions: iid, contiguous, label-sorted, file:PATH, and what a program adds before it reads a configuration.
+// The table of partitions: iid, label-sorted, dirichlet(alpha), sizes:N,N,... and the others, and what a program adds before it
+// reads a configuration.
 //
 //   partitions().add({{.name = "by-class", .description = "one class per node"}, by_class});   // by_class: end of file
 //   MFL_TRY(const Partition partition, make_partition("by-class", {labels, 10, seed}));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "mfl/base/digest.h"
 #include "mfl/base/files.h"
 #include "tests/base/sample_spec.h"
 
@@ -26,7 +27,19 @@ void write_round_robin(const std::filesystem::path& path, std::size_t samples, s
     for (std::size_t row = i; row < samples; row += nodes) out << row << ' ';
 }
 
-RC_GTEST_PROP(PartitionLaws, EveryEntryGivesEachNodeRowsOfItsOwn, (std::uint64_t seed)) {
+// Counts of samples, one per node, for `sizes`.
+std::string some_sizes(std::size_t samples, std::size_t nodes) {
+  std::string text;
+  for (std::size_t i = 1; i < nodes; ++i) text += "1,";
+  return text + std::to_string(samples - nodes + 1);
+}
+
+// What labels and numbers of nodes may be too small for.
+bool may_refuse(const PartitionEntry& entry) {
+  return entry.name == "dirichlet" || entry.name == "shard" || entry.name == "pathological";
+}
+
+RC_GTEST_PROP(PartitionLaws, EveryEntryGivesEachNodeRowsOfItsOwnAndNoSampleToNobody, (std::uint64_t seed)) {
   const auto samples = *rc::gen::inRange<std::size_t>(1, 200);
   const auto nodes = *rc::gen::inRange<std::size_t>(1, samples + 1);
   std::vector<double> labels;
@@ -34,8 +47,15 @@ RC_GTEST_PROP(PartitionLaws, EveryEntryGivesEachNodeRowsOfItsOwn, (std::uint64_t
   const TempFolder folder = *TempFolder::make();
   write_round_robin(folder.path() / "nodes.txt", samples, nodes);
   for (const PartitionEntry& entry : partitions()) {
-    const std::string spec = sample_spec(entry, (folder.path() / "nodes.txt").string());
+    const std::string text =
+        entry.name == "sizes" ? some_sizes(samples, nodes) : (folder.path() / "nodes.txt").string();
+    const std::string spec = sample_spec(entry, text);
     const auto partition = make_partition(spec, {labels, nodes, seed});
+    if (!partition && may_refuse(entry)) {
+      RC_ASSERT(partition.error().code == ErrorCode::kBadConfig);
+      RC_ASSERT(!partition.error().hint.empty());
+      continue;
+    }
     if (!partition) RC_FAIL(spec + ": " + partition.error().text());
     RC_ASSERT(partition->nodes() == nodes);
     std::vector<int> held(samples);
@@ -45,9 +65,43 @@ RC_GTEST_PROP(PartitionLaws, EveryEntryGivesEachNodeRowsOfItsOwn, (std::uint64_t
       RC_ASSERT(std::ranges::is_sorted(rows));
       for (const std::uint32_t row : rows) RC_ASSERT(++held.at(row) == 1);
     }
+    RC_ASSERT(std::ranges::count(held, 1) == static_cast<std::ptrdiff_t>(samples));
     const auto again = make_partition(spec, {labels, nodes, seed});
     RC_ASSERT(again->order == partition->order);
     RC_ASSERT(again->starts == partition->starts);
+  }
+}
+
+std::string digest_of(const Partition& partition) {
+  Sha256 digest;
+  for (const std::size_t start : partition.starts) digest.update(std::uint64_t{start});
+  for (const std::uint32_t row : partition.order) digest.update(std::uint64_t{row});
+  return digest.finish_hex().substr(0, 16);
+}
+
+// Rows that a change of the sampling, of rounding or of a machine would move.
+TEST(Partitions, GiveTheSameRowsOnEveryMachineAndInEveryVersion) {
+  std::vector<double> labels;
+  for (unsigned i = 0; i < 3000; ++i) labels.push_back(i * i % 11 % 10);
+  const std::pair<const char*, const char*> golden[] = {
+      {"iid", "8c5ca4e101a69e98"},
+      {"contiguous", "9069fe883cbe00bc"},
+      {"label-sorted", "9d6bda4609b6421b"},
+      {"dirichlet(0.3)", "f52527111e095cf6"},
+      {"dirichlet(100, 50)", "8d64fd93ef861a4c"},
+      {"dirichlet(0.3, self_balancing=1)", "f0cec85f9a3aa7a0"},
+      {"shard(2)", "a8588874c2bb0e74"},
+      {"pathological(2)", "507df4b4ded6b0fd"},
+      {"linear", "febfa3434d640de2"},
+      {"square", "33186ec108729e34"},
+      {"exponential", "9a758b14c9aa7900"},
+      {"lognormal(1)", "fce6a628e2d42764"},
+      {"sizes:0.3,0.2,0.1,0.1,0.1,0.1,0.1", "727d71006b97dc34"},
+  };
+  for (const auto& [spec, expected] : golden) {
+    const auto partition = make_partition(spec, {labels, 7, 42});
+    ASSERT_TRUE(partition) << spec << ": " << partition.error().text();
+    EXPECT_EQ(digest_of(*partition), expected) << spec;
   }
 }
 

@@ -34,7 +34,7 @@ class SmallRuns : public ::testing::Test {
     config.algorithm.tau = 3;
     config.run.steps = 12;
     config.run.engine = "serial";
-    const auto set = set_key(config, table.key, sample_spec(entry, file_.string()));
+    const auto set = set_key(config, table.key, sample_spec(entry, text_for(entry)));
     EXPECT_TRUE(set) << set.error().text();
     return config;
   }
@@ -42,6 +42,12 @@ class SmallRuns : public ::testing::Test {
   const std::filesystem::path& folder() const { return folder_.path(); }
 
  private:
+  // For an entry that takes a text.
+  std::string text_for(const CatalogEntry& entry) const {
+    if (entry.text == "N,N,...") return "10,10,20,20,30,30,30";
+    return file_.string();
+  }
+
   TempFolder folder_ = *TempFolder::make();
   std::filesystem::path file_ = folder_.path() / "nodes.txt";
 };
