@@ -47,7 +47,8 @@ constexpr auto kNamesOf = [] {
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = choices[i].name;
   return names;
 }();
-constexpr std::string_view kSpecs[] = {"mnist", "synthetic", "fleet", "idx:", "csv:", "libsvm:", "npy:"};
+constexpr std::string_view kSpecs[] = {"mnist", "fashion-mnist", "cifar10", "synthetic", "synthetic-fedprox",
+                                       "fleet", "idx:",          "csv:",    "libsvm:",   "npy:"};
 
 constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
 constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
@@ -152,8 +153,9 @@ constexpr Digested kLaterResult = Digested::kUnlessDefault;
 
 constexpr Key kKeys[] = {
     {"data", "source", "--data", "SPEC",
-     "data: mnist, synthetic, fleet, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR", KeyKind::kText, "", kResult,
-     [](Config& c, Text t) { return set_text(c.data.source, t, false); },
+     "data: mnist, fashion-mnist, cifar10, synthetic, synthetic-fedprox(ALPHA, BETA), fleet, idx:DIR, "
+     "csv:FILE, libsvm:FILE or npy:DIR",
+     KeyKind::kText, "", kResult, [](Config& c, Text t) { return set_text(c.data.source, t, false); },
      [](const Config& c) { return toml_text(c.data.source); }, kSpecs},
     {"data", "test_source", "--test-source", "SPEC", "separate test data", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_text(c.data.test_source, t, true); },
@@ -168,8 +170,9 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) { return set_choice<Take>(c.data.take, t, kTakes); },
      [](const Config& c) { return toml_choice<Take>(c.data.take, kTakes); }, kNamesOf<kTakes>},
     {"data", "task", "--task", "TASK",
-     "labels to train on: even-odd, multiclass, raw, or auto (even-odd for mnist, idx, synthetic, "
-     "fleet; multiclass for softmax)",
+     "labels to train on: even-odd, multiclass, raw, or auto (multiclass for softmax; raw for csv, libsvm "
+     "and "
+     "npy, else even-odd)",
      KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_choice<AnyTask>(c.data.task, t, kTasks); },
      [](const Config& c) { return toml_choice<AnyTask>(c.data.task, kTasks); }, kNamesOf<kTasks>},
