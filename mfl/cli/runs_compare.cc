@@ -8,22 +8,39 @@
 namespace mfl::cli {
 namespace {
 
-Result<Reply> compare_command(const CompareFlags& flags) {
-  MFL_TRY(const Store store, flags.open());
-  MFL_TRY(const Comparison comparison, compare_runs(store, flags.ids, flags.options));
-  return Reply{compare_json(comparison), compare_text(comparison), {}};
+struct Arguments {
+  CompareFlags runs;
+  std::string format = "text";
+  bool each = false;
+};
+
+Result<Reply> compare_command(const Arguments& args) {
+  auto format = parse_table_format(args.format);
+  if (!format) return fail_because(format.error(), "--format");
+  MFL_TRY(const Store store, args.runs.open());
+  MFL_TRY(const Comparison comparison, compare_runs(store, args.runs.ids, args.runs.options));
+  return Reply{compare_json(comparison), compare_text(comparison, {*format, args.each}), {}};
 }
 
 }  // namespace
 
 void setup_runs_compare(Command& runs, Commands& commands) {
-  const auto flags = std::make_shared<CompareFlags>();
-  Command& command = commands.add(
-      runs, "compare", "Compare runs: loss, accuracy, steps and bytes to a target loss",
-      "  mfl runs compare latest~1 latest --baseline fl\n"
-      "The target is the final loss of the baseline, per model and problem, unless --target gives another.",
-      [flags] { return compare_command(*flags); });
-  flags->add(command);
+  const auto args = std::make_shared<Arguments>();
+  Command& command =
+      commands.add(runs, "compare", "Compare runs: loss, accuracy, steps and bytes to a target loss",
+                   "  mfl runs compare latest~1 latest --baseline fl\n"
+                   "  mfl runs compare latest~1 latest --format csv\n"
+                   "The target is the final loss of the baseline, per model, problem and seed, unless "
+                   "--target gives another.\n"
+                   "Runs that differ only in the seed are one row with mean and standard deviation, unless "
+                   "--each is given.",
+                   [args] { return compare_command(*args); });
+  args->runs.add(command);
+  command.add_option("--format", args->format, "How to print the table: text, markdown, csv or latex")
+      ->type_name("FORMAT")
+      ->choices(table_format_names())
+      ->capture_default_str();
+  command.add_flag("--each", args->each, "One row per run, also where runs differ only in the seed");
 }
 
 }  // namespace mfl::cli

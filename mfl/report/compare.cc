@@ -9,9 +9,8 @@
 #include <tuple>
 #include <utility>
 
-#include "mfl/record/export.h"
+#include "mfl/report/compare_settings.h"
 #include "mfl/report/runs.h"
-#include "mfl/report/table.h"
 
 namespace mfl {
 namespace {
@@ -38,39 +37,62 @@ Result<std::vector<RoundRow>> comparable_rounds(const Store& store, const RunRow
   return rounds;
 }
 
-bool compares_end_only(const RecordedLosses& losses) { return losses.batches && losses.evaluate_every == 0; }
-
 Result<double> final_loss(const Store& store, const RunRow& run) {
   if (!run.sampled) return run.summary->final.train_loss;
   MFL_TRY(const auto rounds, comparable_rounds(store, run));
   return rounds.empty() ? run.summary->final.train_loss : smoothed_losses(rounds).back();
 }
 
+std::optional<std::uint64_t> seed_of(const RunRow& run) { return config_number(run, "seed"); }
+
+// The run of the baseline whose end is the target of `row`; null where there is none.
+const CompareRow* baseline_of(const Comparison& comparison, const RunRow& run,
+                              const CompareOptions& options) {
+  const CompareRow* first = nullptr;
+  const Setting* setting = nullptr;
+  for (const bool same_layout : {true, false})
+    for (const Setting& one : comparison.settings.all)
+      for (const std::size_t i : one.runs) {
+        const CompareRow& row = comparison.rows[i];
+        if (first != nullptr || !is_baseline(row.run, options) || group_of(row.run) != group_of(run))
+          continue;
+        if (same_layout && layout_of(row.run) != layout_of(run)) continue;
+        first = &row;
+        setting = &one;
+      }
+  if (first == nullptr || setting->runs.size() == 1) return first;
+  for (const std::size_t i : setting->runs)
+    if (const RunRow& row = comparison.rows[i].run;
+        seed_of(row) == seed_of(run) && group_of(row) == group_of(run))
+      return &comparison.rows[i];
+  return nullptr;
+}
+
 Result<void> set_targets(const Store& store, Comparison& comparison, const CompareOptions& options) {
-  std::map<Group, Target> targets;
-  for (const CompareRow& row : comparison.rows) {
-    const RunRow& run = row.run;
-    if (targets.contains(group_of(run))) continue;
-    if (options.target) {
-      targets[group_of(run)] = Target{run.model, run.data, *options.target, ""};
-    } else if (is_baseline(run, options)) {
-      MFL_TRY(const double loss, final_loss(store, run));
-      targets[group_of(run)] = Target{run.model, run.data, loss, run.id};
-    }
-  }
-  std::map<Group, bool> listed;
+  std::map<std::string, Target> targets;  // by what they are called: a run, or a group
   for (CompareRow& row : comparison.rows) {
-    const auto found = targets.find(group_of(row.run));
-    if (found == targets.end()) continue;
-    row.target = found->second.loss;
-    if (!std::exchange(listed[found->first], true)) comparison.targets.push_back(found->second);
+    const RunRow& run = row.run;
+    const CompareRow* baseline = options.target ? nullptr : baseline_of(comparison, run, options);
+    if (!options.target && baseline == nullptr) continue;
+    const std::string name = baseline != nullptr ? baseline->run.id : run.model + "\n" + run.problem;
+    if (!targets.contains(name)) {
+      Target target{run.model, run.data, options.target.value_or(0), ""};
+      if (baseline != nullptr) {
+        MFL_TRY(target.loss, final_loss(store, baseline->run));
+        target.run = baseline->run.id;
+      }
+      comparison.targets.push_back(target);
+      targets.emplace(name, std::move(target));
+    }
+    row.target = targets.at(name).loss;
+    row.target_run = targets.at(name).run;
   }
   return {};
 }
 
 Result<std::optional<RoundRow>> first_round_at(const Store& store, const RunRow& run, double target) {
   const RecordedLosses recorded = recorded_losses(run);
-  if (compares_end_only(recorded)) return std::nullopt;
+  if (recorded.end_only()) return std::nullopt;
   if (!run.sampled && !recorded.batches) return store.first_round_at(run.id, target);
   MFL_TRY(auto rounds, comparable_rounds(store, run));
   const std::vector<double> smoothed = run.sampled ? smoothed_losses(rounds) : std::vector<double>{};
@@ -131,27 +153,6 @@ Result<std::vector<Parting>> partings_of(const Store& store, const std::vector<C
   return partings;
 }
 
-Json number_json(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
-Json count_json(const std::optional<std::uint64_t>& value) { return value ? Json(*value) : Json(nullptr); }
-
-std::string target_text(const Target& target, const std::string& baseline) {
-  const std::string where = fmt::format("{} on {}", printable(target.model), printable(target.data));
-  if (target.run.empty()) return fmt::format("target for {}: train loss {:.9g}\n", where, target.loss);
-  return fmt::format("target for {}: train loss {:.9g}, where {} (run {}) ended\n", where, target.loss,
-                     baseline, target.run);
-}
-
-std::string loss_at_end_text(const CompareRow& row) {
-  return number_text(row.last->train_loss) + (row.last_over_batches ? " (batches)" : "");
-}
-
-std::string names_of(const std::vector<std::string>& runs) {
-  return fmt::format("{} {}", runs.size() == 1 ? "run" : "runs", fmt::join(runs, ", "));
-}
-
 }  // namespace
 
 RecordedLosses recorded_losses(const RunRow& run) {
@@ -159,31 +160,6 @@ RecordedLosses recorded_losses(const RunRow& run) {
                         config_number(run, "evaluate_every").value_or(0)};
   if (!losses.batches || losses.evaluate_every == 1) losses = {};
   return losses;
-}
-
-std::string losses_text(const RecordedLosses& losses) {
-  if (!losses.batches) return "samples";
-  if (losses.evaluate_every == 0) return "batches";
-  return fmt::format("batches, samples every {} rounds", losses.evaluate_every);
-}
-
-bool has_batches(const Comparison& comparison) {
-  return std::ranges::any_of(comparison.rows, [](const CompareRow& row) { return row.losses.batches; });
-}
-
-std::vector<std::string> batch_notes(const Comparison& comparison) {
-  std::vector<std::string> none, some, notes;
-  for (const CompareRow& row : comparison.rows)
-    if (row.target && row.losses.batches) (compares_end_only(row.losses) ? none : some).push_back(row.run.id);
-  if (!none.empty())
-    notes.push_back(
-        fmt::format("No steps to target for {}: losses over batches do not compare with a target over all "
-                    "samples. Train with evaluate_every to record both.",
-                    names_of(none)));
-  if (!some.empty())
-    notes.push_back(fmt::format(
-        "Steps to target of {} are read off rounds with a loss over all samples only.", names_of(some)));
-  return notes;
 }
 
 Result<Comparison> compare_runs(const Store& store, std::span<const std::string> ids,
@@ -200,20 +176,27 @@ Result<Comparison> compare_runs(const Store& store, std::span<const std::string>
                                .last = last,
                                .target = {},
                                .steps_to_target = {},
+                               .rounds_to_target = {},
                                .bytes_to_target = {},
                                .seconds_to_target = {},
                                .losses = losses,
                                .last_over_batches = over_batches});
   }
+  std::vector<RunRow> runs;
+  for (const CompareRow& row : comparison.rows) runs.push_back(row.run);
+  comparison.settings = settings_of(runs);
   MFL_CHECK(set_targets(store, comparison, options));
   for (CompareRow& row : comparison.rows) {
     if (!row.target) continue;
     MFL_TRY(const auto reached, first_round_at(store, row.run, *row.target));
     if (!reached) continue;
     row.steps_to_target = reached->step;
+    row.rounds_to_target = reached->round;
     row.bytes_to_target = reached->bytes_up + reached->bytes_down;
     if (reached->time) row.seconds_to_target = reached->time->total_seconds;
   }
+  comparison.setting_rows = setting_rows(comparison);
+  comparison.headlines = headlines_of(comparison, options);
   MFL_TRY(comparison.partings, partings_of(store, comparison.rows));
   return comparison;
 }
@@ -228,50 +211,6 @@ bool has_virtual_time(const Comparison& comparison) {
   return std::ranges::any_of(comparison.rows, [](const CompareRow& row) {
     return row.run.summary && row.run.summary->virtual_seconds;
   });
-}
-
-std::string compare_text(const Comparison& comparison) {
-  std::vector<Column> columns = {{"run"},
-                                 {"model"},
-                                 {"algorithm"},
-                                 {"eta", Align::kRight},
-                                 {"gamma", Align::kRight},
-                                 {"tau", Align::kRight},
-                                 {"T", Align::kRight},
-                                 {"loss at T", Align::kRight},
-                                 {"accuracy at T", Align::kRight},
-                                 {"steps to target", Align::kRight},
-                                 {"bytes to target", Align::kRight},
-                                 {"digest"}};
-  const bool timed = has_virtual_time(comparison);
-  if (timed) columns.insert(columns.end() - 1, {"time to target", Align::kRight});
-  const bool batches = has_batches(comparison);
-  if (batches) columns.insert(columns.begin() + 7, {"losses over"});
-  Table table(std::move(columns));
-  for (const CompareRow& row : comparison.rows) {
-    const RunRow& run = row.run;
-    std::vector<std::string> cells = {
-        run.id, run.model, run.algorithm, number_text(run.eta), number_text(run.gamma), count_text(run.tau)};
-    const std::string status = run.summary ? "" : fmt::format(" ({})", shown_status(run));
-    if (row.last)
-      cells.insert(cells.end(), {fmt::format("{}{}", row.last->step, status), loss_at_end_text(row),
-                                 percent_text(row.last->test_accuracy)});
-    else
-      cells.insert(cells.end(), {shown_status(run), "-", "-"});
-    cells.insert(cells.end(), {count_text(row.steps_to_target), bytes_text(row.bytes_to_target)});
-    if (timed) cells.push_back(seconds_text(row.seconds_to_target));
-    cells.push_back(digest_text(run.summary ? run.summary->digest : ""));
-    if (batches) cells.insert(cells.begin() + 7, losses_text(row.losses));
-    table.add(std::move(cells));
-  }
-  std::string out = table.text();
-  if (!comparison.targets.empty() || !comparison.partings.empty()) out += "\n";
-  for (const Target& target : comparison.targets) out += target_text(target, comparison.baseline);
-  if (has_sampled_target(comparison)) out += fmt::format("{}\n", kSampledNote);
-  for (const std::string& note : batch_notes(comparison)) out += note + "\n";
-  for (const Parting& parting : comparison.partings)
-    out += fmt::format("{} and {}: {}\n", parting.first, parting.second, parting_text(parting));
-  return out;
 }
 
 bool has_sampled_target(const Comparison& comparison) {
@@ -289,36 +228,6 @@ std::vector<double> smoothed_losses(std::span<const RoundRow> rounds) {
     out.push_back(sum / static_cast<double>(last - first + 1));
   }
   return out;
-}
-
-Json compare_json(const Comparison& comparison) {
-  Json out = {{"runs", Json::array()}, {"targets", Json::array()}, {"partings", Json::array()}};
-  for (const CompareRow& row : comparison.rows) {
-    Json one = run_json(row.run);
-    one.erase("config");
-    one.erase("test_metrics");
-    one["shown_status"] = shown_status(row.run);
-    one["losses_over"] = row.losses.batches ? "batches" : "samples";
-    one["evaluate_every"] = row.losses.evaluate_every;
-    one["last_loss_over"] = row.last_over_batches ? "batches" : "samples";
-    one["target"] = number_json(row.target);
-    one["steps_to_target"] = count_json(row.steps_to_target);
-    one["bytes_to_target"] = count_json(row.bytes_to_target);
-    one["virtual_seconds_to_target"] = number_json(row.seconds_to_target);
-    out["runs"].push_back(std::move(one));
-  }
-  for (const Target& target : comparison.targets)
-    out["targets"].push_back({{"model", target.model},
-                              {"data", target.data},
-                              {"train_loss", number_json(target.loss)},
-                              {"baseline_run", target.run.empty() ? Json(nullptr) : Json(target.run)}});
-  for (const Parting& parting : comparison.partings)
-    out["partings"].push_back({{"first", parting.first},
-                               {"second", parting.second},
-                               {"common_rounds", parting.common_rounds},
-                               {"same_length", parting.same_length},
-                               {"parted_at_round", count_json(parting.parted)}});
-  return out.sorted();
 }
 
 }  // namespace mfl

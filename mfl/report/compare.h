@@ -12,12 +12,15 @@
 #include "mfl/base/result.h"
 #include "mfl/record/run.h"
 #include "mfl/record/store.h"
+#include "mfl/report/settings.h"
+#include "mfl/report/table_formats.h"
 
 namespace mfl {
 
 struct CompareOptions {
-  // The training loss to reach. Absent: in each group of runs with the same model and problem, the final
-  // training loss of the first run of the baseline algorithm, where it is finite; smoothed where it is sampled.
+  // The training loss to reach. Absent: the final training loss of the baseline algorithm on the same model and problem, where it is
+  // finite; smoothed where it is sampled. Of several settings of the baseline the first counts, one with the same
+  // partition and nodes before others. Where it has several seeds, each run's target is that of its own seed.
   std::optional<double> target = {};
   std::string baseline = "fl";
 };
@@ -28,6 +31,8 @@ struct RecordedLosses {
   std::uint64_t evaluate_every =
       0;  // with batches: rounds between losses over all samples; 0: only that of the end
 
+  // Only the end compares with a loss over all samples.
+  bool end_only() const { return batches && evaluate_every == 0; }
   // Of the state after `round` rounds; `ended` where the run is done and has no more of them.
   bool over_samples(std::uint64_t round, bool ended) const {
     return !batches || ended || (evaluate_every != 0 && round % evaluate_every == 0);
@@ -40,10 +45,12 @@ struct CompareRow {
   // Where it ended or, while it has not, what was recorded last; absent before the first record.
   std::optional<RunSummary::Final> last;
   std::optional<double> target;  // absent: none was given and the group has no finished baseline
+  std::string target_run = {};   // the baseline's run; empty when the target was given
   // The first round at or below the target, of those with a loss over all samples; absent when the run never got there, and where only
   // the end has such a loss. Where losses are those of the nodes that each round counted, a mean over neighbouring rounds
   // decides (smoothed_losses).
   std::optional<std::uint64_t> steps_to_target;
+  std::optional<std::uint64_t> rounds_to_target;
   std::optional<std::uint64_t> bytes_to_target;  // up and down until then
   std::optional<double> seconds_to_target;       // of virtual time, where the run has one
   RecordedLosses losses = {};
@@ -65,8 +72,32 @@ struct Target {
   std::string run;  // the baseline's id; empty when the target was given
 };
 
+// Means over the seeds of a setting; those on the way to the target only if every run reached it.
+struct SettingRow {
+  std::size_t setting = 0;                          // in Settings::all
+  std::optional<Spread> loss, test_loss, accuracy;  // at the end; accuracy as a share
+  std::size_t with_target = 0;                      // runs that have a target and losses to compare with it
+  std::size_t reached = 0;                          // of these
+  std::optional<Spread> steps_to_target, rounds_to_target, bytes_to_target, seconds_to_target;
+};
+
+// A setting against the baseline, seed by seed, on the same data, model, partition and nodes.
+struct Headline {
+  std::string setting, baseline;  // titles
+  std::size_t seeds = 0;          // that both have
+  std::size_t reached = 0;        // in how many the setting reached the target
+  std::size_t diverged = 0;       // in how many it diverged; these did not reach it
+  // The rounds to the target as a share of the baseline's, over the seeds in which both reached it.
+  std::optional<Spread> share;
+  std::optional<Spread> bytes_share;  // the same of the bytes; absent where an algorithm exchanges nothing
+  std::string text;  // "mfl reached fl's final loss in 0.50 ± 0.03 of the rounds (5 seeds)."
+};
+
 struct Comparison {
   std::vector<CompareRow> rows;
+  Settings settings;
+  std::vector<SettingRow> setting_rows;  // one per setting
+  std::vector<Headline> headlines;
   std::vector<Target> targets;    // one per group that has one, in order of first appearance
   std::vector<Parting> partings;  // each later run of a family with the first
   std::string baseline;
@@ -96,7 +127,21 @@ std::vector<std::string> batch_notes(const Comparison& comparison);
 // True when a run has a virtual time: tables then show the time to the target.
 bool has_virtual_time(const Comparison& comparison);
 
-std::string compare_text(const Comparison& comparison);
+// Where settings have several seeds, one row per setting with means and standard deviations; else, or with `each`, one row per
+// run. Text is at most 80 columns wide where leaving out bytes and time achieves that; CSV has all columns and plain numbers.
+// Text and Markdown also have targets, headlines and notes; LaTeX has them as comments.
+struct CompareFormat {
+  TableFormat format = TableFormat::kText;
+  bool each = false;
+};
+std::string compare_text(const Comparison& comparison, const CompareFormat& format = {});
+// The table alone.
+Table settings_table(const Comparison& comparison, TableFormat format);
+Table runs_table(const Comparison& comparison, TableFormat format);
+// What is compared and what was left out, one sentence each.
+std::vector<std::string> comparison_notes(const Comparison& comparison);
+// "411 ± 12", "3 of 5 seeds" where not all reached it, "-" where there is no target.
+std::string to_target_text(const SettingRow& row, const std::optional<Spread>& spread);
 Json compare_json(const Comparison& comparison);
 
 // "identical for all 250 rounds", "part at round 17".

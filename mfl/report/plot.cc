@@ -5,13 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <limits>
-#include <span>
+#include <set>
+#include <utility>
 
-#include "mfl/base/files.h"
-#include "mfl/report/gnuplot.h"
-#include "mfl/report/table.h"
+#include "mfl/report/plot_script.h"
 
 namespace mfl {
 namespace {
@@ -19,22 +16,13 @@ namespace {
 constexpr std::string_view kGreyLine = "#8a8a8a";
 constexpr std::string_view kDiverged = " (diverged)";
 
-// Of the SVG, in pixels; the PNG has the same shape.
-constexpr double kRightMargin = 34, kBottomMargin = 60, kTitleLeft = 14, kLabelMiddle = 14;
-constexpr double kLineHeight = 22, kSampleWidth = 52, kCharacterWidth = 8.2, kEntryGap = 16;
-constexpr std::size_t kUsualLegendRows = 2, kManySeries = 8;
-
-struct Range {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-
-  bool empty() const { return low > high; }
-  void take(double value, bool log) {
-    if (!std::isfinite(value) || (log && value <= 0)) return;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-};
+// Pixels.
+constexpr double kRightMargin = 34, kBottomMargin = 60, kTitleLeft = kPlotTitleLeft;
+constexpr double kLabelMiddle = kPlotLabelMiddle, kLineHeight = kPlotLineHeight;
+constexpr double kSampleWidth = 52, kEntryGap = 16, kBandHeight = 12;
+constexpr std::size_t kUsualLegendRows = 2, kManySeries = 8, kManyBands = 4;
+// With more lines than these, dash and colour alone do not tell them apart.
+constexpr std::size_t kMostUnmarked = 6, kMarksPerLine = 6;
 
 bool finite_at(const PlotSeries& series, std::size_t i) {
   return std::isfinite(series.x[i]) && std::isfinite(series.y[i]);
@@ -49,26 +37,11 @@ std::size_t drawn(const PlotSeries& series) {
 
 bool diverged(const PlotSeries& series) { return series.diverged || drawn(series) < series.x.size(); }
 
-Range padded(Range range, const PlotAxis& axis, double margin) {
-  if (range.empty()) range = axis.log ? Range{1, 10} : Range{0, 1};
-  if (axis.log) {
-    const double factor = range.low == range.high ? 2 : std::pow(range.high / range.low, margin);
-    range = {range.low / factor, range.high * factor};
-  } else {
-    const double width = range.high - range.low;
-    const double more = width > 0 ? margin * width : std::max(std::abs(range.low), 1.0) * 0.05;
-    range = {range.low - more, range.high + more};
-  }
-  if (axis.low) range.low = *axis.low;
-  if (axis.high) range.high = *axis.high;
-  return range;
-}
-
-Range y_range(const Plot& plot) {
-  Range steady, all;
+PlotRange y_range(const Plot& plot) {
+  PlotRange steady, all;
   for (const PlotSeries& series : plot.series)
     for (std::size_t i = 0; i < drawn(series); ++i)
-      for (Range* range : {&all, diverged(series) ? &all : &steady}) {
+      for (PlotRange* range : {&all, diverged(series) ? &all : &steady}) {
         range->take(series.y[i], plot.y.log);
         if (!series.low.empty()) range->take(series.low[i], plot.y.log);
         if (!series.high.empty()) range->take(series.high[i], plot.y.log);
@@ -76,54 +49,22 @@ Range y_range(const Plot& plot) {
   return padded(steady.empty() ? all : steady, plot.y, 0.05);
 }
 
-Range x_range(const Plot& plot) {
-  Range range;
+PlotRange x_range(const Plot& plot) {
+  PlotRange range;
   for (const PlotSeries& series : plot.series)
     for (const double x : series.x) range.take(x, plot.x.log);
   return padded(range, plot.x, plot.x.log ? 0.03 : 0.0);
 }
 
-// In single quotes gnuplot expands nothing, and only a quote ends them. Doubling it fails at the start of a string, so an
-// apostrophe takes its place.
-std::string gnuplot_string(std::string_view text) {
-  std::string out = "'";
-  for (const char c : printable(text)) out += c == '\'' ? "\xE2\x80\x99" : std::string(1, c);
-  return out + "'";
-}
-
-struct Ticks {
-  std::vector<double> at;
-  std::vector<std::string> texts;
-};
-
-Ticks ticks_of(const PlotAxis& axis, const Range& range) {
-  Ticks ticks{axis_ticks(range.low, range.high, axis.log), {}};
-  const double step = axis.log && range.high / range.low >= 10 ? 0
-                      : ticks.at.size() > 1                    ? ticks.at[1] - ticks.at[0]
-                                                               : 0;
-  for (const double at : ticks.at) ticks.texts.push_back(tick_text(at, step));
-  return ticks;
-}
-
-std::string axis_script(char letter, const PlotAxis& axis, const Range& range) {
-  const Ticks ticks = ticks_of(axis, range);
-  std::vector<std::string> labels;
-  for (std::size_t i = 0; i < ticks.at.size(); ++i)
-    labels.push_back(fmt::format("{} {:.17g}", gnuplot_string(ticks.texts[i]), ticks.at[i]));
-  return fmt::format("{}set {}range [{:.17g}:{:.17g}]\nset {}tics ({})\n",
-                     axis.log ? fmt::format("set logscale {}\n", letter) : "", letter, range.low, range.high,
-                     letter, fmt::join(labels, ", "));
-}
-
 // Far outside the picture is far enough; gnuplot's pixels end somewhere.
-double kept_near(double value, const Range& range, bool log) {
+double kept_near(double value, const PlotRange& range, bool log) {
   if (log)
     return std::clamp(value, range.low * (range.low / range.high), range.high * (range.high / range.low));
   const double width = range.high - range.low;
   return std::clamp(value, range.low - 10 * width, range.high + 10 * width);
 }
 
-std::string points_script(const PlotSeries& series, std::size_t number, const Range& range, bool log) {
+std::string points_script(const PlotSeries& series, std::size_t number, const PlotRange& range, bool log) {
   std::string out = fmt::format("$series{} << END\n", number);
   const auto near = [&](double value) { return kept_near(value, range, log); };
   for (std::size_t i = 0; i < drawn(series); ++i)
@@ -132,17 +73,6 @@ std::string points_script(const PlotSeries& series, std::size_t number, const Ra
                     series.x[i], near(series.y[i]), near(series.low.empty() ? series.y[i] : series.low[i]),
                     near(series.high.empty() ? series.y[i] : series.high[i]));
   return out + "END\n";
-}
-
-// Near enough for a legend, in pixels.
-double text_width(std::string_view text) {
-  double width = 0;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte & 0xC0U) == 0x80U) continue;  // the rest of a character
-    width += byte >= 'A' && byte <= 'Z' ? 1.3 * kCharacterWidth : kCharacterWidth;
-  }
-  return width;
 }
 
 // The legend is in rows above the picture, so that it never covers a curve.
@@ -176,6 +106,14 @@ std::size_t rows(const std::vector<LegendEntry>& legend) {
   return legend.empty() ? 0 : legend.back().row + 1;
 }
 
+bool marks_lines(const Plot& plot) { return plot.series.size() > kMostUnmarked; }
+
+double band_opacity(const Plot& plot) {
+  const auto bands =
+      std::ranges::count_if(plot.series, [](const PlotSeries& one) { return !one.low.empty(); });
+  return static_cast<std::size_t>(bands) > kManyBands ? 0.14 : 0.3;
+}
+
 std::string dash_of(const PlotStyle& style) { return style.dash.empty() ? "dt 1" : "dt " + style.dash; }
 
 std::string legend_script(const Plot& plot, const std::vector<LegendEntry>& legend, double top,
@@ -186,12 +124,18 @@ std::string legend_script(const Plot& plot, const std::vector<LegendEntry>& lege
     const PlotStyle& style = entry.series->style;
     const double y = 1 - (top + kLineHeight * (static_cast<double>(entry.row) + 0.5)) / height;
     const auto x = [&](double pixels) { return (entry.left + pixels) / plot.width; };
+    if (!entry.series->low.empty())
+      out += fmt::format(
+          "set object rectangle from screen {:.6f},{:.6f} to screen {:.6f},{:.6f} front fc rgb '{}' "
+          "fs transparent solid {} noborder\n",
+          x(0), y - kBandHeight / 2 / height, x(entry.sample - 8), y + kBandHeight / 2 / height, style.color,
+          band_opacity(plot));
     width += 0.001;  // gnuplot joins samples of one colour and width into one path, with one dash
     if (entry.series->mark != PlotSeries::Mark::kPoints)
       out += fmt::format(
           "set arrow from screen {:.6f},{:.6f} to screen {:.6f},{:.6f} nohead lw {:.3f} {} lc rgb '{}'\n",
           x(0), y, x(entry.sample - 8), y, width, dash_of(style), style.color);
-    if (entry.series->mark != PlotSeries::Mark::kLine)
+    if (entry.series->mark != PlotSeries::Mark::kLine || marks_lines(plot))
       out += fmt::format("set label '' at screen {:.6f},{:.6f} point pt {} ps 0.8 lc rgb '{}'\n",
                          x(entry.sample / 2 - 4), y, style.point, style.color);
     out += fmt::format("set label {} at screen {:.6f},{:.6f} left noenhanced\n", gnuplot_string(entry.text),
@@ -215,15 +159,48 @@ std::string line_element(const PlotSeries& series, std::size_t number) {
   return {};
 }
 
+// Values of a line to mark: evenly over the picture's width, between those of its neighbours.
+std::set<std::size_t> marked_values(const Plot& plot, std::size_t number, const PlotRange& reach) {
+  const PlotSeries& series = plot.series[number];
+  const auto across = [&](double x) {
+    return plot.x.log ? std::log(x / reach.low) / std::log(reach.high / reach.low)
+                      : (x - reach.low) / (reach.high - reach.low);
+  };
+  std::set<std::size_t> marked;
+  const std::size_t count = drawn(series);
+  const double shift = (static_cast<double>(number) + 0.5) / static_cast<double>(plot.series.size());
+  for (std::size_t mark = 0; mark < kMarksPerLine; ++mark) {
+    const double wanted = (static_cast<double>(mark) + shift) / static_cast<double>(kMarksPerLine);
+    std::optional<std::size_t> nearest;
+    double least = 1.0 / static_cast<double>(kMarksPerLine);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double away = std::abs(across(series.x[i]) - wanted);
+      if (!(away < least)) continue;  // neither what is not on the axis
+      least = away;
+      nearest = i;
+    }
+    if (nearest) marked.insert(*nearest);
+  }
+  return marked;
+}
+
+std::string marks_script(const Plot& plot, std::size_t number, const PlotRange& reach, const PlotRange& y) {
+  std::string out = fmt::format("$marks{} << END\n", number);
+  for (const std::size_t i : marked_values(plot, number, reach))
+    out += fmt::format("{:.17g} {:.17g}\n", plot.series[number].x[i],
+                       kept_near(plot.series[number].y[i], y, plot.y.log));
+  return out + "END\n";
+}
+
 // The commands that draw, and the data that they name.
 struct SeriesScript {
   std::string data, plot;
 };
 
-SeriesScript series_script(const Plot& plot, const Range& y) {
+SeriesScript series_script(const Plot& plot, const PlotRange& y) {
   std::string data;
-  std::vector<std::string> bands, solid, dashed, ends;
-  Range reach;  // of x, without a margin
+  std::vector<std::string> bands, solid, dashed, marks, ends;
+  PlotRange reach;  // of x, without a margin
   for (const PlotSeries& series : plot.series)
     for (const double x : series.x) reach.take(x, plot.x.log);
   constexpr double kEarly = 0.005;
@@ -236,63 +213,62 @@ SeriesScript series_script(const Plot& plot, const Range& y) {
     data += points_script(series, i, y, plot.y.log);
     if (!series.low.empty())
       bands.push_back(
-          fmt::format("$series{} using 1:3:4 with filledcurves fs transparent solid 0.3 noborder "
+          fmt::format("$series{} using 1:3:4 with filledcurves fs transparent solid {} noborder "
                       "lc rgb '{}'",
-                      i, series.style.color));
+                      i, band_opacity(plot), series.style.color));
     (series.style.dash.empty() ? solid : dashed).push_back(line_element(series, i));
+    if (marks_lines(plot) && series.mark == PlotSeries::Mark::kLine) {
+      data += marks_script(plot, i, reach, y);
+      marks.push_back(fmt::format("$marks{} with points pt {} ps 0.8 lw 1.6 lc rgb '{}'", i,
+                                  series.style.point, series.style.color));
+    }
     const bool early = series.mark == PlotSeries::Mark::kLine && series.x[count - 1] < late;
     if (!diverged(series) && !early) continue;
     data += fmt::format("$end{} << END\n{:.17g} {:.17g}\nEND\n", i, series.x[count - 1],
                         std::clamp(series.y[count - 1], y.low, y.high));
     ends.push_back(fmt::format("$end{} with points {} lc rgb '{}'", i,
-                               diverged(series) ? "pt 2 ps 1.6 lw 2.5" : "pt 7 ps 0.9", series.style.color));
+                               diverged(series)    ? "pt 2 ps 1.6 lw 2.5"
+                               : marks_lines(plot) ? fmt::format("pt {} ps 0.9", series.style.point)
+                                                   : "pt 7 ps 0.9",
+                               series.style.color));
   }
   std::vector<std::string> elements = std::move(bands);
-  for (const auto* more : {&solid, &dashed, &ends})
+  for (const auto* more : {&solid, &dashed, &marks, &ends})
     elements.insert(elements.end(), more->begin(), more->end());
   if (elements.empty()) elements.emplace_back("NaN");
   return {data, fmt::format("plot {}\n", fmt::join(elements, ", \\\n     "))};
 }
 
 // gnuplot sets axis labels by its guess of a font; at places of our own they are inside every picture.
-std::string labels_script(const Plot& plot, double left, double top, double height) {
-  const auto label = [](int number, const std::string& text, double x, double y, std::string_view how) {
-    return fmt::format("set label {} {} at screen {:.6f},{:.6f} {}\n", number, gnuplot_string(text), x, y,
-                       how);
-  };
-  const double middle_x = (left + plot.width - kRightMargin) / 2 / plot.width;
-  const double middle_y = (kBottomMargin + height - top) / 2 / height;
-  std::string out =
-      label(2, plot.x.label, middle_x, kLabelMiddle / height, "center noenhanced") +
-      label(3, plot.y.label, kLabelMiddle / plot.width, middle_y, "center rotate by 90 noenhanced");
+std::string labels_script(const Plot& plot, const PlotMargins& margins, const PlotSize& size) {
+  const double middle_x = (margins.left + size.width - margins.right) / 2;
+  const double middle_y = (margins.top + size.height - margins.bottom) / 2;
+  std::string out = label_script(plot.x.label, middle_x, size.height - kLabelMiddle, size, "center") +
+                    label_script(plot.y.label, kLabelMiddle, middle_y, size, "center rotate by 90");
   if (!plot.title.empty())
-    out += label(1, plot.title, kTitleLeft / plot.width, 1 - 0.75 * kLineHeight / height,
-                 "left noenhanced font ',16'");
+    out += label_script(plot.title, kTitleLeft, 0.75 * kLineHeight, size, "left font ',16'");
   return out;
 }
 
 // Margins, title, labels and legend for a picture of that height.
-std::string layout_script(const Plot& plot, const std::vector<LegendEntry>& legend, const Range& y,
+std::string layout_script(const Plot& plot, const std::vector<LegendEntry>& legend, const PlotRange& y,
                           double height) {
   double longest = 0;
   for (const std::string& text : ticks_of(plot.y, y).texts) longest = std::max(longest, text_width(text));
-  const double left = 2 * kLabelMiddle + 22 + longest;
   const double title = plot.title.empty() ? 6 : kLineHeight + 10;
-  const double top = title + kLineHeight * static_cast<double>(rows(legend)) + 12;
-  return fmt::format(
-             "set lmargin at screen {:.6f}\nset rmargin at screen {:.6f}\n"
-             "set tmargin at screen {:.6f}\nset bmargin at screen {:.6f}\n",
-             left / plot.width, 1 - kRightMargin / plot.width, 1 - top / height, kBottomMargin / height) +
-         labels_script(plot, left, top, height) + legend_script(plot, legend, title, height);
+  const PlotMargins margins{2 * kLabelMiddle + 22 + longest, kRightMargin,
+                            title + kLineHeight * static_cast<double>(rows(legend)) + 12, kBottomMargin};
+  const PlotSize size{static_cast<double>(plot.width), height};
+  return margins_script(margins, size) + labels_script(plot, margins, size) +
+         legend_script(plot, legend, title, height);
 }
 
-std::string script(const Plot& plot) {
-  const Range x = x_range(plot), y = y_range(plot);
+PlotScript script(const Plot& plot) {
+  const PlotRange x = x_range(plot), y = y_range(plot);
   const std::vector<LegendEntry> legend = legend_of(plot);
   const std::size_t more_rows = std::max(rows(legend), kUsualLegendRows) - kUsualLegendRows;
   const int height = plot.height + static_cast<int>(kLineHeight) * static_cast<int>(more_rows);
   std::string out =
-      "set encoding utf8\n"
       "set border 3 lw 1 lc rgb '#444444'\n"
       "set tics nomirror out scale 0.6\n"
       "set grid xtics ytics lt 1 lw 0.6 lc rgb '#dddddd'\n"
@@ -303,83 +279,12 @@ std::string script(const Plot& plot) {
         "set arrow from first {0:.17g}, graph 0 to first {0:.17g}, graph 1 nohead dt (3,3) lw 1.2 "
         "lc rgb '{1}'\n",
         at, kGreyLine);
-  const auto [data, drawing] = series_script(plot, y);
-  const auto terminal = [](std::string_view how, std::string_view file) {
-    return fmt::format("set terminal {}\nset output '{}'\n", how, file);
-  };
-  constexpr double kPointsPerPixel = 0.75 / 72;  // inches
-  return out + data +
-         terminal(fmt::format("svg size {},{} dynamic noenhanced font 'sans-serif,14' name 'figure'",
-                              plot.width, height),
-                  "figure.svg") +
-         drawing +
-         terminal(fmt::format("pngcairo size {},{} noenhanced font 'sans,14' fontscale 1.5 linewidth 2 "
-                              "pointscale 2 background rgb 'white'",
-                              2 * plot.width, 2 * height),
-                  "figure.png") +
-         drawing + "set output\nif (strstrt(GPVAL_TERMINALS, 'pdfcairo') > 0) {\n" +
-         terminal(fmt::format("pdfcairo size {:.4f}in,{:.4f}in noenhanced font 'sans,14' fontscale 0.75 "
-                              "linewidth 0.75 pointscale 0.75",
-                              kPointsPerPixel * plot.width, kPointsPerPixel * height),
-                  "figure.pdf") +
-         drawing + "set output\n}\n";
-}
-
-// cairo writes the time of day into a PDF, always as many characters.
-std::string without_date(std::string pdf) {
-  constexpr std::string_view kBefore = "/CreationDate (D:";
-  constexpr std::string_view kDigits = "20000101000000";
-  if (const std::size_t at = pdf.find(kBefore); at != std::string::npos)
-    for (std::size_t i = 0; i < kDigits.size() && at + kBefore.size() + i < pdf.size(); ++i)
-      pdf[at + kBefore.size() + i] = kDigits[i];
-  return pdf;
-}
-
-// gnuplot uses the same ids in every file; several figures in one document need ids of their own.
-std::string own_ids(std::string tag, std::string_view name) {
-  for (const std::string_view before : {" id='", " id=\"", "href='#", "url(#"})
-    for (std::size_t at = tag.find(before); at != std::string::npos; at = tag.find(before, at + 1))
-      tag.insert(at + before.size(), fmt::format("{}_", name));
-  return tag;
-}
-
-// Ids in tags only: a title may hold any text.
-std::string with_own_ids(const std::string& svg, std::string_view name) {
-  std::string out;
-  std::size_t at = 0;
-  while (at < svg.size()) {
-    const std::size_t open = std::min(svg.find('<', at), svg.size());
-    const std::size_t close = std::min(svg.find('>', open), svg.size());
-    out += svg.substr(at, open - at) + own_ids(svg.substr(open, close - open), name);
-    at = close;
-    if (at < svg.size()) out += svg[at++];
-  }
-  return out;
+  auto [data, drawing] = series_script(plot, y);
+  return {plot.name, plot.width, height, out + data, std::move(drawing)};
 }
 
 }  // namespace
 
-Result<Drawing> draw(const Plot& plot) {
-  auto folder = TempFolder::make();
-  if (!folder) return tl::unexpected<Error>(std::move(folder).error());
-  MFL_CHECK(write_file(folder->path() / "figure.gp", script(plot)));
-  if (auto drawn_it = run_gnuplot(folder->path(), "figure.gp"); !drawn_it)
-    return fail_because(drawn_it.error(), fmt::format("cannot draw figure {}", plot.name));
-  MFL_TRY(std::string svg, read_file(folder->path() / "figure.svg"));
-  MFL_TRY(std::string png, read_file(folder->path() / "figure.png"));
-  // gnuplot does not notice a disk that is full.
-  if (svg.find("</svg>") == std::string::npos || png.find("IEND") == std::string::npos)
-    return fail(ErrorCode::kRunFailed,
-                fmt::format("cannot draw figure {}: gnuplot left half a file in {}", plot.name,
-                            folder->path().parent_path().string()),
-                "check that the temporary folder has space");
-  std::error_code ignored;
-  std::string pdf;
-  if (const auto path = folder->path() / "figure.pdf"; std::filesystem::exists(path, ignored)) {
-    MFL_TRY(pdf, read_file(path));
-    pdf = without_date(std::move(pdf));
-  }
-  return Drawing{with_own_ids(svg, plot.name), std::move(png), std::move(pdf)};
-}
+Result<Drawing> draw(const Plot& plot) { return render(script(plot)); }
 
 }  // namespace mfl

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,14 @@ struct PlotStyle {
 // The style of "gd", "mgd", "fl" or "mfl", the same in every figure; another name gets the last style of the palette.
 PlotStyle algorithm_style(std::string_view algorithm);
 
+// A style for each of the series that these algorithms give: the four above keep theirs, the others get those of the
+// palette that look least like the rest. Of 16 series no two share colour and dash, colour and point, or dash and point.
+std::vector<PlotStyle> algorithm_styles(std::span<const std::string> algorithms);
+
 // Styles for series that are no algorithms, in their order: eight colours, and after the last the first again with another
-// dash. No two of the first 64 look alike.
+// dash and another point. Of the first 16, no two share colour and dash, colour and point, or dash and point (for
+// print in grey); of the first 64, no two share colour and dash.
+inline constexpr std::size_t kPaletteStyles = 64;
 PlotStyle palette_style(std::size_t index);
 
 struct PlotAxis {
@@ -37,13 +44,14 @@ struct PlotSeries {
 
   std::string title;  // in the legend; empty: not there
   std::vector<double> x, y;
-  std::vector<double> low, high;  // a band around y; empty, or of the length of x
+  std::vector<double> low, high;  // a band around y, also in the legend; empty, or of the length of x
   PlotStyle style = {};
   Mark mark = Mark::kLine;
   bool diverged = false;               // also where a value of y is not finite
   std::vector<std::size_t> gaps = {};  // values before which the line is interrupted
 };
 
+// With more than six series, lines also have their points at a few places, and so has the legend.
 // Dashed lines are drawn over solid ones, so that of two equal curves both are seen. A line that ends before the figure does
 // has a point at its end. A series that diverged is drawn up to its last finite value, which gets a cross, and its title says "(diverged)". It does
 // not affect the range of y, unless every series diverged.

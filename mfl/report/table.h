@@ -29,6 +29,9 @@ class Table {
   // achieves that; 0: no limit.
   std::string text(std::size_t width = 0) const;
 
+  const std::vector<Column>& columns() const { return columns_; }
+  const std::vector<std::vector<std::string>>& rows() const { return rows_; }
+
  private:
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

@@ -69,7 +69,7 @@ window.addEventListener('load', () => setTimeout(() => {
 
 def framed(html, width, height):
     """The page in a frame of that width: a window of Chromium cannot be as narrow as a phone."""
-    return (f'<!DOCTYPE html><html><body style="margin:0"><iframe srcdoc="{escape(html)}" '
+    return (f'<!DOCTYPE html><html><head><meta charset="utf-8"></head><body style="margin:0"><iframe srcdoc="{escape(html)}" '
             f'style="border:0;width:{width}px;height:{height}px"></iframe></body></html>')
 
 

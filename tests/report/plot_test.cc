@@ -205,6 +205,20 @@ TEST(Plot, Ticks) {
   EXPECT_EQ(tick_text(5e-5, 5e-5), "0.00005") << "as its neighbours";
 }
 
+bool same_color(const PlotStyle& a, const PlotStyle& b) { return a.color == b.color; }
+bool same_dash(const PlotStyle& a, const PlotStyle& b) { return a.dash == b.dash; }
+bool same_point(const PlotStyle& a, const PlotStyle& b) { return a.point == b.point; }
+
+// Apart in two of three, whichever are seen: a line in colour, a point in colour, a line with points in grey.
+void expect_apart(const std::vector<PlotStyle>& styles) {
+  for (std::size_t a = 0; a < styles.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b) {
+      EXPECT_FALSE(same_color(styles[a], styles[b]) && same_dash(styles[a], styles[b])) << a << " and " << b;
+      EXPECT_FALSE(same_color(styles[a], styles[b]) && same_point(styles[a], styles[b])) << a << " and " << b;
+      EXPECT_FALSE(same_dash(styles[a], styles[b]) && same_point(styles[a], styles[b])) << a << " and " << b;
+    }
+}
+
 TEST(Plot, EveryStyleOfThePaletteIsAnother) {
   for (std::size_t a = 0; a < 8; ++a)
     for (std::size_t b = 0; b < a; ++b) {
@@ -213,12 +227,63 @@ TEST(Plot, EveryStyleOfThePaletteIsAnother) {
       EXPECT_NE(palette_style(a).point, palette_style(b).point);
     }
   EXPECT_EQ(palette_style(8).color, palette_style(0).color);
-  for (std::size_t a = 0; a < 64; ++a)
+  for (std::size_t a = 0; a < kPaletteStyles; ++a)
     for (std::size_t b = 0; b < a; ++b)
-      EXPECT_TRUE(palette_style(a).color != palette_style(b).color ||
-                  palette_style(a).dash != palette_style(b).dash)
+      EXPECT_FALSE(same_color(palette_style(a), palette_style(b)) &&
+                   same_dash(palette_style(a), palette_style(b)))
           << a << " and " << b;
+  std::vector<PlotStyle> first;
+  for (std::size_t a = 0; a < 16; ++a) first.push_back(palette_style(a));
+  expect_apart(first);
+}
+
+TEST(Plot, AlgorithmsOfOnePictureHaveStylesOfTheirOwn) {
+  std::vector<std::string> names = {"a1", "fl", "a2", "mfl", "gd", "mgd"};
+  while (names.size() < 16) names.push_back("b" + std::to_string(names.size()));
+  const std::vector<PlotStyle> styles = algorithm_styles(names);
+  ASSERT_EQ(styles.size(), names.size());
+  expect_apart(styles);
+  for (const std::size_t i : {1U, 3U, 4U, 5U}) {
+    EXPECT_EQ(styles[i].color, algorithm_style(names[i]).color);
+    EXPECT_EQ(styles[i].dash, algorithm_style(names[i]).dash);
+  }
   EXPECT_NE(algorithm_style("fl").dash, algorithm_style("mfl").dash);
+  EXPECT_TRUE(algorithm_styles({}).empty());
+}
+
+Plot many_lines(std::size_t count) {
+  Plot plot{.name = "many", .title = "", .x = {"t"}, .y = {"loss"}, .series = {}};
+  for (std::size_t i = 0; i < count; ++i) {
+    PlotSeries series{
+        .title = std::to_string(i), .x = {}, .y = {}, .low = {}, .high = {}, .style = palette_style(i)};
+    for (int x = 0; x <= 100; ++x) {
+      series.x.push_back(x);
+      series.y.push_back(static_cast<double>(i) + x);
+    }
+    plot.series.push_back(std::move(series));
+  }
+  return plot;
+}
+
+TEST(Plot, ManyLinesHaveTheirPointsAndSoHasTheLegend) {
+  const std::string circle = "xlink:href='#many_gpPt6'";  // of style 0
+  EXPECT_EQ(count_of(draw(many_lines(6))->svg, circle), 0U);
+  EXPECT_EQ(count_of(draw(many_lines(7))->svg, circle), 7U) << "six on the line, one in the legend";
+  Plot sparse = many_lines(7);
+  sparse.series[0].x = {0, 100};
+  sparse.series[0].y = {0, 100};
+  EXPECT_EQ(count_of(draw(sparse)->svg, circle), 3U) << "no point where there is no value";
+}
+
+TEST(Plot, TheLegendShowsTheBand) {
+  const std::string translucent = "fill-opacity";
+  Plot plot = two_lines();
+  const std::size_t with = count_of(draw(plot)->svg, translucent);
+  plot.series[0].title.clear();
+  EXPECT_EQ(with, count_of(draw(plot)->svg, translucent) + 1) << "one sample less";
+  plot.series[0].low.clear();
+  plot.series[0].high.clear();
+  EXPECT_EQ(count_of(draw(plot)->svg, translucent), 0U);
 }
 
 }  // namespace
