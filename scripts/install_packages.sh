@@ -14,7 +14,7 @@ for set_name in "$@"; do
       wanted+=(g++ cmake ninja-build pkg-config libhwy-dev librandom123-dev libssl-dev libsqlite3-dev
         libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libexpected-dev zlib1g-dev
         libcurl4-openssl-dev libeigen3-dev libspectra-dev libopenmpi-dev openmpi-bin ca-certificates gnuplot-nox fonts-dejavu-core
-        libnghttp2-dev libprotobuf-dev protobuf-compiler libonnx-dev libspdlog-dev prometheus-cpp-dev)
+        libnghttp2-dev libprotobuf-dev protobuf-compiler libonnx-dev libspdlog-dev prometheus-cpp-dev libpng-dev)
       ;;
     test) wanted+=(libbenchmark-dev libgtest-dev libgmock-dev librapidcheck-dev libboost-dev python3 python3-venv openssl chromium zsh fish mandoc) ;;
     tidy) wanted+=(clang-tidy clang-format) ;;

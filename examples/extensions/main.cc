@@ -42,7 +42,7 @@ int main() {
   add_scaffold();
   add_home_class();
   add_first_half();
-  for (const char* algorithm : {"mfl", "scaffold"})
+  for (const char* algorithm : {"mfl", "my-scaffold"})
     for (const bool batches : {false, true}) {
       const std::string expected = digest_with(algorithm, "serial", 1, batches);
       if (expected.empty()) return 1;

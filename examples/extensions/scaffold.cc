@@ -52,7 +52,7 @@ class Scaffold final : public mfl::MethodOf<Scaffold> {
 }  // namespace
 
 void add_scaffold() {
-  mfl::algorithms().add({{.name = "scaffold", .description = "gradients corrected by control variates"},
+  mfl::algorithms().add({{.name = "my-scaffold", .description = "gradients corrected by control variates"},
                          [](const mfl::StepOptions& steps, const mfl::ParameterValues&) {
                            return std::make_shared<Scaffold>(steps.eta);
                          }});

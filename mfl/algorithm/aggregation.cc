@@ -9,9 +9,11 @@ std::shared_ptr<const Aggregator> if_it_holds_updates(std::shared_ptr<const Aggr
 template <class T>
 std::vector<Vector<T>> origin_of_updates(const VectorLayout& layout, const State<T>& state) {
   std::vector<Vector<T>> origin;
-  for (const std::size_t v : layout.up())
-    origin.push_back(layout[v].down ? state.vectors[layout.place_in_state(v)].values
-                                    : Vector<T>(layout.length(v, state.w().size())));
+  for (const std::size_t v : layout.up()) {
+    const auto start = layout.start(v);
+    origin.push_back(start ? state.vectors[layout.place_in_state(*start)].values
+                           : Vector<T>(layout.length(v, state.w().size())));
+  }
   return origin;
 }
 

@@ -22,7 +22,7 @@ struct NodeUpdate {
 // The aggregator itself if it needs all updates at once; null for the exact mean, which adds them up as they arrive.
 std::shared_ptr<const Aggregator> if_it_holds_updates(std::shared_ptr<const Aggregator> aggregator);
 
-// Where the vectors that are sent up started a round: as they were sent down, otherwise zero.
+// Where the vectors that are sent up started a round: at what was sent down, otherwise zero.
 template <class T>
 std::vector<Vector<T>> origin_of_updates(const VectorLayout& layout, const State<T>& state);
 

@@ -26,11 +26,23 @@ VectorLayout::VectorLayout(std::vector<VectorFlow> vectors)
     : vectors_(std::move(vectors)),
       in_state_(vectors_.size()),
       of_node_(vectors_.size()),
-      sent_up_(vectors_.size()) {
+      sent_up_(vectors_.size()),
+      starts_(vectors_.size()) {
   const auto refuse = [](const std::string& what) { throw std::invalid_argument("an algorithm: " + what); };
-  if (vectors_.empty() || vectors_[0].name != "w" || !vectors_[0].in_state || !vectors_[0].down ||
-      !vectors_[0].at_node || !vectors_[0].up || vectors_[0].length != 0)
-    refuse("its first vector is w, which is in the State, sent down, trained at the nodes and sent up");
+  for (std::size_t v = 0; v < vectors_.size(); ++v) {
+    const std::string& start = vectors_[v].start;
+    if (start.empty()) {
+      if (vectors_[v].down) starts_[v] = v;
+      continue;
+    }
+    const auto from = std::ranges::find(vectors_, start, &VectorFlow::name);
+    if (from == vectors_.end() || !from->down || from->length != vectors_[v].length)
+      refuse(vectors_[v].name + " starts as " + start + ", which is not sent down");
+    starts_[v] = static_cast<std::size_t>(from - vectors_.begin());
+  }
+  if (vectors_.empty() || vectors_[0].name != "w" || !vectors_[0].in_state || !vectors_[0].at_node ||
+      !starts_[0] || vectors_[0].length != 0)
+    refuse("its first vector is w, which is in the State, and trained at the nodes from what is sent down");
   for (std::size_t v = 0; v < vectors_.size(); ++v) {
     const VectorFlow& flow = vectors_[v];
     if (flow.name.empty()) refuse("a vector has no name");
@@ -39,7 +51,11 @@ VectorLayout::VectorLayout(std::vector<VectorFlow> vectors)
     if (!flow.in_state && !flow.at_node) refuse(flow.name + " is neither in the State nor at a node");
     if (flow.down && !flow.in_state) refuse(flow.name + " is sent down, and not in the State");
     if ((flow.up || flow.kept) && !flow.at_node) refuse(flow.name + " is sent up or kept, and not at a node");
-    if (flow.kept && flow.down) refuse(flow.name + " starts as it was sent and as it was kept");
+    if (flow.kept && starts_[v]) refuse(flow.name + " starts as it was sent and as it was kept");
+    if (flow.up_every == 0) refuse(flow.name + " is sent up in every 0 rounds");
+    if (flow.up && !up_.empty() && vectors_[up_.back()].up_every > 1 &&
+        flow.up_every != vectors_[up_.back()].up_every)
+      refuse(flow.name + " is sent up more often than a vector before it");
     const auto put = [&](bool member, std::vector<std::size_t>& list, std::vector<std::size_t>* places) {
       if (!member) return;
       if (places != nullptr) (*places)[v] = list.size();
@@ -51,6 +67,16 @@ VectorLayout::VectorLayout(std::vector<VectorFlow> vectors)
     put(flow.up, up_, &sent_up_);
     put(flow.kept, kept_, nullptr);
   }
+}
+
+bool VectorLayout::sends_all(std::uint64_t round) const {
+  return up_.empty() || round % vectors_[up_.back()].up_every == 0;
+}
+
+VectorLayout VectorLayout::without_rare() const {
+  std::vector<VectorFlow> vectors = vectors_;
+  for (VectorFlow& flow : vectors) flow.up = flow.up && flow.up_every == 1;
+  return VectorLayout(std::move(vectors));
 }
 
 std::size_t VectorLayout::numbers_down(std::size_t parameters) const {
@@ -77,7 +103,8 @@ Algorithm::Algorithm(std::string algorithm_name, std::shared_ptr<const Method> m
       tau(round_steps),
       centralised(in_one_place),
       method_(std::move(method)),
-      layout_(std::make_shared<const VectorLayout>(method_->vectors())) {}
+      layout_(std::make_shared<const VectorLayout>(method_->vectors())),
+      between_(std::make_shared<const VectorLayout>(layout_->without_rare())) {}
 
 template struct ServerRound<float>;
 template struct ServerRound<double>;

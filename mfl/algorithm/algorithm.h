@@ -39,12 +39,14 @@ struct VectorFlow {
   std::string name;
   bool in_state = false;  // part of the server's State
   bool down = false;      // of the State: sent to the nodes of a round
-  bool at_node =
-      false;  // a node has its own: a copy of what was sent if it was, otherwise zero at the start of a round
-  bool up = false;    // of a node: sent to the server, which gets the mean over the nodes
-  bool kept = false;  // of a node: starts a round as the node left it in the last round that counted it
+  bool at_node = false;   // a node has its own, which starts a round as `start`, `kept` or zero
+  bool up = false;        // of a node: sent to the server, which gets the mean over the nodes
+  bool kept = false;      // of a node: starts a round as the node left it in the last round that counted it
   Weighting weighting = Weighting::kBySamples;  // of the mean
   std::size_t length = 0;
+  std::string start =
+      {};  // the vector sent down that a node's copy starts as; empty: itself, where it is sent
+  std::uint64_t up_every = 1;  // of `up`: it is sent in every so many rounds alone
 };
 
 // In the State, sent down, trained at the nodes, sent up; by default the State takes the mean.
@@ -63,8 +65,8 @@ VectorFlow kept(std::string name);
 // The vectors of an algorithm, and the subsets of them that have a place of their own: numbers are those of the declaration.
 class VectorLayout {
  public:
-  // Throws std::invalid_argument unless "w" is the first and flows as averaged() does, whatever its weighting, names are unique and
-  // not empty, and flows make sense.
+  // Throws std::invalid_argument unless "w" is the first, is in the State and trained at the nodes from something that is sent down,
+  // names are unique and not empty, flows make sense, and those that are sent in some rounds alone are the last of those sent up.
   explicit VectorLayout(std::vector<VectorFlow> vectors);
 
   const VectorFlow& operator[](std::size_t vector) const { return vectors_[vector]; }
@@ -79,6 +81,13 @@ class VectorLayout {
   std::size_t place_at_node(std::size_t vector) const { return of_node_[vector]; }
   std::size_t place_up(std::size_t vector) const { return sent_up_[vector]; }
 
+  // The vector of the State, sent down, that a node's own starts a round as; nothing where it starts as kept or zero.
+  std::optional<std::size_t> start(std::size_t vector) const { return starts_[vector]; }
+  // Whether all that is sent up is sent in this round, counted from 1.
+  bool sends_all(std::uint64_t round) const;
+  // Those that are sent up in every round.
+  VectorLayout without_rare() const;
+
   std::size_t length(std::size_t vector, std::size_t parameters) const {
     return vectors_[vector].length == 0 ? parameters : vectors_[vector].length;
   }
@@ -90,6 +99,7 @@ class VectorLayout {
   std::vector<VectorFlow> vectors_;
   std::vector<std::size_t> state_, down_, at_node_, up_, kept_;
   std::vector<std::size_t> in_state_, of_node_, sent_up_;
+  std::vector<std::optional<std::size_t>> starts_;
 };
 
 // A node's view of a round. Vectors have the numbers of the declaration.
@@ -115,12 +125,15 @@ struct ServerRound {
   const VectorLayout& layout;
   std::vector<NamedVector<T>>& state;
   std::vector<Vector<T>>& means;  // of what was sent up; may be swapped with the State's
+  std::uint64_t round = 1;        // that ends
   std::uint64_t steps = 0;        // of the round
   std::size_t counted = 0;        // nodes whose updates are in the means
   std::size_t nodes = 0;          // of the federation
 
   Vector<T>& operator[](std::size_t vector) { return state[layout.place_in_state(vector)].values; }
   Vector<T>& mean(std::size_t vector) { return means[layout.place_up(vector)]; }
+  // Whether the vector was sent up in this round.
+  bool has_mean(std::size_t vector) const { return layout[vector].up; }
   // What happens unless an algorithm says otherwise: the State takes the means of the vectors that it has.
   void take_means();
 };
@@ -143,8 +156,9 @@ class Method {
   // At a node: before the first step, with a gradient at its w, and after the last step.
   virtual void begin_node(NodeRound<float>& node) const = 0;
   virtual void begin_node(NodeRound<double>& node) const = 0;
-  virtual void step_node(NodeRound<float>& node, const Vector<float>& gradient) const = 0;
-  virtual void step_node(NodeRound<double>& node, const Vector<double>& gradient) const = 0;
+  // May use the gradient as its own memory.
+  virtual void step_node(NodeRound<float>& node, Vector<float>& gradient) const = 0;
+  virtual void step_node(NodeRound<double>& node, Vector<double>& gradient) const = 0;
   virtual void end_node(NodeRound<float>& node) const = 0;
   virtual void end_node(NodeRound<double>& node) const = 0;
   // At the server, with the aggregate of a round. On every process of a run, with the same numbers.
@@ -152,7 +166,7 @@ class Method {
   virtual void end_round(ServerRound<double>& round) const = 0;
 };
 
-// A Method written once for both precisions: Derived has a template step(NodeRound<T>&, const Vector<T>& gradient) and, where they
+// A Method written once for both precisions: Derived has a template step(NodeRound<T>&, Vector<T>& gradient) and, where they
 // differ from these, begin(NodeRound<T>&), end(NodeRound<T>&) and server(ServerRound<T>&).
 template <class Derived>
 class MethodOf : public Method {
@@ -168,10 +182,8 @@ class MethodOf : public Method {
 
   void begin_node(NodeRound<float>& node) const final { self().begin(node); }
   void begin_node(NodeRound<double>& node) const final { self().begin(node); }
-  void step_node(NodeRound<float>& node, const Vector<float>& gradient) const final {
-    self().step(node, gradient);
-  }
-  void step_node(NodeRound<double>& node, const Vector<double>& gradient) const final {
+  void step_node(NodeRound<float>& node, Vector<float>& gradient) const final { self().step(node, gradient); }
+  void step_node(NodeRound<double>& node, Vector<double>& gradient) const final {
     self().step(node, gradient);
   }
   void end_node(NodeRound<float>& node) const final { self().end(node); }
@@ -195,11 +207,17 @@ class Algorithm {
 
   const Method& method() const { return *method_; }
   const VectorLayout& vectors() const { return *layout_; }
+  // The same, with what is sent up in this round, from 1. The first of those that are sent up in any round.
+  const VectorLayout& vectors(std::uint64_t round) const {
+    return layout_->sends_all(round) ? *layout_ : *between_;
+  }
   bool keeps_at_nodes() const { return !layout_->kept().empty(); }
+  // Whether nodes start from w itself. Elsewhere they report the loss of what they start from.
+  bool starts_at_w() const { return layout_->start(0) == 0; }
 
  private:
   std::shared_ptr<const Method> method_;
-  std::shared_ptr<const VectorLayout> layout_;
+  std::shared_ptr<const VectorLayout> layout_, between_;
 };
 
 }  // namespace mfl

@@ -18,6 +18,9 @@ template <class T>
 State<T> initial_state(const Algorithm& algorithm, const Model<T>& model, std::uint64_t seed) {
   State<T> state = initial_state<T>(algorithm, model.parameters());
   model.initialise(state.vectors.front().values, Stream(seed, Purpose::kInitialise));
+  const VectorLayout& layout = algorithm.vectors();
+  if (const std::size_t start = *layout.start(0); start != 0)
+    state.vectors[layout.place_in_state(start)].values = state.w();
   return state;
 }
 
@@ -35,19 +38,22 @@ void note_loss(State<T>& state, double train_loss) {
 
 template <class T>
 void apply(const Algorithm& algorithm, State<T>& state, Aggregate<T>& aggregate, const EndedRound& round) {
-  assert(aggregate.vectors.size() == algorithm.vectors().up().size());
-  ServerRound<T> server{algorithm.vectors(), state.vectors, aggregate.vectors,
-                        round.steps,         round.counted, round.nodes};
+  const VectorLayout& layout = algorithm.vectors(state.round + 1);
+  assert(aggregate.vectors.size() == layout.up().size());
+  ServerRound<T> server{layout,      state.vectors, aggregate.vectors, state.round + 1,
+                        round.steps, round.counted, round.nodes};
   algorithm.method().end_round(server);
   state.round += 1;
   state.step += round.steps;
 }
 
 template <class T>
-RoundBytes round_bytes(const Algorithm& algorithm, std::size_t parameters, const CodecChain& codecs) {
+RoundBytes round_bytes(const Algorithm& algorithm, std::uint64_t round, std::size_t parameters,
+                       const CodecChain& codecs) {
   if (algorithm.centralised) return {};
-  return {algorithm.vectors().numbers_down(parameters) * sizeof(T),
-          algorithm.vectors().numbers_up(parameters) * codecs.bytes_per_number<T>()};
+  const VectorLayout& layout = algorithm.vectors(round);
+  return {layout.numbers_down(parameters) * sizeof(T),
+          layout.numbers_up(parameters) * codecs.bytes_per_number<T>()};
 }
 
 #define MFL_INSTANTIATE(T)                                                            \
@@ -55,7 +61,7 @@ RoundBytes round_bytes(const Algorithm& algorithm, std::size_t parameters, const
   template State<T> initial_state(const Algorithm&, const Model<T>&, std::uint64_t);  \
   template void note_loss(State<T>&, double);                                         \
   template void apply(const Algorithm&, State<T>&, Aggregate<T>&, const EndedRound&); \
-  template RoundBytes round_bytes<T>(const Algorithm&, std::size_t, const CodecChain&);
+  template RoundBytes round_bytes<T>(const Algorithm&, std::uint64_t, std::size_t, const CodecChain&);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE

@@ -34,11 +34,14 @@ struct Aggregate {
 struct LossRule {
   bool batches = false;
   std::uint64_t evaluate_every = 0;  // rounds between losses over all samples; 0: none but the last
+  // The nodes of the next round do not start at w, and the loss is that of where they start, except of the last round.
+  bool elsewhere = false;
 
   // Whether the loss of the state after `round` rounds is wanted over all samples.
   bool evaluates(std::uint64_t round) const { return evaluate_every != 0 && round % evaluate_every == 0; }
   // Whether that state may be w^f, which compares losses of one kind: over all samples if such are asked for.
   bool decides_best(std::uint64_t round, bool is_last) const {
+    if (elsewhere && is_last) return false;
     return !batches || (is_last || evaluates(round)) == (evaluate_every != 0);
   }
 };
@@ -59,12 +62,13 @@ struct EndedRound {
 template <class T>
 void apply(const Algorithm& algorithm, State<T>& state, Aggregate<T>& aggregate, const EndedRound& round);
 
-// Bytes of vectors in a round with one node, without framing.
+// Bytes of vectors in a round, from 1, with one node, without framing.
 struct RoundBytes {
   std::uint64_t down = 0, up = 0;
 };
 template <class T>
-RoundBytes round_bytes(const Algorithm& algorithm, std::size_t parameters, const CodecChain& codecs = {});
+RoundBytes round_bytes(const Algorithm& algorithm, std::uint64_t round, std::size_t parameters,
+                       const CodecChain& codecs = {});
 
 }  // namespace mfl
 

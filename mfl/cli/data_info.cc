@@ -121,9 +121,13 @@ void setup_data_info(Command& data, Commands& commands) {
                                   "  mfl data info mnist\n"
                                   "  mfl data info csv:houses.csv --label price",
                                   [args] { return info_command(*args); });
-  command.add_option("SPEC", args->spec, "mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR")
+  command
+      .add_option("SPEC", args->spec,
+                  "mnist, fashion-mnist, cifar10, synthetic, synthetic-fedprox(ALPHA, BETA), idx:DIR, "
+                  "csv:FILE, libsvm:FILE or npy:DIR")
       ->required()
-      ->choices({"mnist", "synthetic", "idx:", "csv:", "libsvm:", "npy:"});
+      ->choices({"mnist", "fashion-mnist", "cifar10", "synthetic", "synthetic-fedprox",
+                 "idx:", "csv:", "libsvm:", "npy:"});
   args->flags.add(command, [](const Key& key) {
     return (key.table == "data" && key.key != "source") || key.key == "seed";
   });

@@ -11,7 +11,8 @@ void RowsFlags::add(Command& command) {
   command.add_option("--data", data, "csv:FILE, libsvm:FILE, npy:DIR, idx:DIR, mnist or synthetic")
       ->type_name("SPEC")
       ->required()
-      ->choices({"csv:", "libsvm:", "npy:", "idx:", "mnist", "synthetic"});
+      ->choices({"csv:", "libsvm:", "npy:", "idx:", "mnist", "fashion-mnist", "cifar10", "synthetic",
+                 "synthetic-fedprox"});
   csv.add(command, [](const Key& key) {
     return key.table == "data" && (key.key == "label" || key.key == "header" || key.key == "separator");
   });

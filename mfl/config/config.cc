@@ -233,6 +233,7 @@ Result<void> validate(const Config& config) {
     if (const auto set = key.set(copy, text); !set)
       return at(fmt::format("{} = {} in [{}]", key.key, text, key.table), set.error());
   }
+  MFL_CHECK(make_algorithm(config.algorithm.name, step_options(config.algorithm), 1));
   const bool federated = !is_centralised(config.algorithm);
   if (config.data.folds == 1)
     return fail(ErrorCode::kBadConfig, "one fold leaves nothing to train on", "give at least 2 folds");
@@ -280,7 +281,7 @@ std::string config_digest(const Config& config) {
       effective_intercept(config.model, own_data) ? std::optional(true) : std::nullopt;
   if (!counts_epochs(config.algorithm)) canonical.algorithm.tau = round_length(config.algorithm);
   if (config.run.rounds == 0) canonical.run.steps = run_length(config);
-  canonical.algorithm.name = make_algorithm(config.algorithm).name;
+  canonical.algorithm.name = parse_spec(config.algorithm.name, algorithms()).value().text;
   return sha256_hex(canonical_text(canonical, true));
 }
 

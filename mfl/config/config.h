@@ -90,14 +90,17 @@ struct ModelConfig {
 };
 
 struct AlgorithmConfig {
-  std::string name = "mfl";          // gd, mgd, fl, mfl
+  std::string name = "mfl";          // a spec of algorithms(), canonical
   std::optional<double> eta;         // step size, > 0; empty: measured, or kPaperEta, see measures_eta
-  double gamma = 0.5;                // momentum, in [0, 1)
+  double gamma = 0.5;                // momentum at the nodes, in [0, 1)
   std::optional<std::uint64_t> tau;  // local steps between aggregations, >= 1; empty: 4, or by local_epochs
   std::uint64_t local_epochs =
       0;  // passes over a node's samples between aggregations, in place of tau; 0: none
   std::uint64_t batch_size = 0;  // samples of a local step; 0: all that the node has
   bool drop_last = false;        // an epoch leaves out its last batch where that is smaller than batch_size
+  // Choices on the axes of algorithms, canonical specs; empty: as the algorithm has them.
+  std::string correction = {}, momentum = {}, server_step = {};
+  std::uint64_t sync_momentum = 1;  // rounds between two means of d, where momentum is averaged
 
   bool operator==(const AlgorithmConfig&) const = default;
 };

@@ -47,7 +47,8 @@ constexpr auto kNamesOf = [] {
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = choices[i].name;
   return names;
 }();
-constexpr std::string_view kSpecs[] = {"mnist", "synthetic", "fleet", "idx:", "csv:", "libsvm:", "npy:"};
+constexpr std::string_view kSpecs[] = {"mnist", "fashion-mnist", "cifar10", "synthetic", "synthetic-fedprox",
+                                       "fleet", "idx:",          "csv:",    "libsvm:",   "npy:"};
 
 constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
 constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
@@ -132,6 +133,19 @@ Result<void> set_spec(std::string& to, std::string_view text, const Catalog<Entr
   return set_text(to, spec.text, false);
 }
 
+constexpr std::string_view kAsTheAlgorithm = "auto";
+
+template <class Entry>
+Result<void> set_axis(std::string& to, std::string_view text, const Catalog<Entry>& catalog) {
+  if (text != kAsTheAlgorithm) return set_spec(to, text, catalog);
+  to.clear();
+  return {};
+}
+
+std::string toml_axis(const std::string& spec) {
+  return toml_text(spec.empty() ? std::string(kAsTheAlgorithm) : spec);
+}
+
 using Text = std::string_view;
 constexpr Digested kResult = Digested::kAlways;
 constexpr Digested kNoResult = Digested::kNever;
@@ -139,8 +153,9 @@ constexpr Digested kLaterResult = Digested::kUnlessDefault;
 
 constexpr Key kKeys[] = {
     {"data", "source", "--data", "SPEC",
-     "data: mnist, synthetic, fleet, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR", KeyKind::kText, "", kResult,
-     [](Config& c, Text t) { return set_text(c.data.source, t, false); },
+     "data: mnist, fashion-mnist, cifar10, synthetic, synthetic-fedprox(ALPHA, BETA), fleet, idx:DIR, "
+     "csv:FILE, libsvm:FILE or npy:DIR",
+     KeyKind::kText, "", kResult, [](Config& c, Text t) { return set_text(c.data.source, t, false); },
      [](const Config& c) { return toml_text(c.data.source); }, kSpecs},
     {"data", "test_source", "--test-source", "SPEC", "separate test data", KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_text(c.data.test_source, t, true); },
@@ -155,8 +170,9 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) { return set_choice<Take>(c.data.take, t, kTakes); },
      [](const Config& c) { return toml_choice<Take>(c.data.take, kTakes); }, kNamesOf<kTakes>},
     {"data", "task", "--task", "TASK",
-     "labels to train on: even-odd, multiclass, raw, or auto (even-odd for mnist, idx, synthetic, "
-     "fleet; multiclass for softmax)",
+     "labels to train on: even-odd, multiclass, raw, or auto (multiclass for softmax; raw for csv, libsvm "
+     "and "
+     "npy, else even-odd)",
      KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_choice<AnyTask>(c.data.task, t, kTasks); },
      [](const Config& c) { return toml_choice<AnyTask>(c.data.task, kTasks); }, kNamesOf<kTasks>},
@@ -340,7 +356,7 @@ constexpr Key kKeys[] = {
      "step size, > 0, or auto (measured for data of csv, libsvm and npy, else 0.002)", KeyKind::kNumber,
      "auto", kResult, [](Config& c, Text t) { return set_number(c.algorithm.eta, t, kPositive, "auto"); },
      [](const Config& c) { return toml_number(c.algorithm.eta, "auto"); }},
-    {"algorithm", "gamma", "--gamma", "X", "momentum, in [0, 1)", KeyKind::kNumber, "", kResult,
+    {"algorithm", "gamma", "--gamma", "X", "momentum of the nodes, in [0, 1)", KeyKind::kNumber, "", kResult,
      [](Config& c, Text t) { return set_number(c.algorithm.gamma, t, kMomentum); },
      [](const Config& c) { return toml_number(c.algorithm.gamma); }},
     {"algorithm", "tau", "--tau", "N",
@@ -368,6 +384,46 @@ constexpr Key kKeys[] = {
      kLaterResult, [](Config& c, Text t) { return set_choice<bool>(c.algorithm.drop_last, t, kBooleans); },
      [](const Config& c) { return std::string(c.algorithm.drop_last ? "true" : "false"); },
      kNamesOf<kBooleans>},
+    {"algorithm",
+     "correction",
+     "--correction",
+     "SPEC",
+     "what nodes do to a gradient, or auto (as the algorithm has it)",
+     KeyKind::kText,
+     "",
+     kLaterResult,
+     [](Config& c, Text t) { return set_axis(c.algorithm.correction, t, corrections()); },
+     [](const Config& c) { return toml_axis(c.algorithm.correction); },
+     {},
+     [] { return &corrections().index(); }},
+    {"algorithm",
+     "momentum",
+     "--momentum",
+     "SPEC",
+     "momentum of the nodes, or auto (as the algorithm has it)",
+     KeyKind::kText,
+     "",
+     kLaterResult,
+     [](Config& c, Text t) { return set_axis(c.algorithm.momentum, t, momenta()); },
+     [](const Config& c) { return toml_axis(c.algorithm.momentum); },
+     {},
+     [] { return &momenta().index(); }},
+    {"algorithm",
+     "server_step",
+     "--server-step",
+     "SPEC",
+     "what the server does with the mean of the nodes, or auto (as the algorithm has it)",
+     KeyKind::kText,
+     "",
+     kLaterResult,
+     [](Config& c, Text t) { return set_axis(c.algorithm.server_step, t, server_steps()); },
+     [](const Config& c) { return toml_axis(c.algorithm.server_step); },
+     {},
+     [] { return &server_steps().index(); }},
+    {"algorithm", "sync_momentum", "--sync-momentum", "N",
+     "rounds between two means of the nodes' momentum, where it is averaged", KeyKind::kInteger, "",
+     kLaterResult, [](Config& c, Text t) { return set_integer(c.algorithm.sync_momentum, t, 1); },
+     [](const Config& c) { return toml_integer(c.algorithm.sync_momentum, ""); }},
 
     {"run", "name", "--name", "TEXT", "a label of your own", KeyKind::kText, "", kNoResult,
      [](Config& c, Text t) { return set_text(c.run.name, t, true); },

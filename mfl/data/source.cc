@@ -13,12 +13,15 @@
 #include "mfl/base/files.h"
 #include "mfl/base/nearest.h"
 #include "mfl/base/rng.h"
+#include "mfl/data/cifar.h"
 #include "mfl/data/fleet.h"
 #include "mfl/data/idx.h"
 #include "mfl/data/libsvm.h"
 #include "mfl/data/npy.h"
+#include "mfl/data/public_sets.h"
 #include "mfl/data/schema.h"
 #include "mfl/data/synthetic.h"
+#include "mfl/data/synthetic_fedprox.h"
 #include "mfl/data/text.h"
 
 namespace mfl {
@@ -26,11 +29,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 7> kKinds = {"mnist", "idx",       "csv",  "libsvm",
-                                                    "npy",   "synthetic", "fleet"};
+constexpr std::array<std::string_view, 10> kKinds = {"mnist", "fashion-mnist",    "cifar10", "idx",
+                                                     "csv",   "libsvm",           "npy",     "synthetic",
+                                                     "fleet", "synthetic-fedprox"};
 constexpr const char* kSpecs =
-    "specs are: mnist, idx:DIR, csv:FILE, libsvm:FILE, npy:DIR, synthetic[:ROWSxCOLUMNS], "
-    "fleet[:SAMPLESxCOLUMNS]";
+    "specs are: mnist, fashion-mnist, cifar10, idx:DIR, csv:FILE, libsvm:FILE, npy:DIR, "
+    "synthetic[:ROWSxCOLUMNS], "
+    "synthetic-fedprox(ALPHA, BETA), fleet[:SAMPLESxCOLUMNS]";
 constexpr std::size_t kSyntheticRows = 10000;
 constexpr std::size_t kSyntheticColumns = 784;
 constexpr std::size_t kSyntheticTest = 5000;
@@ -103,15 +108,29 @@ Result<Parts> open_idx(const fs::path& folder, const Names& classes) {
 
 // `open` is how the folder of its files is opened.
 template <class Open>
-auto open_mnist(const Open& open) -> decltype(open(fs::path(), Names())) {
-  const fs::path folder = cache_folder() / "mnist";
+auto open_fetched(const PublicSet& set, const Open& open) -> decltype(open(fs::path(), Names())) {
+  const fs::path folder = cache_folder() / set.name;
+  const std::string hint = "run: mfl data fetch " + set.name;
   std::error_code ignored;
   if (!fs::exists(folder, ignored))
-    return fail(ErrorCode::kBadData, fmt::format("MNIST not found: {} does not exist", folder.string()),
-                "run: mfl data fetch mnist");
+    return fail(ErrorCode::kBadData,
+                fmt::format("{} not found: {} does not exist", set.title, folder.string()), hint);
   auto parts = open(folder, digit_classes());
-  if (!parts) parts.error().hint = "run: mfl data fetch mnist";
+  if (!parts) parts.error().hint = hint;
   return parts;
+}
+
+Result<Parts> open_cifar10(const fs::path& folder, const Names&) {
+  const CifarFiles files = cifar10_files(folder);
+  MFL_TRY(Dataset train, read_cifar(files.train));
+  MFL_TRY(Dataset test, read_cifar(files.test));
+  return Parts{std::move(train), std::move(test)};
+}
+
+Result<Parts> open_fedprox(const std::string& spec, std::uint64_t seed) {
+  MFL_TRY(const FedproxShape shape, parse_fedprox(spec));
+  FedproxSets sets = make_fedprox(shape, seed);
+  return Parts{std::move(sets.train), std::move(sets.test)};
 }
 
 bool has_test_npy(const fs::path& folder) {
@@ -162,6 +181,7 @@ struct Spec {
 };
 
 Result<Spec> parse_spec(const std::string& spec) {
+  if (is_fedprox(spec)) return Spec{"synthetic-fedprox", {}};
   const std::size_t colon = std::min(spec.find(':'), spec.size());
   const std::string_view kind = std::string_view(spec).substr(0, colon);
   const std::string argument = spec.substr(std::min(colon + 1, spec.size()));
@@ -170,8 +190,9 @@ Result<Spec> parse_spec(const std::string& spec) {
     return fail(ErrorCode::kBadConfig,
                 fmt::format("{} has no rows to read: each node makes its own when it runs", excerpt(spec)),
                 "use it with mfl run or mfl sweep; synthetic is a stored set of the same classes");
-  const bool needs = kind != "mnist" && kind != "synthetic";
-  if ((needs && argument.empty()) || (kind == "mnist" && colon < spec.size()))
+  const bool fetched = find_public_set(kind) != nullptr;
+  const bool needs = !fetched && kind != "synthetic";
+  if ((needs && argument.empty()) || (fetched && colon < spec.size()))
     return fail(ErrorCode::kBadConfig,
                 fmt::format("data spec {} {} a path", excerpt(spec), needs ? "lacks" : "does not take"),
                 kSpecs);
@@ -181,7 +202,9 @@ Result<Spec> parse_spec(const std::string& spec) {
 Result<Parts> open_kind(const std::string& spec, const DataOptions& options) {
   MFL_TRY(const auto parsed, parse_spec(spec));
   const auto& [kind, argument] = parsed;
-  if (kind == "mnist") return open_mnist(open_idx);
+  if (const PublicSet* set = find_public_set(kind))
+    return kind == "cifar10" ? open_fetched(*set, open_cifar10) : open_fetched(*set, open_idx);
+  if (kind == "synthetic-fedprox") return open_fedprox(spec, options.seed);
   if (kind == "idx") return open_idx(argument, {});
   if (kind == "npy") return open_npy(argument);
   if (kind == "synthetic") return open_synthetic(spec, argument, options.seed);
@@ -386,7 +409,8 @@ Result<RowParts> open_npy_folder(const fs::path& folder) {
 Result<RowParts> open_row_kind(const std::string& spec, const DataOptions& options) {
   MFL_TRY(const auto parsed, parse_spec(spec));
   const auto& [kind, argument] = parsed;
-  if (kind == "mnist") return open_mnist(open_idx_folder);
+  if (const PublicSet* set = find_public_set(kind); set != nullptr && kind != "cifar10")
+    return open_fetched(*set, open_idx_folder);
   if (kind == "idx") return open_idx_folder(argument, {});
   if (kind == "npy") return open_npy_folder(argument);
   if (kind == "synthetic") {
@@ -396,7 +420,9 @@ Result<RowParts> open_row_kind(const std::string& spec, const DataOptions& optio
     return RowParts{std::move(pool), nullptr};
   }
   MFL_TRY(Parts parts, open_kind(spec, options));
-  return RowParts{rows_in_memory(std::move(parts.pool)), nullptr};
+  RowParts rows{rows_in_memory(std::move(parts.pool)), nullptr};
+  if (parts.test) rows.test = rows_in_memory(*std::move(parts.test));
+  return rows;
 }
 
 Result<RowParts> open_row_parts(const std::string& spec, const DataOptions& options) {

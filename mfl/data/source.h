@@ -1,11 +1,12 @@
 // From a data spec to a training and a test set.
 //
-//   mnist                   the cache folder, filled by fetch_mnist()
+//   mnist, fashion-mnist, cifar10   the cache folder, filled by fetch()
 //   idx:DIR                 *train-images*, *train-labels* and, if present, *t10k-images*, *t10k-labels*; plain or .gz
 //   csv:FILE                see csv.h
 //   libsvm:FILE             see libsvm.h
 //   npy:DIR                 x.npy, y.npy and, if present, x_test.npy, y_test.npy
 //   synthetic[:ROWSxCOLS]   see synthetic.h; 10000x784 by default
+//   synthetic-fedprox(ALPHA, BETA)  see synthetic_fedprox.h
 //   fleet[:...]             refused here: its rows are made node by node (fleet.h)
 #pragma once
 

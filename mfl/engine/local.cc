@@ -73,6 +73,7 @@ class LocalEngine final : public Engine<T> {
                          .state = range.state->vectors,
                          .starts = range.starts,
                          .ends = range.ends,
+                         .round = range.state->round + 1,
                          .round_steps = range.round_steps,
                          .evaluate = range.evaluate});
       if (range.starts)
@@ -232,7 +233,7 @@ class LocalEngine final : public Engine<T> {
   }
 
   const VectorLayout& layout_of(const StepRange<T>& range) const {
-    return settings_[range.setting].algorithm.vectors();
+    return settings_[range.setting].algorithm.vectors(range.state->round + 1);
   }
 
   void make_place(std::size_t setting) {
@@ -273,8 +274,8 @@ class LocalEngine final : public Engine<T> {
     std::size_t next_kept = 0;
     for (const std::size_t v : layout.at_node()) {
       Vector<T>& own = vectors[layout.place_at_node(v)];
-      if (layout[v].down)
-        std::ranges::copy(range.state->vectors[layout.place_in_state(v)].values, own.begin());
+      if (const auto start = layout.start(v))
+        std::ranges::copy(range.state->vectors[layout.place_in_state(*start)].values, own.begin());
       else if (layout[v].kept && kept != nullptr)
         std::ranges::copy((*kept)[next_kept], own.begin());
       else
@@ -395,8 +396,9 @@ class LocalEngine final : public Engine<T> {
     if (!range.ends || total.failure) return;
     if (range.measure_moves) total.square_moves.mean(std::span(&range.out->mean_square_move, 1));
     if (aggregator_) return aggregate(range);
-    range.out->vectors.resize(total.vectors.size());
-    for (std::size_t v = 0; v < total.vectors.size(); ++v) ending_.push_back({&range, v});
+    const std::size_t sent = layout_of(range).up().size();
+    range.out->vectors.resize(sent);
+    for (std::size_t v = 0; v < sent; ++v) ending_.push_back({&range, v});
   }
 
   void aggregate(StepRange<T>& range) {

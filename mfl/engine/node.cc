@@ -37,7 +37,7 @@ struct Work {
     NodeRound<T> node{
         algorithm.vectors(), memory.vectors(setting),
         one.state,           data.samples.kernels(),
-        stepping.round,      steps_of_node(one.round_steps == 0 ? steps : one.round_steps),
+        one.round,           steps_of_node(one.round_steps == 0 ? steps : one.round_steps),
         data.shard.count,    [this, setting](Vector<T>& gradient) { full_gradient(setting, gradient); }};
     use(algorithm.method(), node);
   }

@@ -52,6 +52,7 @@ struct Chosen {
   std::size_t setting = 0;
   std::span<const NamedVector<T>> state = {};  // what the nodes of the round got
   bool starts = true, ends = true;             // a round, within the call
+  std::uint64_t round = 1;                     // of the setting, from 1
   std::uint64_t round_steps = 0;               // as of StepRange
   bool evaluate = false;                       // the loss is to be that of all rows, whatever the batches
 };
@@ -59,7 +60,7 @@ struct Chosen {
 // How a node takes its steps.
 struct Stepping {
   Batching batching;
-  std::uint64_t round = 1;            // the round that the steps belong to, from 1
+  std::uint64_t round = 1;            // that batches are drawn for, from 1
   std::function<void()> before_step;  // may throw; may be empty
 };
 

@@ -140,8 +140,8 @@ class RoundCoordinator final : public Coordinator {
     const Seat* seat = seats_.find(node);
     if (!open_ || seat == nullptr || seat->state != Seat::State::kAwaited || last == ticket_) return {};
     return {Order::Kind::kTask,
-            {options_.run_id, ticket_, steps_, state_digest_, down_blocks_, counted_round(node), payload_,
-             Work::kTrain, preparation_ ? preparation_->result().eta : 0},
+            {options_.run_id, ticket_, steps_, state_digest_, task_blocks_, counted_round(node),
+             steps_ == 0 ? weights_ : payload_, Work::kTrain, preparation_ ? preparation_->result().eta : 0},
             {},
             {}};
   }
@@ -237,7 +237,7 @@ class RoundCoordinator final : public Coordinator {
 
  private:
   std::size_t parameters() const { return state_.vectors.empty() ? 0 : state_.w().size(); }
-  const VectorLayout& layout() const { return algorithm_.vectors(); }
+  const VectorLayout& layout() const { return algorithm_.vectors(state_.round + 1); }
   // Of the vectors that one node gets, and sends, in a round.
   std::uint64_t down_bytes() const { return layout().numbers_down(parameters()) * sizeof(T); }
   std::uint64_t up_bytes() const {
@@ -326,17 +326,24 @@ class RoundCoordinator final : public Coordinator {
   void make_place() {
     // Waking a thread takes longer than the work on a small state.
     constexpr std::uint64_t kSmall = std::uint64_t{256} << 10U;
-    down_blocks_ = blocks_of(layout(), layout().down(), parameters(), CodecChain{}.encoding<T>());
-    up_blocks_ = blocks_of(layout(), layout().up(), parameters(), options_.codecs.encoding<T>());
     workers_ = up_bytes() <= kSmall ? serial_workers() : thread_workers(options_.threads);
-    sum_.emplace(layout(), parameters(), *workers_, options_.aggregator);
     show_state();
+  }
+
+  // What the nodes of the round get and send.
+  void fit_round() {
+    task_blocks_ = task_blocks<T>(layout(), parameters(), steps_);
+    std::vector<Block> up = blocks_of(layout(), layout().up(), parameters(), options_.codecs.encoding<T>());
+    if (sum_ && up == up_blocks_) return;
+    up_blocks_ = std::move(up);
+    sum_.emplace(layout(), parameters(), *workers_, options_.aggregator);
   }
 
   // What nodes are given of the state.
   void show_state() {
     state_digest_ = mfl::state_digest(state_);
     payload_ = std::make_shared<const std::string>(down_payload(layout(), state_));
+    weights_ = layout()[0].down ? payload_ : std::make_shared<const std::string>(number_bytes(state_.w()));
   }
 
   void note(const Verdict& verdict) { ++refused_[static_cast<std::size_t>(verdict.reason)]; }
@@ -474,6 +481,7 @@ class RoundCoordinator final : public Coordinator {
     preparation_.reset();
     state_ = {};
     payload_.reset();
+    weights_.reset();
     sum_.reset();
     aggregate_ = {};
   }
@@ -591,6 +599,7 @@ class RoundCoordinator final : public Coordinator {
     }
     ticket_ = {options_.epoch, state_.round + 1, ++attempt_};
     steps_ = next_round_steps(algorithm_, state_.step, options_.steps);
+    fit_round();
     started_ = now_;
     deadline_ = now_ + options_.round_deadline;
     open_ = true;
@@ -665,7 +674,7 @@ class RoundCoordinator final : public Coordinator {
     CommittedRound round;
     round.round = ticket_.round;
     round.closed = row_of_state(train_loss);
-    round.weights = payload_;
+    round.weights = weights_;
     round.nodes = seats_.names(Seat::State::kCounted);
     for (const std::string& node : round.nodes) round.node_rows.push_back(parts_.at(node));
     if (!schema_kept_ && is_complete(schema())) round.data_schema = schema_json(schema());
@@ -703,7 +712,7 @@ class RoundCoordinator final : public Coordinator {
   std::optional<std::string> stop_early(double train_loss) {
     std::optional<double> accuracy;
     if (options_.test_accuracy && stop_.needs_accuracy(state_.round))
-      accuracy = options_.test_accuracy(*payload_);
+      accuracy = options_.test_accuracy(*weights_);
     return stop_.judge(state_.round, train_loss, accuracy);
   }
 
@@ -743,7 +752,7 @@ class RoundCoordinator final : public Coordinator {
   void diverge() { end(RunStatus::kDiverged, fmt::format("{} in round {}", refusal_, ticket_.round), NAN); }
 
   void end(RunStatus status, std::string message, double train_loss) {
-    Ending ending{status, std::move(message), row_of_state(train_loss), payload_, {}};
+    Ending ending{status, std::move(message), row_of_state(train_loss), weights_, {}};
     RunSummary& summary = ending.summary;
     summary.final = {state_.step, train_loss, {}, {}};
     summary.best = {state_.best.step, state_.best.train_loss};
@@ -779,9 +788,10 @@ class RoundCoordinator final : public Coordinator {
   State<T> state_;            // without vectors until the first round starts
   bool schema_kept_ = false;  // in the log, by this process
   std::string state_digest_;
-  std::vector<Block> down_blocks_, up_blocks_;
+  std::vector<Block> task_blocks_, up_blocks_;  // of the round
   CountedRounds counted_;
-  std::shared_ptr<const std::string> payload_;  // for nodes; begins with w
+  std::shared_ptr<const std::string> payload_;  // for nodes
+  std::shared_ptr<const std::string> weights_;  // begins with w
   Members members_;
   std::optional<Preparation> preparation_;  // nothing where nothing is measured, or not begun
   Time preparation_deadline_{0};

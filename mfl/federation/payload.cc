@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "mfl/codec/codec.h"
+
 namespace mfl {
 namespace {
 
@@ -56,6 +58,16 @@ std::vector<Block> blocks_of(const VectorLayout& layout, std::span<const std::si
   return blocks;
 }
 
+std::vector<std::size_t> task_vectors(const VectorLayout& layout, std::uint64_t steps) {
+  if (steps == 0 && !layout[0].down) return {0};
+  return {layout.down().begin(), layout.down().end()};
+}
+
+template <class T>
+std::vector<Block> task_blocks(const VectorLayout& layout, std::size_t parameters, std::uint64_t steps) {
+  return blocks_of(layout, task_vectors(layout, steps), parameters, CodecChain{}.encoding<T>());
+}
+
 std::vector<std::size_t> lengths_of(const VectorLayout& layout, std::span<const std::size_t> vectors,
                                     std::size_t parameters) {
   std::vector<std::size_t> lengths;
@@ -63,9 +75,10 @@ std::vector<std::size_t> lengths_of(const VectorLayout& layout, std::span<const 
   return lengths;
 }
 
-#define MFL_INSTANTIATE(T)                                                 \
-  template std::string down_payload(const VectorLayout&, const State<T>&); \
-  template std::string to_payload(const std::vector<Vector<T>>&);          \
+#define MFL_INSTANTIATE(T)                                                                     \
+  template std::string down_payload(const VectorLayout&, const State<T>&);                     \
+  template std::string to_payload(const std::vector<Vector<T>>&);                              \
+  template std::vector<Block> task_blocks<T>(const VectorLayout&, std::size_t, std::uint64_t); \
   template std::vector<Vector<T>> from_payload(std::string_view, std::span<const std::size_t>);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,12 @@ std::vector<Vector<T>> from_payload(std::string_view payload, std::span<const st
 // The blocks of a payload with some of the layout's vectors, for example layout.up(), in this encoding.
 std::vector<Block> blocks_of(const VectorLayout& layout, std::span<const std::size_t> vectors,
                              std::size_t parameters, std::string_view encoding);
+
+// The blocks of a task: what is sent down; for the loss alone (0 steps) w, which is sent down then in any case.
+template <class T>
+std::vector<Block> task_blocks(const VectorLayout& layout, std::size_t parameters, std::uint64_t steps);
+// The vectors of the same.
+std::vector<std::size_t> task_vectors(const VectorLayout& layout, std::uint64_t steps);
 
 // Of some of the layout's vectors.
 std::vector<std::size_t> lengths_of(const VectorLayout& layout, std::span<const std::size_t> vectors,

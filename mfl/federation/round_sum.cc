@@ -78,8 +78,8 @@ void RoundSum<T>::for_each_slice(const std::function<void(Slice& slice)>& work) 
 
 template <class T>
 const T* RoundSum<T>::start_of(const Slice& slice, const State<T>& state) const {
-  const std::size_t v = layout_.up()[slice.up];
-  return layout_[v].down ? state.vectors[layout_.place_in_state(v)].values.data() + slice.first : nullptr;
+  const auto start = layout_.start(layout_.up()[slice.up]);
+  return start ? state.vectors[layout_.place_in_state(*start)].values.data() + slice.first : nullptr;
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -81,33 +82,34 @@ class ShardTrainer final : public Trainer {
   }
 
  private:
-  const VectorLayout& layout() const { return algorithm_.vectors(); }
-  std::size_t down_bytes() const { return layout().numbers_down(parameters()) * sizeof(T); }
-  std::size_t up_bytes() const {
-    return layout().numbers_up(parameters()) * options_.codecs.bytes_per_number<T>();
+  std::size_t up_bytes(const VectorLayout& layout) const {
+    return layout.numbers_up(parameters()) * options_.codecs.bytes_per_number<T>();
   }
   std::size_t parameters() const { return federation_.model->parameters(); }
 
   // Checks the task and makes its vectors the state.
   Result<void> take(const Assignment& task) {
-    const std::vector<Block> expected =
-        blocks_of(layout(), layout().down(), parameters(), CodecChain{}.encoding<T>());
+    const VectorLayout& layout = algorithm_.vectors();
+    const std::vector<std::size_t> sent = task_vectors(layout, task.steps);
+    const std::vector<Block> expected = task_blocks<T>(layout, parameters(), task.steps);
     if (task.blocks != expected)
       return bad_task(fmt::format("the server sent {} for round {}, {} was expected",
                                   blocks_text(task.blocks), task.ticket.round, blocks_text(expected)));
-    if (task.payload == nullptr || task.payload->size() != down_bytes())
+    const std::vector<std::size_t> lengths = lengths_of(layout, sent, parameters());
+    const std::size_t bytes = std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}) * sizeof(T);
+    if (task.payload == nullptr || task.payload->size() != bytes)
       return bad_task(fmt::format("the server sent {} bytes of vectors for round {}, {} were expected",
-                                  task.payload ? task.payload->size() : 0, task.ticket.round, down_bytes()));
+                                  task.payload ? task.payload->size() : 0, task.ticket.round, bytes));
     if (task.steps > algorithm_.tau)
       return bad_task(fmt::format("the server asks for {} steps in round {}, and tau is {}", task.steps,
                                   task.ticket.round, algorithm_.tau));
-    auto vectors = from_payload<T>(*task.payload, lengths_of(layout(), layout().down(), parameters()));
+    auto vectors = from_payload<T>(*task.payload, lengths);
     for (std::size_t i = 0; i < vectors.size(); ++i)
       if (const auto bad = first_not_finite(std::span<const T>(vectors[i])))
         return bad_task(fmt::format("{}[{}] of the server's State for round {} is not finite",
-                                    layout()[layout().down()[i]].name, *bad, task.ticket.round));
+                                    layout[sent[i]].name, *bad, task.ticket.round));
     for (std::size_t i = 0; i < vectors.size(); ++i)
-      state_.vectors[layout().place_in_state(layout().down()[i])].values = std::move(vectors[i]);
+      state_.vectors[layout.place_in_state(sent[i])].values = std::move(vectors[i]);
     return {};
   }
 
@@ -121,17 +123,17 @@ class ShardTrainer final : public Trainer {
     StepRange<T> range{.state = &state_, .out = &aggregate_};
     range.evaluate = options_.losses.evaluates(state_.round);
     engine_->run(std::span(&range, 1), task.steps);
-    std::vector<Block> blocks =
-        blocks_of(layout(), layout().up(), parameters(), options_.codecs.encoding<T>());
+    const VectorLayout& layout = algorithm_.vectors(task.ticket.round);
+    std::vector<Block> blocks = blocks_of(layout, layout.up(), parameters(), options_.codecs.encoding<T>());
     // Numbers that are not finite are for the server to see and refuse; the engine does not keep them.
     if (range.failure)
       return Trained{std::numeric_limits<double>::quiet_NaN(), std::move(blocks),
-                     std::string(up_bytes(), '\0')};
+                     std::string(up_bytes(layout), '\0')};
     if (algorithm_.keeps_at_nodes()) {
       engine_->keep(0);
       MFL_CHECK(kept_.propose(task.ticket.round, engine_->kept(0)));
     }
-    const std::vector<Vector<T>> origin = origin_of_updates(layout(), state_);
+    const std::vector<Vector<T>> origin = origin_of_updates(layout, state_);
     return Trained{aggregate_.loss_before, std::move(blocks),
                    options_.codecs.encode<T>(update_vectors(aggregate_.vectors, origin))};
   }

@@ -115,7 +115,8 @@ void UpdateLimits::retry_with(const std::map<std::string, UpdateSize>& sizes) { 
 SizeHistory UpdateLimits::history_after(const std::map<std::string, UpdateSize>& counted) const {
   SizeHistory next = medians(counted);
   next.loss = std::max(next.loss, kFading * history_.loss);
-  for (std::size_t v = 0; v < std::min(next.moves.size(), history_.moves.size()); ++v)
+  next.moves.resize(std::max(next.moves.size(), history_.moves.size()));  // not all are sent in every round
+  for (std::size_t v = 0; v < history_.moves.size(); ++v)
     next.moves[v] = std::max(next.moves[v], kFading * history_.moves[v]);
   return next;
 }

@@ -10,7 +10,7 @@
 
 namespace mfl {
 
-// That of the table partitions(). Looks at labels alone.
+// That of the table partitions(). Looks at labels and groups alone.
 Result<Partition> make_partition(const FederationConfig& federation, const Dataset& train,
                                  std::uint64_t seed);
 

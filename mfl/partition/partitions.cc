@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mfl/partition/label_skew.h"
@@ -44,6 +46,22 @@ Result<Partition> make_from_file(const PartitionInput& input, const ParameterVal
                 fmt::format("{} names {} nodes, nodes is {}", values.text(), partition.nodes(), input.nodes),
                 fmt::format("set nodes to {}", partition.nodes()));
   return partition;
+}
+
+Result<Partition> make_users(const PartitionInput& input, const ParameterValues&) {
+  if (input.groups.empty())
+    return fail(ErrorCode::kBadConfig, "users: the data does not say which user its samples are from",
+                "use data that has users, such as synthetic-fedprox(1, 1), or another partition");
+  std::map<std::uint32_t, std::vector<std::uint32_t>> rows;
+  for (std::size_t i = 0; i < input.groups.size(); ++i)
+    rows[input.groups[i]].push_back(static_cast<std::uint32_t>(i));
+  if (rows.size() != input.nodes)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("users: the data has {} users, nodes is {}", rows.size(), input.nodes),
+                fmt::format("set nodes to {}", rows.size()));
+  std::vector<std::vector<std::uint32_t>> nodes;
+  for (auto& [user, own] : rows) nodes.push_back(std::move(own));
+  return partition_of(nodes);
 }
 
 std::vector<PartitionEntry> built_in() {
@@ -111,6 +129,9 @@ std::vector<PartitionEntry> built_in() {
        [](const PartitionInput& input, const ParameterValues& values) {
          return given_sizes(values.text(), input.samples(), input.nodes, input.seed);
        }},
+      {{.name = "users",
+        .description = "one node per user, of data that has users, such as synthetic-fedprox"},
+       make_users},
       {{.name = "file", .description = "the rows that a text file names, one line per node", .text = "PATH"},
        make_from_file},
   };

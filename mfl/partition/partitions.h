@@ -23,6 +23,8 @@ struct PartitionInput {
       labels;              // of all samples, as the source has them: 0 to 9 for MNIST, whatever the task
   std::size_t nodes = 1;   // from 1 to the number of samples
   std::uint64_t seed = 0;  // of the run; draw from Stream(seed, Purpose::kPartition)
+  // Per sample, the place of a node's name among all names, for an entry with `by_column`; empty where the data has no such column.
+  std::span<const std::uint32_t> groups = {};
 
   std::size_t samples() const { return labels.size(); }
 };

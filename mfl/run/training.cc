@@ -61,7 +61,6 @@ Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint
       stop_(stop_rule, losses),
       journal_(recorder, std::move(start.id)),
       state_(std::move(start.state)),
-      node_bytes_(round_bytes<T>(algorithm_, state_.w().size(), population_.codecs)),
       closed_(start.recorded),
       previous_step_(state_.step),
       wall_before_(start.wall_seconds),
@@ -84,6 +83,7 @@ double Training<T>::seconds() const {
 template <class T>
 void Training<T>::start_round() {
   round_steps_ = next_round_steps(algorithm_, state_.step, steps_);
+  node_bytes_ = round_bytes<T>(algorithm_, state_.round + 1, state_.w().size(), population_.codecs);
   taken_ = 0;
   plan_.reset();
 }
@@ -105,7 +105,7 @@ Result<double> Training<T>::train_loss() {
 // So that the row of the state does not depend on where the run was stopped.
 template <class T>
 Result<double> Training<T>::loss_of_next_round() {
-  if (!losses_.batches) return train_loss();
+  if (!losses_.batches && !losses_.elsewhere) return train_loss();
   MFL_TRY(StepRange<T> whole, range(round_steps_));
   Aggregate<T> discarded;
   whole.out = &discarded;

@@ -104,7 +104,7 @@ class Training {
   std::optional<std::string> stopped_;  // why the run ends early
   Journal journal_;
   State<T> state_;
-  RoundBytes node_bytes_;        // of a round with one node
+  RoundBytes node_bytes_;        // of the current round with one node
   bool closed_;                  // the row of the state is written
   std::uint64_t previous_step_;  // of the previous round
   double wall_before_;

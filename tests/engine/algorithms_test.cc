@@ -8,6 +8,7 @@
 
 #include "federations.h"
 #include "scaffold.h"
+#include "tests/base/sample_spec.h"
 
 namespace mfl::testing {
 namespace {
@@ -54,10 +55,16 @@ class FullGradientFirst final : public MethodOf<FullGradientFirst> {
 };
 
 std::vector<Algorithm> algorithms_of_tests() {
-  return {scaffold(0.01, 3),
-          {"fedavgm", std::make_shared<ServerMomentum>(0.01, 0.7), 3},
-          {"full-gradient", std::make_shared<FullGradientFirst>(), 3},
-          make_mfl(0.01, 0.8, 3)};
+  std::vector<Algorithm> out = {
+      scaffold(0.01, 3),
+      {"server momentum", std::make_shared<ServerMomentum>(0.01, 0.7), 3},
+      {"full-gradient", std::make_shared<FullGradientFirst>(), 3},
+      *make_algorithm("mfl", {.eta = 0.01, .gamma = 0.8, .sync_momentum = 3}, 3),
+      *make_algorithm("mfl", {.eta = 0.01, .gamma = 0.8, .momentum = "keep-local"}, 3)};
+  for (const AlgorithmEntry& entry : algorithms())
+    if (!entry.centralised)
+      out.push_back(*make_algorithm(sample_spec(entry), {.eta = 0.01, .gamma = 0.8}, 3));
+  return out;
 }
 
 constexpr std::size_t kNodes = 5, kColumns = 30;

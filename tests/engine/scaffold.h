@@ -11,7 +11,7 @@ namespace mfl::testing {
 inline Algorithm scaffold(double eta, std::uint64_t tau) {
   static const bool added = (add_scaffold(), true);
   (void)added;
-  return make_algorithm("scaffold", {.eta = eta}, tau).value();
+  return make_algorithm("my-scaffold", {.eta = eta}, tau).value();
 }
 
 }  // namespace mfl::testing

@@ -14,6 +14,7 @@
 #include "mfl/base/rng.h"
 #include "mfl/engine/assign_nodes.h"
 #include "mfl/engine/mpi/communicator.h"
+#include "tests/base/sample_spec.h"
 #include "tests/engine/aggregators.h"
 #include "tests/engine/federations.h"
 #include "tests/engine/scaffold.h"
@@ -118,6 +119,14 @@ class RanksOf : public ::testing::Test {};
 using Precisions = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(RanksOf, Precisions);
 
+std::vector<Algorithm> every_algorithm() {
+  std::vector<Algorithm> out = {testing::scaffold(0.01, 3),
+                                *make_algorithm("mfl", {.eta = 0.01, .gamma = 0.8, .sync_momentum = 2}, 3)};
+  for (const AlgorithmEntry& entry : algorithms())
+    out.push_back(*make_algorithm(testing::sample_spec(entry), {.eta = 0.01, .gamma = 0.8}, 3));
+  return out;
+}
+
 TYPED_TEST(RanksOf, GiveTheBitsOfTheSerialEngine) {
   using T = TypeParam;
   ASSERT_EQ(size_of_job(), 8) << "run this test as: mpirun -n 8";
@@ -125,8 +134,7 @@ TYPED_TEST(RanksOf, GiveTheBitsOfTheSerialEngine) {
   for (const std::size_t nodes : {1, 3, 11}) {
     const Partition partition = uneven(330, nodes);
     for (const ModelCase& model : {kModels[0], kModels[3]})
-      for (const Algorithm& algorithm :
-           {make_mfl(0.01, 0.8, 4), make_fl(0.01, 3), make_gd(0.01), testing::scaffold(0.01, 3)}) {
+      for (const Algorithm& algorithm : every_algorithm()) {
         const auto expected = train(model, make_federation<T>(model, data, partition), algorithm, 10);
         for (const unsigned count : kRankCounts) {
           const Group group(count);

@@ -323,6 +323,42 @@ TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
   }
 }
 
+// What the server and the nodes keep for an algorithm survives the death of both.
+TEST(RealFaults, ServerAndNodesKilledInTurnKeepTheVectorsOfTheAlgorithm) {
+  const std::vector<std::vector<std::string>> settings = {
+      {"--algorithm", "scaffold-acg", "--momentum", "keep-local"},
+      {"--algorithm", "feddyn(0.5)"},
+      {"--algorithm", "mfl", "--sync-momentum", "3"},
+  };
+  for (const auto& setting : settings) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(setting, " ")));
+    std::vector<std::string> arguments{"--eta", "0.02", "--tau", "1", "--steps", "6000"};
+    arguments.insert(arguments.end(), setting.begin(), setting.end());
+    Processes federation(2, arguments);
+    const std::string expected = federation.simulated()["digest"];
+    const auto start_node = [&](std::size_t i) {
+      return federation.node(i, {"--state", fmt::format("node-{}.kept", i)});
+    };
+    auto server = federation.server({"--linger", "20"});
+    std::vector<decltype(start_node(0))> nodes;
+    for (std::size_t i = 0; i < 2; ++i) nodes.push_back(start_node(i));
+    std::uint64_t round = 0;
+    for (std::size_t kill = 0; kill < 6; ++kill) {
+      eventually([&] { return server->committed() > round + 50; }, milliseconds(300));
+      if (kill % 2 == 0) {
+        server->signal_and_wait(SIGKILL);
+        server = federation.server({"--linger", "20"});
+      } else {
+        nodes[kill / 2 % 2]->signal_and_wait(SIGKILL);
+        nodes[kill / 2 % 2] = start_node(kill / 2 % 2);
+      }
+      round = federation.status()["round"];
+    }
+    EXPECT_EQ(server->wait(), 0) << server->log();
+    EXPECT_EQ(server->data()["digest"], expected);
+  }
+}
+
 // Three of ten, different ones in every round. MFL_KILLED_ROUNDS sets how many rounds.
 TEST(RealFaults, WithAThirdOfTheNodesKilledEveryRoundEveryRoundCompletes) {
   constexpr std::size_t kNodes = 10, kVictims = 3;

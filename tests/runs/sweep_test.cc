@@ -102,6 +102,16 @@ TEST_F(Sweeps, AlgorithmsSeedsAndNodesMayDiffer) {
       "[run]\nsteps = 15\nseed = [1, 2]"));
 }
 
+// Their rounds end at different steps.
+TEST_F(Sweeps, OfTheAlgorithmFamily) {
+  expect_equal_runs(
+      grid(std::string(kData) +
+           "[algorithm]\nname = [\"scaffold\", \"fedacg\", \"mime-lite\", \"ghbm(0.5, 2)\", \"feddyn\"]\n"
+           "eta = 0.05\ntau = [2, 3]\n[run]\nsteps = 25"));
+  expect_equal_runs(grid(std::string(kData) +
+                         "[algorithm]\neta = 0.05\ntau = [2, 3]\nsync_momentum = [1, 3]\n[run]\nsteps = 25"));
+}
+
 TEST_F(Sweeps, MoreSettingsThanOnePassServes) {
   std::string gammas;
   for (int i = 0; i < 40; ++i) gammas += (i == 0 ? "" : ", ") + std::to_string(0.02 * i);

@@ -6,6 +6,7 @@
 
 #include "examples/extensions/extensions.h"
 #include "mfl/base/files.h"
+#include "tests/base/sample_spec.h"
 #include "tests/tables/served.h"
 
 namespace mfl {
@@ -26,7 +27,7 @@ class Kept : public ::testing::Test {
     config.federation.nodes = 5;
     config.federation.partition = "label-sorted";
     config.federation.fraction_train = 0.6;
-    config.algorithm.name = "scaffold";
+    config.algorithm.name = "my-scaffold";
     config.algorithm.eta = 0.02;
     config.algorithm.tau = 3;
     config.run.steps = 36;
@@ -56,14 +57,36 @@ TEST_F(Kept, AResumeAtEveryRoundGivesTheSameDigest) {
     }
 }
 
+// Every algorithm, with and without vectors that nodes keep, while nodes miss rounds.
+std::vector<AlgorithmConfig> family() {
+  std::vector<AlgorithmConfig> out;
+  const auto add = [&](std::string name, std::string momentum = {}, std::uint64_t every = 1) {
+    out.push_back({.name = std::move(name), .eta = 0.02, .gamma = 0.7, .tau = 3});
+    out.back().momentum = std::move(momentum);
+    out.back().sync_momentum = every;
+  };
+  for (const AlgorithmEntry& entry : algorithms())
+    if (!entry.centralised) add(testing::sample_spec(entry));
+  add("mfl", "keep-local");
+  add("mfl", "reset");
+  add("fednag", "keep-local");
+  add("mfl", {}, 3);
+  return out;
+}
+
 TEST_F(Kept, AFederationThatSamplesNodesGivesTheDigestOfTheSimulation) {
-  EXPECT_EQ(served(config(), folder.path() / "federation"), simulated(config(), folder.path()));
+  std::size_t number = 0;
+  for (const AlgorithmConfig& algorithm : family()) {
+    SCOPED_TRACE(algorithm.name + " " + algorithm.momentum);
+    Config run = config();
+    run.algorithm = algorithm;
+    EXPECT_EQ(served(run, folder.path() / fmt::format("federation-{}", number++)),
+              simulated(run, folder.path()));
+  }
 }
 
 // All nodes are in every round: an attempt that a node leaves is made again with the same nodes.
 TEST_F(Kept, AFederationWhoseNodesRestartGivesTheDigestOfTheSimulation) {
-  Config run = config();
-  run.federation.fraction_train = 1;
   // A node ends after every second update that it has sent.
   std::atomic<int> starts = 0;
   const auto live = [&](NodeOptions options) {
@@ -79,8 +102,20 @@ TEST_F(Kept, AFederationWhoseNodesRestartGivesTheDigestOfTheSimulation) {
       if (!outcome || outcome->status != "stopped") return outcome;
     }
   };
-  EXPECT_EQ(served(run, folder.path() / "federation", live), simulated(run, folder.path()));
-  EXPECT_GT(starts, 10);
+  std::size_t number = 0;
+  for (const AlgorithmConfig& algorithm : family()) {
+    const bool is_one_of_them = algorithm.name == "mfl-c" || algorithm.name.starts_with("feddyn") ||
+                                algorithm.momentum == "keep-local" || algorithm.sync_momentum > 1;
+    if (!is_one_of_them) continue;
+    SCOPED_TRACE(algorithm.name + " " + algorithm.momentum);
+    Config run = config();
+    run.federation.fraction_train = 1;
+    run.algorithm = algorithm;
+    starts = 0;
+    EXPECT_EQ(served(run, folder.path() / fmt::format("federation-{}", number++), live),
+              simulated(run, folder.path()));
+    EXPECT_GT(starts, 10);
+  }
 }
 
 TEST_F(Kept, ANodeWithoutAFileSaysSo) {

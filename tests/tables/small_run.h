@@ -26,7 +26,7 @@ class SmallRuns : public ::testing::Test {
 
   // Four rounds on the serial engine.
   Config with(const Table& table, const CatalogEntry& entry) const {
-    Config config;
+    Config config = base_of(table);
     config.data.source = fmt::format("synthetic:{}x12", kRows);
     config.data.test = 0;
     config.federation.nodes = kNodes;
@@ -34,6 +34,7 @@ class SmallRuns : public ::testing::Test {
     config.algorithm.tau = 3;
     config.run.steps = 12;
     config.run.engine = "serial";
+    if (entry.name == "users") config.data.source = fmt::format("synthetic-fedprox(1, 1, users={})", kNodes);
     const auto set = set_key(config, table.key, sample_spec(entry, text_for(entry)));
     EXPECT_TRUE(set) << set.error().text();
     return config;

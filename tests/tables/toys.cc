@@ -30,12 +30,20 @@ Table with_toy(std::string key, Catalog<Entry>& catalog, const std::string& copi
   return {std::move(key), &catalog.index(), copied};
 }
 
+Table fitting(std::string algorithm, Table table) {
+  table.algorithm = std::move(algorithm);
+  return table;
+}
+
 }  // namespace
 
 const std::vector<Table>& tables() {
   static const std::vector<Table> all = {
       with_toy("model.name", models(), "linear"),
       with_toy("algorithm.name", algorithms(), "mfl"),
+      with_toy("algorithm.correction", corrections(), "control-variates"),
+      with_toy("algorithm.momentum", momenta(), "reset"),
+      fitting("fl", with_toy("algorithm.server_step", server_steps(), "normalised")),
       with_toy("federation.partition", partitions(), "label-sorted"),
       with_toy("federation.aggregator", aggregators(), "median"),
       with_toy("federation.codecs", codecs(), "bf16"),

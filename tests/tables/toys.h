@@ -12,10 +12,18 @@
 namespace mfl::testing {
 
 struct Table {
-  std::string key;            // "federation.partition", which names an entry
-  const CatalogIndex* index;  // of the entries, the toy last
-  std::string copied;         // the entry that the toy does the same as
+  std::string key;                                  // "federation.partition", which names an entry
+  const CatalogIndex* index;                        // of the entries, the toy last
+  std::string copied;                               // the entry that the toy does the same as
+  std::string algorithm = Config{}.algorithm.name;  // that all entries fit
 };
+
+// An experiment that all entries of the table fit.
+inline Config base_of(const Table& table) {
+  Config config;
+  config.algorithm.name = table.algorithm;
+  return config;
+}
 
 // All of them. A new table is one line in toys.cc.
 const std::vector<Table>& tables();

@@ -38,7 +38,9 @@ std::string printed(const std::vector<std::string>& words) {
 
 std::string toml_of(const testing::Table& table, std::string_view spec) {
   const Key& key = key_of(table);
-  return fmt::format("[{}]\n{} = \"{}\"\n", key.table, key.key, spec);
+  std::string toml = fmt::format("[{}]\n{} = \"{}\"\n", key.table, key.key, spec);
+  if (table.algorithm != Config{}.algorithm.name) toml += fmt::format("name = \"{}\"\n", table.algorithm);
+  return toml;
 }
 
 TEST(Tables, EveryKeyThatNamesAnEntryIsTestedHere) {
@@ -79,7 +81,7 @@ TEST(Tables, HelpManualAndCompletionShowTheToys) {
 TEST(Tables, FilesFlagsAndSweepsTakeTheToys) {
   for (const auto& table : tables()) {
     const CatalogEntry& toy = toy_of(table);
-    Config config;
+    Config config = testing::base_of(table);
     ASSERT_TRUE(set_key(config, table.key, toy.name));
     EXPECT_TRUE(validate(config));
     const auto from_file = parse_config(toml_of(table, toy.aliases.front()), "toys.toml");
