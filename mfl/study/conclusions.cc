@@ -186,7 +186,10 @@ class Writer {
   void add_costs() {
     std::vector<std::string> parts;
     for (const std::size_t i : results_.order)
-      if (i != plan_.reference) parts.push_back(ratio_text(i));
+      if (i != plan_.reference &&
+          (i == plan_.focus || i == results_.order.front() || plan_.algorithms.size() < 4))
+        parts.push_back(ratio_text(i));
+    if (parts.empty()) return;
     out_.push_back(
         {"costs",
          fmt::format("The target, relative to {} (geometric mean over the cells where both reached it with "
