@@ -150,6 +150,21 @@ std::string to_given_target(const Headline& headline, const Pairs& pairs) {
                      seeds_text(headline.seeds), headline.baseline, both, remarks(headline, pairs, false));
 }
 
+// An algorithm's own momentum is part of it and does not count.
+std::size_t different_keys(const Setting& a, const Setting& b) {
+  std::size_t count = 0;
+  const auto missing_in = [](const Setting& other, const ConfigValue& value, bool any_value) {
+    return std::ranges::none_of(other.differences, [&](const ConfigValue& one) {
+      return one.table == value.table && one.key == value.key && (any_value || one.value == value.value);
+    });
+  };
+  for (const ConfigValue& value : a.differences)
+    if (missing_in(b, value, false) && !(value.key == "gamma" && missing_in(b, value, true))) ++count;
+  for (const ConfigValue& value : b.differences)
+    if (missing_in(a, value, true) && value.key != "gamma") ++count;
+  return count;
+}
+
 std::optional<Headline> headline_of(const Comparison& comparison, const Setting& setting,
                                     const Setting& baseline, bool given) {
   const Pairs pairs = pairs_of(comparison, setting, baseline, given);
@@ -205,14 +220,21 @@ std::vector<SettingRow> setting_rows(const Comparison& comparison) {
 
 std::vector<Headline> headlines_of(const Comparison& comparison, const CompareOptions& options) {
   std::vector<Headline> out;
+  const auto is_baseline = [&](const Setting& setting) {
+    return !setting.runs.empty() && comparison.rows[setting.first()].run.algorithm == options.baseline;
+  };
   for (const Setting& setting : comparison.settings.all)
     for (const Setting& baseline : comparison.settings.all) {
-      if (&setting == &baseline || baseline.runs.empty()) continue;
-      if (comparison.rows[baseline.first()].run.algorithm != options.baseline) continue;
-      if (auto headline = headline_of(comparison, setting, baseline, options.target.has_value())) {
-        out.push_back(std::move(*headline));
-        break;
-      }
+      if (&setting == &baseline || !is_baseline(baseline)) continue;
+      auto headline = headline_of(comparison, setting, baseline, options.target.has_value());
+      if (!headline) continue;
+      const Layout layout = layout_of(comparison.rows[setting.first()].run);
+      const auto choices = std::ranges::count_if(comparison.settings.all, [&](const Setting& one) {
+        return is_baseline(one) && layout_of(comparison.rows[one.first()].run) == layout;
+      });
+      if (choices > 1 && different_keys(setting, baseline) > 1) continue;
+      out.push_back(std::move(*headline));
+      break;
     }
   return out;
 }

@@ -108,10 +108,10 @@ std::string ungrouped_notes(const Comparison& comparison) {
   for (const Headline& headline : comparison.headlines) out += printable(headline.text) + "\n";
   if (has_sampled_target(comparison)) out += fmt::format("{}\n", kSampledNote);
   for (const std::string& note : batch_notes(comparison)) out += note + "\n";
-  for (const Parting& parting : comparison.partings)
-    out += fmt::format("{} and {}: {}\n", parting.first, parting.second, parting_text(parting));
   if (const std::string differences = differences_text(runs_of(comparison)); !differences.empty())
     out += fmt::format("configurations differ in: {}\n", printable(differences));
+  for (const Parting& parting : comparison.partings)
+    out += fmt::format("{} and {}: {}\n", parting.first, parting.second, parting_text(parting));
   return out;
 }
 
