@@ -115,11 +115,12 @@ std::string remarks(const Headline& headline, const Pairs& pairs, bool with_coun
   return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, "; "));
 }
 
-// " within its 30 rounds" where it ended before the baseline did.
+// " within its 120 steps" where it ended before the baseline did.
 std::string length_text(const Pairs& pairs) {
   const auto steps = [](const CompareRow* row) { return row->last ? row->last->step : 0; };
-  const Pair& pair = pairs.pairs.front();
-  return steps(pair.run) < steps(pair.baseline) ? fmt::format(" within its {} steps", steps(pair.run)) : "";
+  const auto ended = std::ranges::find_if(pairs.pairs, [](const Pair& pair) { return !pair.diverged(); });
+  if (ended == pairs.pairs.end() || steps(ended->run) >= steps(ended->baseline)) return {};
+  return fmt::format(" within its {} steps", steps(ended->run));
 }
 
 std::string against_baseline(const Headline& headline, const Pairs& pairs) {

@@ -131,6 +131,7 @@ TEST(CompareSettings, NoneReachedItOrDivergedOrHasNoPartner) {
       "run of fl left out).");
   const std::string text = compare_text(found);
   EXPECT_THAT(text, HasSubstr("2 of 4"));
+  EXPECT_THAT(text, HasSubstr(fmt::format("No target for runs {}, {}", bench.ids[4], bench.ids[5])));
   EXPECT_THAT(text, HasSubstr("(mfl, seed 2) is not part of the means: diverged."));
   EXPECT_THAT(text, HasSubstr("(mfl, seed 4) is not part of the means: interrupted."));
 }
@@ -142,6 +143,8 @@ TEST(CompareSettings, ABaselineOfOneSeedServesAllRunsOfItsProblem) {
   const Comparison found = bench.compare();
   EXPECT_EQ(found.rows[2].target, 0.1);
   EXPECT_EQ(found.headlines.at(0).seeds, 1U) << "only seed 1 is a pair";
+  EXPECT_THAT(compare_text(found),
+              HasSubstr("The target is the training loss 0.1 at which fl (run " + bench.ids[0]));
 }
 
 TEST(CompareSettings, TheBaselineIsThatOfTheSamePartition) {
