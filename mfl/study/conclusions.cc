@@ -186,7 +186,10 @@ class Writer {
   void add_costs() {
     std::vector<std::string> parts;
     for (const std::size_t i : results_.order)
-      if (i != plan_.reference) parts.push_back(ratio_text(i));
+      if (i != plan_.reference &&
+          (i == plan_.focus || i == results_.order.front() || plan_.algorithms.size() < 4))
+        parts.push_back(ratio_text(i));
+    if (parts.empty()) return;
     out_.push_back(
         {"costs",
          fmt::format("The target, relative to {} (geometric mean over the cells where both reached it with "
@@ -198,6 +201,36 @@ class Writer {
   const StudyResults& results_;
   std::vector<Conclusion> out_;
 };
+
+// The cells in which something happened to an algorithm.
+struct CellLists {
+  std::vector<std::string> low, high, failed, diverged;
+};
+
+CellLists lists_of(const StudyEvidence& evidence, const StudyResults& results, std::size_t algorithm) {
+  CellLists out;
+  for (std::size_t cell = 0; cell < results.cells.size(); ++cell) {
+    const TunedSetting& tuned = evidence.tuned[cell][algorithm];
+    const AlgorithmResult& result = results.cells[cell].algorithms[algorithm];
+    const std::string where = cell_text(evidence.plan, results.cells[cell].cell);
+    if (tuned.all_diverged)
+      out.failed.push_back(where);
+    else if (tuned.at_low_edge)
+      out.low.push_back(where);
+    else if (tuned.at_high_edge)
+      out.high.push_back(where);
+    if (result.diverged > 0)
+      out.diverged.push_back(
+          fmt::format("{} with {} of {}", where, result.diverged, counted(result.seeds, "seed")));
+  }
+  return out;
+}
+
+void add_caution(std::vector<std::string>& out, const std::vector<std::string>& cells, std::string_view what,
+                 const std::string& algorithm) {
+  if (!cells.empty())
+    out.push_back(fmt::format("{} was selected {}: on {}.", algorithm, what, fmt::join(cells, "; ")));
+}
 
 }  // namespace
 
@@ -217,29 +250,15 @@ std::vector<std::string> cautions_of(const StudyEvidence& evidence, const StudyR
         "This is the quick form of the study, with fewer samples, seeds, rounds or algorithms: an outlook, "
         "not a result.");
   if (plan.seeds.size() < 2) out.emplace_back("One reported seed: no number here has an uncertainty.");
-  for (std::size_t cell = 0; cell < results.cells.size(); ++cell) {
-    std::vector<std::string> edges, failed, diverged;
-    for (std::size_t i = 0; i < plan.algorithms.size(); ++i) {
-      const TunedSetting& tuned = evidence.tuned[cell][i];
-      const std::string& name = plan.algorithms[i].label;
-      if (tuned.all_diverged)
-        failed.push_back(name);
-      else if (tuned.at_low_edge || tuned.at_high_edge)
-        edges.push_back(fmt::format("{} ({})", name, tuned.at_low_edge ? "lowest" : "highest"));
-      const AlgorithmResult& result = results.cells[cell].algorithms[i];
-      if (result.diverged > 0)
-        diverged.push_back(
-            fmt::format("{} with {} of {}", name, result.diverged, counted(result.seeds, "seed")));
-    }
-    const std::string where = cell_text(plan, results.cells[cell].cell);
-    if (!failed.empty())
-      out.push_back(
-          fmt::format("{}: every setting of {} diverged for a tuning seed.", where, listed(failed)));
-    if (!edges.empty())
-      out.push_back(fmt::format(
-          "{}: the selected step size is at the edge of the grid for {}; a wider grid may find a better one.",
-          where, listed(edges)));
-    if (!diverged.empty()) out.push_back(fmt::format("{}: diverged: {}.", where, listed(diverged)));
+  for (std::size_t i = 0; i < plan.algorithms.size(); ++i) {
+    const CellLists lists = lists_of(evidence, results, i);
+    const std::string& name = plan.algorithms[i].label;
+    add_caution(out, lists.low, "at the lowest step size of the grid, and a smaller one may be better", name);
+    add_caution(out, lists.high, "at the highest step size of the grid, and a larger one may be better",
+                name);
+    add_caution(out, lists.failed, "nowhere on the grid without divergence for a tuning seed", name);
+    if (!lists.diverged.empty())
+      out.push_back(fmt::format("{} diverged on {}.", name, fmt::join(lists.diverged, "; ")));
   }
   return out;
 }

@@ -125,13 +125,22 @@ class StudyReader : private ValueReader {
     return check_tuned(algorithm, tune.line);
   }
 
+  // Of an algorithm that cannot be made without its tuned parameter: no, which is right unless it has both.
+  static bool has_gamma(const StudyAlgorithm& algorithm) {
+    Config config;
+    if (!set_key(config, "algorithm.name", algorithm.spec)) return false;
+    for (const auto& [key, text] : algorithm.set)
+      if (!set_key(config, key, text)) return false;
+    return validate(config) && uses_gamma(config.algorithm);
+  }
+
   Result<void> check_tuned(const StudyAlgorithm& algorithm, std::uint32_t line) const {
     const std::string name = algorithm.spec.substr(0, algorithm.spec.find_first_of("( "));
     const AlgorithmEntry* entry = algorithms().find(name);
     if (entry == nullptr) return {};  // refused with its name later
     std::vector<std::string_view> known;
     for (const Parameter& parameter : entry->parameters) known.push_back(parameter.name);
-    if (entry->uses_gamma) known.push_back("gamma");
+    if (has_gamma(algorithm)) known.push_back("gamma");
     if (std::ranges::find(known, algorithm.tuned) != known.end()) return {};
     return wrong(
         line,

@@ -54,6 +54,16 @@ Result<PageSection> ranking_section(const StudyEvidence& evidence, const StudyRe
                      {std::move(figure), page_table("", ranking_table(evidence, results))}};
 }
 
+PageSection costs_section(const StudyEvidence& evidence, const StudyResults& results) {
+  return {"costs",
+          "Cost of the target",
+          {PageParagraph{fmt::format("Relative to {}: geometric means over the cells in which both reached "
+                                     "the target with every seed, which "
+                                     "may be other cells for each algorithm.",
+                                     evidence.plan.algorithms[evidence.plan.reference].label)},
+           page_table("", costs_table(evidence, results))}};
+}
+
 Result<PageSection> maps_section(const StudyEvidence& evidence, const StudyResults& results) {
   const StudyPlan& plan = evidence.plan;
   PageSection section{"maps", "Algorithm and heterogeneity", {}};
@@ -167,9 +177,11 @@ void add_table(Report& report, const std::string& name, const Table& table) {
 void add_files(Report& report, const StudyEvidence& evidence, const StudyResults& results) {
   add_table(report, "results", results_table(evidence, results));
   add_table(report, "ranking", ranking_table(evidence, results));
+  add_table(report, "costs", costs_table(evidence, results));
   add_table(report, "settings", settings_table(evidence, results));
   const std::pair<const char*, Table> data[] = {{"tables/results.csv", results_data(evidence, results)},
                                                 {"tables/ranking.csv", ranking_data(evidence, results)},
+                                                {"tables/costs.csv", costs_table(evidence, results)},
                                                 {"tables/settings.csv", settings_table(evidence, results)},
                                                 {"data/runs.csv", runs_data(evidence)},
                                                 {"data/curves.csv", points_data(evidence)}};
@@ -178,9 +190,8 @@ void add_files(Report& report, const StudyEvidence& evidence, const StudyResults
 
 std::string lead_of(const StudyPlan& plan, const StudyOutcome& study) {
   return fmt::format(
-      "{}{} algorithms on {} problems and {} splits, {} reported {}, {} runs in all, every algorithm tuned "
-      "on seeds of "
-      "its own. By mfl {}.",
+      "{}{} algorithms on {} problems and {} splits, {} reported {}, {} runs in all, settings tuned on "
+      "other seeds. By mfl {}.",
       plan.quick ? "The quick form of the study, with less of everything: an outlook, not a result. " : "",
       plan.algorithms.size(), plan.problems.size(), plan.splits.size(), plan.seeds.size(),
       plan.seeds.size() == 1 ? "seed" : "seeds", study.runs, version());
@@ -202,6 +213,7 @@ Result<Report> study_report(const StudyOutcome& study) {
   if (!cautions.empty()) sections.push_back({"cautions", "What limits them", {PageList{cautions}}});
   MFL_TRY(PageSection ranking, ranking_section(evidence, results));
   sections.push_back(std::move(ranking));
+  sections.push_back(costs_section(evidence, results));
   MFL_TRY(PageSection maps, maps_section(evidence, results));
   sections.push_back(std::move(maps));
   for (std::size_t i = 0; i < plan.problems.size(); ++i) {

@@ -198,6 +198,33 @@ Table ranking_data(const StudyEvidence& evidence, const StudyResults& results) {
   return table;
 }
 
+Table costs_table(const StudyEvidence& evidence, const StudyResults& results) {
+  const StudyPlan& plan = evidence.plan;
+  Table table({{"algorithm"},
+               {"rounds", Align::kRight},
+               {"bytes", Align::kRight},
+               {"virtual time", Align::kRight},
+               {"cells", Align::kRight},
+               {"runs that reached it", Align::kRight}});
+  for (const std::size_t i : results.order) {
+    const auto ratio = cost_ratio(results, i, plan.reference);
+    std::size_t reached = 0, runs = 0;
+    for (const CellResult& cell : results.cells) {
+      reached += cell.algorithms[i].reached;
+      runs += cell.algorithms[i].seeds;
+    }
+    const auto text = [](const std::optional<double>& value) {
+      return value ? fmt::format("{:.2f}", *value) : std::string("-");
+    };
+    table.add({plan.algorithms[i].label, text(ratio ? std::optional(ratio->rounds) : std::nullopt),
+               text(ratio ? std::optional(ratio->bytes) : std::nullopt),
+               text(ratio ? ratio->seconds : std::nullopt),
+               fmt::format("{} of {}", ratio ? ratio->cells : 0, results.cells.size()),
+               fmt::format("{} of {}", reached, runs)});
+  }
+  return table;
+}
+
 Table settings_table(const StudyEvidence& evidence, const StudyResults& results) {
   const StudyPlan& plan = evidence.plan;
   Table table({{"problem"},

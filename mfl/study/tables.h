@@ -18,6 +18,9 @@ Table results_data(const StudyEvidence& evidence, const StudyResults& results);
 Table ranking_table(const StudyEvidence& evidence, const StudyResults& results);
 Table ranking_data(const StudyEvidence& evidence, const StudyResults& results);
 
+// What the target costs relative to the reference (cost_ratio).
+Table costs_table(const StudyEvidence& evidence, const StudyResults& results);
+
 // What was selected for each cell and algorithm, out of how many settings.
 Table settings_table(const StudyEvidence& evidence, const StudyResults& results);
 

@@ -81,6 +81,16 @@ class Reports(unittest.TestCase):
         table = (report.parent / "data" / "comparison.csv").read_text(encoding="utf-8").splitlines()
         self.assertEqual(len(table), 1 + 16)
 
+    def test_study(self):
+        algorithms = ", ".join(f'"{name}"' for name in ("fedavg", "scaffold", "fedacg", "feddyn", "scaffold-acg"))
+        (self.root / "study.toml").write_text(
+            f'{DATA}[run]\nrounds = 12\n[study]\nalgorithms = [{algorithms}, {{ name = "mfl", tune = {{ gamma = [0.5, 0.9] }} }}]\n'
+            'splits = ["iid", "contiguous", "label-sorted"]\nproblems = [{ data = "synthetic:300x24", model = "squared-svm" }]\n'
+            'eta = [0.01, 0.05]\nseeds = [1, 2]\ntuning_seeds = [9]\nreference = "fedavg"\nfocus = "mfl"\n', encoding="utf-8")
+        figures = self.check(self.mfl("study", "study.toml", "--out", "study")["report"])
+        for name in ("ranking", "final-1", "rounds-1", "curves-1-1", "curves-1-3"):
+            self.assertIn(name, figures)
+
     def test_the_check_sees_what_is_wrong(self):
         svg = '<svg viewBox="0 0 560 400" style="width:100%"><text x="20" y="50">one</text><text x="25" y="52">two</text></svg>'
         html = ('<!DOCTYPE html><html><head><meta name="viewport" content="width=device-width"></head><body>'
