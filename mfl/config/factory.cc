@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "mfl/algorithm/estimating.h"
+
 namespace mfl {
 namespace {
 
@@ -82,8 +84,10 @@ Schema stated_schema(const Config& config) {
 }
 
 Algorithm make_algorithm(const AlgorithmConfig& algorithm) {
-  return make_algorithm(algorithm.name, {effective_eta(algorithm), algorithm.gamma}, round_length(algorithm))
-      .value();
+  Algorithm made =
+      make_algorithm(algorithm.name, {effective_eta(algorithm), algorithm.gamma}, round_length(algorithm))
+          .value();
+  return algorithm.adaptive_tau ? estimating(made) : made;
 }
 
 bool is_centralised(const AlgorithmConfig& algorithm) { return entry_of(algorithm).centralised; }
