@@ -356,7 +356,7 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) -> Result<void> {
        if (t != kAdaptive)
          MFL_CHECK(set_integer(c.algorithm.tau, t, 1, "auto").map_error([](Error error) {
-           error.message += " or adaptive";
+           error.message += " or \"adaptive\"";
            return error;
          }));
        c.algorithm.adaptive_tau = t == kAdaptive;

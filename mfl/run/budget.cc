@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "mfl/algorithm/estimating.h"
 #include "mfl/config/factory.h"
 
 namespace mfl {
@@ -19,6 +20,26 @@ BudgetRule make_budget_rule(const Config& config, const Algorithm& algorithm) {
 bool allows(const BudgetRule& rule, const Spent& spent, const Spent& round) {
   if (rule.seconds && spent.seconds + round.seconds > *rule.seconds) return false;
   return !rule.bytes || (spent.bytes <= *rule.bytes && round.bytes <= *rule.bytes - spent.bytes);
+}
+
+RoundWork work_of_round(const BudgetRule& rule, std::uint64_t steps, const RoundBytes& node_bytes,
+                        const Population& population) {
+  return {steps + (rule.adaptive ? kEstimateGradients : 0), node_bytes.down, node_bytes.up,
+          population.batching};
+}
+
+Result<void> require_a_round(const BudgetRule& rule, const RoundBytes& node_bytes,
+                             const Population& population) {
+  if (!rule.limits()) return {};
+  MFL_TRY(const RoundPlan plan, plan_round(population, 1, work_of_round(rule, 1, node_bytes, population)));
+  const Spent cost{plan.time ? plan.time->seconds : 0,
+                   plan.sent * node_bytes.down + plan.received * node_bytes.up};
+  if (allows(rule, {}, cost)) return {};
+  return fail(
+      ErrorCode::kBadConfig,
+      fmt::format("the budget does not allow a round of one local step, which takes {:.4g} s and {} bytes",
+                  cost.seconds, cost.bytes),
+      "raise budget_seconds or budget_bytes");
 }
 
 std::vector<Resource> resources_of(const BudgetRule& rule, const RoundCosts& costs) {

@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "mfl/algorithm/algorithm.h"
+#include "mfl/algorithm/rounds.h"
+#include "mfl/base/result.h"
 #include "mfl/config/config.h"
+#include "mfl/devices/virtual_time.h"
 #include "mfl/theory/adaptive_tau.h"
 
 namespace mfl {
@@ -30,6 +33,14 @@ struct Spent {
 
 // Whether a round of this cost may follow.
 bool allows(const BudgetRule& rule, const Spent& spent, const Spent& round);
+
+// What nodes do in a round of this many steps; an adaptive tau has gradients of its own.
+RoundWork work_of_round(const BudgetRule& rule, std::uint64_t steps, const RoundBytes& node_bytes,
+                        const Population& population);
+
+// kBadConfig if the budget does not allow the first round with one step.
+Result<void> require_a_round(const BudgetRule& rule, const RoundBytes& node_bytes,
+                             const Population& population);
 
 // What rounds have been measured to cost.
 struct RoundCosts {

@@ -69,8 +69,12 @@ Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, cons
   MFL_CHECK(options.where().agree(check_target_accuracy(given, problem)));
   MFL_CHECK(options.where().agree(check_clock(given, options.where())));
   MFL_TRY(const Config config, with_measured_eta(given, problem, options.where()));
-  MFL_TRY(const auto recorder, open_recorder(store_of(options), options.where()));
   const Algorithm algorithm = make_algorithm(config.algorithm);
+  MFL_CHECK(options.where().agree(
+      require_a_round(make_budget_rule(config, algorithm),
+                      round_bytes<T>(algorithm, problem.federation.model->parameters(), codecs_of(config)),
+                      population_of(config, problem))));
+  MFL_TRY(const auto recorder, open_recorder(store_of(options), options.where()));
   const RunSpec spec = make_spec(given, algorithm, effective_eta(config.algorithm), problem);
   const auto outcome = [&](std::string_view id) -> Result<RunOutcome> {
     MFL_TRY(const RunRow run, recorder->get(id));

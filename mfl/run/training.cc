@@ -88,8 +88,7 @@ double Training<T>::seconds() const {
 
 template <class T>
 RoundWork Training<T>::work_of(std::uint64_t steps) const {
-  return {steps + (budget_.adaptive ? kEstimateGradients : 0), node_bytes_.down, node_bytes_.up,
-          population_.batching};
+  return work_of_round(budget_, steps, node_bytes_, population_);
 }
 
 template <class T>
@@ -176,9 +175,7 @@ Result<void> Training<T>::choose() {
 template <class T>
 Result<void> Training<T>::prepare() {
   if (plan_) return {};
-  if (round_steps_ == 0 && state_.round == 0)
-    return fail(ErrorCode::kBadConfig, "the budget does not allow a round of one local step",
-                "raise budget_seconds or budget_bytes");
+  if (state_.round == 0) MFL_CHECK(require_a_round(budget_, node_bytes_, population_));
   MFL_TRY(plan_, plan_round(population_, state_.round + 1, work_of(round_steps_)));
   return {};
 }

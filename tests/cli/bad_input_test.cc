@@ -399,7 +399,7 @@ std::vector<Row> command_rows() {
        {},
        {"run", "--data", "synthetic", "--tau", "adaptiv"},
        2,
-       {"--tau adaptiv: must be a whole number >= 1, or auto or adaptive"}},
+       {"--tau adaptiv: must be a whole number >= 1, or \"auto\" or \"adaptive\""}},
       {"phi without adaptive tau",
        {},
        {"run", "--data", "synthetic", "--phi", "1"},
