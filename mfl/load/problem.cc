@@ -201,6 +201,9 @@ std::string data_digest_of(const std::string& train_digest, const std::string& t
 }
 
 Result<void> require_all_nodes(const Config& config, std::string_view what) {
+  if (config.algorithm.adaptive_tau)
+    return fail(ErrorCode::kBadConfig, fmt::format("{} is about rounds of equal length", what),
+                "set tau to a number");
   if (config.algorithm.batch_size != 0 || counts_epochs(config.algorithm))
     return fail(ErrorCode::kBadConfig, fmt::format("{} is about steps on all samples of a node", what),
                 "leave batch_size and local_epochs out");
