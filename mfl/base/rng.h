@@ -15,6 +15,7 @@ enum class Purpose : std::uint64_t {
   kPartition = 3,
   kSynthetic = 4,
   kFleet = 5,
+  kFeatureSkew = 9,
   kChooseNodes = 16,
   kDevice = 17,
   kDropout = 18,

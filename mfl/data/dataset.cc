@@ -166,6 +166,8 @@ Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows) {
       std::visit([&](const auto& from) -> Features { return pick(from, data.columns, rows); }, data.features);
   taken.labels.reserve(rows.size());
   for (const std::uint32_t row : rows) taken.labels.push_back(data.labels[row]);
+  if (!data.groups.empty())
+    for (const std::uint32_t row : rows) taken.groups.push_back(data.groups[row]);
   return taken;
 }
 
@@ -174,6 +176,11 @@ Dataset reordered(Dataset data, std::span<const std::uint32_t> order) {
   std::vector<double> labels(data.rows);
   for (std::size_t i = 0; i < data.rows; ++i) labels[i] = data.labels[order[i]];
   data.labels = std::move(labels);
+  if (!data.groups.empty()) {
+    std::vector<std::uint32_t> groups(data.rows);
+    for (std::size_t i = 0; i < data.rows; ++i) groups[i] = data.groups[order[i]];
+    data.groups = std::move(groups);
+  }
   std::visit([&](auto& features) { reorder(features, data.columns, order); }, data.features);
   return data;
 }

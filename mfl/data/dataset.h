@@ -51,8 +51,10 @@ struct Origin {
   std::filesystem::path path;     // of the labels; empty: they are not from a file
   std::size_t label_column = 0;   // counted from 1; 0: the labels are not a column of a table
   std::size_t table_columns = 0;  // of that table, with those that are neither features nor the label
-  bool header_guessed = false;    // header = auto took the first line for column names
-  std::vector<double> labels;  // of the whole file, in its order, and their lines; empty: lines are unknown
+  // The different texts of the column that names nodes, in the order of class_before(); empty: there is none.
+  std::vector<std::string> groups = {};
+  bool header_guessed = false;  // header = auto took the first line for column names
+  std::vector<double> labels;   // of the whole file, in its order, and their lines; empty: lines are unknown
   std::vector<std::uint32_t> lines;
 };
 
@@ -65,6 +67,7 @@ struct Dataset {
   Features features;
   std::vector<double> labels;
   std::shared_ptr<const Origin> origin = nullptr;  // null: nothing is known
+  std::vector<std::uint32_t> groups = {};  // per row, a place in origin->groups; empty: there are none
 };
 
 bool is_sparse(const Dataset& data);

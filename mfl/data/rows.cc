@@ -21,6 +21,7 @@ class HeldRows final : public RowSource {
   Result<Features> read(std::span<const std::uint32_t> rows) const override {
     return take_rows(data_, rows).features;
   }
+  std::span<const std::uint32_t> groups() const override { return data_.groups; }
 
  private:
   Dataset data_;
@@ -109,12 +110,15 @@ std::vector<double> SomeRows::labels() const {
 }
 
 Dataset SomeRows::without_features() const {
-  return {.rows = rows_.size(),
-          .columns = shape_.columns,
-          .scale = shape_.scale,
-          .features = {},
-          .labels = labels(),
-          .origin = source_->origin()};
+  Dataset data{.rows = rows_.size(),
+               .columns = shape_.columns,
+               .scale = shape_.scale,
+               .features = {},
+               .labels = labels(),
+               .origin = source_->origin()};
+  if (const auto groups = source_->groups(); !groups.empty())
+    for (const std::uint32_t row : rows_) data.groups.push_back(groups[row]);
+  return data;
 }
 
 Result<Dataset> SomeRows::read(std::span<const std::uint32_t> places) const {

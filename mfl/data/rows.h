@@ -34,6 +34,8 @@ class RowSource {
   const RowShape& shape() const { return shape_; }
   const std::vector<double>& labels() const { return labels_; }
   const std::shared_ptr<const Origin>& origin() const { return origin_; }  // may be null
+  // As of Dataset: one per row, or none.
+  virtual std::span<const std::uint32_t> groups() const { return {}; }
   // The rows named, in the order named. Errors as those of the reader.
   virtual Result<Features> read(std::span<const std::uint32_t> rows) const = 0;
 

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mfl/partition/label_skew.h"
@@ -44,6 +46,23 @@ Result<Partition> make_from_file(const PartitionInput& input, const ParameterVal
                 fmt::format("{} names {} nodes, nodes is {}", values.text(), partition.nodes(), input.nodes),
                 fmt::format("set nodes to {}", partition.nodes()));
   return partition;
+}
+
+Result<Partition> make_natural(const PartitionInput& input, const ParameterValues& values) {
+  if (input.groups.empty())
+    return fail(ErrorCode::kBadConfig, fmt::format("natural:{}: the data has no such column", values.text()),
+                "give the data as csv:FILE, or use another partition");
+  std::map<std::uint32_t, std::vector<std::uint32_t>> rows;
+  for (std::size_t i = 0; i < input.groups.size(); ++i)
+    rows[input.groups[i]].push_back(static_cast<std::uint32_t>(i));
+  if (rows.size() != input.nodes)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("natural:{0}: the column {0} names {1} node{2}, nodes is {3}", values.text(),
+                            rows.size(), rows.size() == 1 ? "" : "s", input.nodes),
+                fmt::format("set nodes to {}", rows.size()));
+  std::vector<std::vector<std::uint32_t>> nodes;
+  for (auto& [group, own] : rows) nodes.push_back(std::move(own));
+  return partition_of(nodes);
 }
 
 std::vector<PartitionEntry> built_in() {
@@ -111,6 +130,12 @@ std::vector<PartitionEntry> built_in() {
        [](const PartitionInput& input, const ParameterValues& values) {
          return given_sizes(values.text(), input.samples(), input.nodes, input.seed);
        }},
+      {{.name = "natural",
+        .description =
+            "a column of a CSV file names the node of each row; nodes are in the order of their names",
+        .text = "COLUMN"},
+       make_natural,
+       true},
       {{.name = "file", .description = "the rows that a text file names, one line per node", .text = "PATH"},
        make_from_file},
   };
@@ -159,6 +184,11 @@ Result<void> check_rows(std::string_view spec, const Partition& partition, std::
 Catalog<PartitionEntry>& partitions() {
   static Catalog<PartitionEntry> all("partition", built_in());
   return all;
+}
+
+std::string column_of_groups(std::string_view spec) {
+  const auto chosen = parse_spec(spec, partitions());
+  return chosen && chosen->entry->by_column ? chosen->values.text() : std::string();
 }
 
 Result<Partition> make_partition(std::string_view spec, const PartitionInput& input) {

@@ -23,6 +23,8 @@ struct PartitionInput {
       labels;              // of all samples, as the source has them: 0 to 9 for MNIST, whatever the task
   std::size_t nodes = 1;   // from 1 to the number of samples
   std::uint64_t seed = 0;  // of the run; draw from Stream(seed, Purpose::kPartition)
+  // Per sample, the place of a node's name among all names, for an entry with `by_column`; empty where the data has no such column.
+  std::span<const std::uint32_t> groups = {};
 
   std::size_t samples() const { return labels.size(); }
 };
@@ -31,7 +33,11 @@ struct PartitionEntry : CatalogEntry {
   // As many nodes as the input has. Refuses with kBadConfig what the labels or the number of nodes do not allow; the message names
   // both numbers. `values` are within the ranges of the parameters.
   std::function<Result<Partition>(const PartitionInput& input, const ParameterValues& values)> make;
+  bool by_column = false;  // its text is a column of the data, whose texts are the groups of the input
 };
+
+// The column that a spec reads groups from; empty if it reads none.
+std::string column_of_groups(std::string_view spec);
 
 // All partitions of the process.
 Catalog<PartitionEntry>& partitions();

@@ -44,13 +44,16 @@ RC_GTEST_PROP(PartitionLaws, EveryEntryGivesEachNodeRowsOfItsOwnAndNoSampleToNob
   const auto nodes = *rc::gen::inRange<std::size_t>(1, samples + 1);
   std::vector<double> labels;
   for (std::size_t i = 0; i < samples; ++i) labels.push_back(*rc::gen::inRange(0, 5));
+  std::vector<std::uint32_t> groups;
+  for (std::size_t i = 0; i < samples; ++i) groups.push_back(static_cast<std::uint32_t>(3 * (i % nodes)));
   const TempFolder folder = *TempFolder::make();
   write_round_robin(folder.path() / "nodes.txt", samples, nodes);
   for (const PartitionEntry& entry : partitions()) {
     const std::string text =
         entry.name == "sizes" ? some_sizes(samples, nodes) : (folder.path() / "nodes.txt").string();
     const std::string spec = sample_spec(entry, text);
-    const auto partition = make_partition(spec, {labels, nodes, seed});
+    const PartitionInput input{labels, nodes, seed, groups};
+    const auto partition = make_partition(spec, input);
     if (!partition && may_refuse(entry)) {
       RC_ASSERT(partition.error().code == ErrorCode::kBadConfig);
       RC_ASSERT(!partition.error().hint.empty());
@@ -66,7 +69,7 @@ RC_GTEST_PROP(PartitionLaws, EveryEntryGivesEachNodeRowsOfItsOwnAndNoSampleToNob
       for (const std::uint32_t row : rows) RC_ASSERT(++held.at(row) == 1);
     }
     RC_ASSERT(std::ranges::count(held, 1) == static_cast<std::ptrdiff_t>(samples));
-    const auto again = make_partition(spec, {labels, nodes, seed});
+    const auto again = make_partition(spec, input);
     RC_ASSERT(again->order == partition->order);
     RC_ASSERT(again->starts == partition->starts);
   }
@@ -128,6 +131,21 @@ TEST(Partitions, UnknownNamesComeWithTheNearestOne) {
   EXPECT_EQ(refused.error().text(), "unknown partition \"label_sorted\"; did you mean \"label-sorted\"?");
   EXPECT_EQ(make_partition("iid(2)", {kLabels, 2, 1}).error().text(), "iid: takes no parameters");
   EXPECT_EQ(make_partition("iid:2", {kLabels, 2, 1}).error().text(), "iid: unexpected \":2\"");
+}
+
+TEST(Partitions, NaturalNodesAreTheGroupsInTheirOrder) {
+  const std::vector<std::uint32_t> groups = {9, 2, 9, 2, 5, 5, 2};
+  const auto partition = make_partition("natural:site", {kLabels, 3, 1, groups});
+  ASSERT_TRUE(partition) << partition.error().text();
+  EXPECT_THAT(partition->order, ElementsAre(1, 3, 6, 4, 5, 0, 2));
+  EXPECT_THAT(partition->starts, ElementsAre(0, 3, 5, 7));
+  const auto refused = make_partition("natural:site", {kLabels, 4, 1, groups});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text(), "natural:site: the column site names 3 nodes, nodes is 4");
+  EXPECT_EQ(refused.error().hint, "set nodes to 3");
+  EXPECT_THAT(make_partition("natural:site", {kLabels, 3, 1}).error().text(), HasSubstr("no such column"));
+  EXPECT_EQ(column_of_groups("natural:site"), "site");
+  EXPECT_EQ(column_of_groups("file:site"), "");
 }
 
 TEST(Partitions, AFileOfOtherNodesSaysHowMany) {

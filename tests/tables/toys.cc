@@ -4,6 +4,7 @@
 #include "mfl/algorithm/algorithms.h"
 #include "mfl/codec/codec.h"
 #include "mfl/model/models.h"
+#include "mfl/partition/feature_skew.h"
 #include "mfl/partition/partitions.h"
 
 namespace mfl::testing {
@@ -37,6 +38,7 @@ const std::vector<Table>& tables() {
       with_toy("model.name", models(), "linear"),
       with_toy("algorithm.name", algorithms(), "mfl"),
       with_toy("federation.partition", partitions(), "label-sorted"),
+      with_toy("federation.feature_skew", feature_skews(), "noise"),
       with_toy("federation.aggregator", aggregators(), "median"),
       with_toy("federation.codecs", codecs(), "bf16"),
   };
