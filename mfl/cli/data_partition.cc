@@ -99,9 +99,9 @@ std::string facts_of(const Config& config, const Shown& shown) {
                                                      shown.skew.distance, extent(&NodeSkew::distance)));
   }
   const auto [least, most] = std::ranges::minmax(shown.divergence.nodes);
-  facts.emplace_back("gradient",
-                     fmt::format("divergence {:.3g} at w(0), by node {:.3g} to {:.3g}; |grad F| {:.3g}",
-                                 shown.divergence.mean, least, most, shown.divergence.gradient));
+  facts.emplace_back("gradient", fmt::format("divergence {:.4g} at w(0), by node {:.4g} to {:.4g}",
+                                             shown.divergence.mean, least, most));
+  facts.emplace_back("|grad F|", fmt::format("{:.4g} at w(0)", shown.divergence.gradient));
   return facts_text(facts);
 }
 

@@ -40,7 +40,7 @@ Catalog<FeatureSkewEntry>& feature_skews();
 Result<void> skew_features(std::string_view spec, Dataset& rows, const NodesOfRows& nodes);
 
 // Adds Gaussian noise to every feature: of node i of N, counted from 1, with the deviation sigma i/N (Li et al. 2022, NIID-Bench). Bytes become
-// f32. kBadConfig for sparse rows.
+// scaled f32. kBadConfig for sparse rows.
 Result<void> add_noise(Dataset& rows, const NodesOfRows& nodes, double sigma);
 
 // Turns square images counterclockwise around their middle: those of node i, counted from 0, by i times `degrees`. Pixels are interpolated

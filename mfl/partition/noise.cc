@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -27,8 +29,13 @@ Result<void> add_noise(Dataset& rows, const NodesOfRows& nodes, double sigma) {
   if (is_sparse(rows))
     return fail(ErrorCode::kBadConfig, "feature_skew noise: the features are sparse, and noise is not",
                 "leave feature_skew out, or give the data as npy or csv");
-  if (const auto* bytes = std::get_if<DenseRows<std::uint8_t>>(&rows.features))
-    rows.features = DenseRows<float>{{bytes->values.begin(), bytes->values.end()}};
+  if (const auto* bytes = std::get_if<DenseRows<std::uint8_t>>(&rows.features)) {
+    DenseRows<float> scaled{std::vector<float>(bytes->values.size())};
+    std::ranges::transform(bytes->values, scaled.values.begin(),
+                           [&](std::uint8_t x) { return static_cast<float>(rows.scale * x); });
+    rows.features = std::move(scaled);
+    rows.scale = 1;
+  }
   std::visit(
       [&](auto& features) {
         using Rows = std::remove_reference_t<decltype(features)>;

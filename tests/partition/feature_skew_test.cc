@@ -50,7 +50,7 @@ TEST(FeatureSkew, NoiseGrowsWithTheNode) {
   for (std::size_t node = 0; node < kNodes; ++node) {
     double sum = 0, squares = 0;
     for (std::size_t i = starts[node] * kColumns; i < starts[node + 1] * kColumns; ++i) {
-      const double x = scale * (static_cast<double>(values[i]) - 100);
+      const double x = static_cast<double>(values[i]) - 100 * scale;
       sum += x;
       squares += x * x;
     }
