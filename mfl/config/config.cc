@@ -14,6 +14,7 @@
 #include "mfl/config/factory.h"
 #include "mfl/data/fleet.h"
 #include "mfl/model/models.h"
+#include "mfl/partition/partitions.h"
 
 namespace mfl {
 namespace {
@@ -68,7 +69,10 @@ Result<void> validate_fleet(const Config& config) {
   if (is_centralised(config.algorithm))
     return refuse(config.algorithm.name + ", which has all samples in one place,", "use fl or mfl");
   if (config.federation.partition != "iid")
-    return refuse("partition " + config.federation.partition, "leave the partition at iid");
+    return refuse("partition " + config.federation.partition,
+                  "leave the partition at iid; fleet:50x784,alpha=0.3,sigma=1 skews labels and sizes");
+  if (config.federation.feature_skew != "none")
+    return refuse("feature_skew " + config.federation.feature_skew, "leave feature_skew out");
   if (config.data.train) return refuse("a number of training samples", "say it in the spec: fleet:10x784");
   if (config.model.standardise != Standardise::kNone || config.model.balanced)
     return refuse("standardise or class_weight", "leave both out");
@@ -242,7 +246,8 @@ DataOptions data_options(const Config& config) {
                   .header = data.header,
                   .drop = data.drop,
                   .features = data.features,
-                  .separator = data.separator},
+                  .separator = data.separator,
+                  .group = column_of_groups(config.federation.partition)},
           .folds = data.folds,
           .fold = data.fold.value_or(0),
           .seed = config.run.seed};
@@ -281,6 +286,11 @@ Result<void> validate(const Config& config) {
   }
   MFL_CHECK(make_algorithm(config.algorithm.name, step_options(config.algorithm), 1));
   const bool federated = !is_centralised(config.algorithm);
+  if (!federated && config.federation.feature_skew != FederationConfig{}.feature_skew)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("feature_skew {} is about nodes, and {} has all samples in one place",
+                            config.federation.feature_skew, config.algorithm.name),
+                "leave feature_skew out, or use fl or mfl");
   if (config.data.folds == 1)
     return fail(ErrorCode::kBadConfig, "one fold leaves nothing to train on", "give at least 2 folds");
   if (config.data.fold && *config.data.fold >= config.data.folds)

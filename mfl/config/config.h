@@ -46,10 +46,11 @@ struct DataConfig {
 };
 
 struct FederationConfig {
-  std::uint64_t nodes = 4;          // >= 1
-  std::string partition = "iid";    // a spec of partitions(), canonical
-  std::string aggregator = "mean";  // a spec of aggregators(), canonical
-  std::string codecs = {};          // that updates pass: CodecChain's spec, canonical; empty: none
+  std::uint64_t nodes = 4;            // >= 1
+  std::string partition = "iid";      // a spec of partitions(), canonical
+  std::string feature_skew = "none";  // a spec of feature_skews(), canonical
+  std::string aggregator = "mean";    // a spec of aggregators(), canonical
+  std::string codecs = {};            // that updates pass: CodecChain's spec, canonical; empty: none
   // Who takes part in a round, and when it ends.
   double fraction_train = 1;              // share of the nodes that a round chooses, in (0, 1]
   std::uint64_t min_available_nodes = 0;  // that must be connected for a round to start; 0: all

@@ -15,6 +15,7 @@
 #include "mfl/config/foreign_words.h"
 #include "mfl/engine/workers.h"
 #include "mfl/model/models.h"
+#include "mfl/partition/feature_skew.h"
 #include "mfl/partition/partitions.h"
 
 namespace mfl {
@@ -231,6 +232,18 @@ constexpr Key kKeys[] = {
      [](const Config& c) { return toml_text(c.federation.partition); },
      {},
      [] { return &partitions().index(); }},
+    {"federation",
+     "feature_skew",
+     "--feature-skew",
+     "SPEC",
+     "how features differ between simulated nodes",
+     KeyKind::kText,
+     "",
+     kLaterResult,
+     [](Config& c, Text t) { return set_spec(c.federation.feature_skew, t, feature_skews()); },
+     [](const Config& c) { return toml_text(c.federation.feature_skew); },
+     {},
+     [] { return &feature_skews().index(); }},
     {"federation",
      "aggregator",
      "--aggregator",

@@ -14,6 +14,7 @@
 #include "mfl/data/text.h"
 #include "mfl/load/config_partition.h"
 #include "mfl/load/problem_parts.h"
+#include "mfl/partition/feature_skew.h"
 
 namespace mfl {
 namespace {
@@ -231,6 +232,9 @@ std::string function_digest(const Config& config, const std::string& train_diges
   if (config.model.standardise != Standardise::kNone)
     digest.update(standardise_name(config.model.standardise));
   if (config.model.balanced) digest.update("balanced");
+  if (const FederationConfig& nodes = config.federation;
+      nodes.feature_skew != FederationConfig{}.feature_skew)
+    digest.update(nodes.feature_skew).update(nodes.partition).update(nodes.nodes).update(config.run.seed);
   return digest.finish_hex();
 }
 
@@ -244,6 +248,8 @@ Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
   MFL_TRY(Schema schema, schema_of(config, data.train));
   MFL_TRY(const Partition partition, who_holds_what(config, data.train));
   Dataset rows = held_rows(std::move(data.train), partition);
+  MFL_CHECK(skew_features(config.federation.feature_skew, rows,
+                          {partition.starts, 0, partition.nodes(), config.run.seed}));
   std::vector<std::string> constant;
   if (measures_of(config, schema).any()) {
     MFL_TRY(const ColumnSums sums, sums_of(config, schema, rows));
