@@ -49,7 +49,7 @@ Result<Partition> make_from_file(const PartitionInput& input, const ParameterVal
 }
 
 // One node per group of samples.
-Result<Partition> by_groups(const PartitionInput& input, const std::string& what) {
+Result<Partition> by_groups(const PartitionInput& input, const std::string& what, std::string_view noun) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> rows;
   for (std::size_t i = 0; i < input.groups.size(); ++i)
     rows[input.groups[i]].push_back(static_cast<std::uint32_t>(i));
@@ -67,14 +67,14 @@ Result<Partition> make_users(const PartitionInput& input, const ParameterValues&
   if (input.groups.empty())
     return fail(ErrorCode::kBadConfig, "users: the data does not say which user its samples are from",
                 "use data that has users, such as synthetic-fedprox(1, 1), or another partition");
-  return by_groups(input, "users: the users of the data are");
+  return by_groups(input, "users: the data has", "user");
 }
 
 Result<Partition> make_natural(const PartitionInput& input, const ParameterValues& values) {
   if (input.groups.empty())
     return fail(ErrorCode::kBadConfig, fmt::format("natural:{}: the data has no such column", values.text()),
                 "give the data as csv:FILE, or use another partition");
-  return by_groups(input, fmt::format("natural:{0}: the column {0} names", values.text()));
+  return by_groups(input, fmt::format("natural:{0}: the column {0} names", values.text()), "node");
 }
 
 std::vector<PartitionEntry> built_in() {
