@@ -112,8 +112,8 @@ struct NodeRound {
   std::uint64_t round = 1;
   std::uint64_t steps = 0;  // of this node in this round
   std::size_t samples = 0;  // of this node
-  // Writes the gradient of the node's loss on all of its samples at its own w.
-  std::function<void(Vector<T>& gradient)> full_gradient = {};
+  // Writes the gradient of the node's loss on all of its samples at its own w, and returns that loss.
+  std::function<double(Vector<T>& gradient)> full_gradient = {};
 
   Vector<T>& operator[](std::size_t vector) { return own[layout.place_at_node(vector)]; }
   const Vector<T>& sent(std::size_t vector) const { return state[layout.place_in_state(vector)].values; }

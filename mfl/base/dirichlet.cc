@@ -35,17 +35,14 @@ void draw_log_gammas(Stream& stream, double shape, std::span<double> out) {
   for (double& log : out) log = log_gamma_draw(stream, shape);
 }
 
-std::vector<double> shares_of_logs(std::span<const double> logs) {
+void make_shares(std::span<double> logs) {
   const double largest = *std::ranges::max_element(logs);
-  std::vector<double> shares;
-  shares.reserve(logs.size());
   double sum = 0;
-  for (const double log : logs) {
-    shares.push_back(portable_exp(log - largest));
-    sum += shares.back();
+  for (double& log : logs) {
+    log = portable_exp(log - largest);
+    sum += log;
   }
-  for (double& share : shares) share /= sum;
-  return shares;
+  for (double& share : logs) share /= sum;
 }
 
 }  // namespace mfl

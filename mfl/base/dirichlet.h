@@ -2,11 +2,10 @@
 //
 //   std::vector<double> logs(nodes);
 //   draw_log_gammas(stream, 0.3, logs);
-//   const std::vector<double> shares = shares_of_logs(logs);   // >= 0, with sum 1
+//   make_shares(logs);   // >= 0, with sum 1
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "mfl/base/rng.h"
 
@@ -16,8 +15,8 @@ namespace mfl {
 // in a double, their logarithms have one. 1e-300 <= shape <= 1e300.
 void draw_log_gammas(Stream& stream, double shape, std::span<double> out);
 
-// exp(log) divided by the sum of all exp(log): a Dirichlet draw if the logs are those of gamma numbers. -infinity stands for a share
+// Replaces each log by exp(log) divided by the sum of all exp(log): a Dirichlet draw if the logs are those of gamma numbers. -infinity stands for a share
 // of 0; at least one log is finite.
-std::vector<double> shares_of_logs(std::span<const double> logs);
+void make_shares(std::span<double> logs);
 
 }  // namespace mfl

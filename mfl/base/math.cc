@@ -36,6 +36,25 @@ double portable_exp(double x) {
   return sum * power_of_two(half) * power_of_two(static_cast<int>(k) - half);
 }
 
+SinCos portable_sin_cos(double degrees) {
+  const double quarters = std::nearbyint(degrees / 90);
+  const double x = std::fma(-90, quarters, degrees) * kRadiansPerDegree;
+  const double x2 = x * x;
+  double s = kSinTerms[kSinCosCount - 1], c = kCosTerms[kSinCosCount - 1];
+  for (int i = kSinCosCount - 2; i >= 0; --i) {
+    s = std::fma(s, x2, kSinTerms[i]);
+    c = std::fma(c, x2, kCosTerms[i]);
+  }
+  s = std::fma(x * x2, s, x);
+  c = std::fma(x2, c, 1.0);
+  switch (static_cast<std::int64_t>(quarters) & 3) {
+    case 0: return {s, c};
+    case 1: return {c, -s};
+    case 2: return {-s, -c};
+    default: return {-c, s};
+  }
+}
+
 double portable_log1p_unit(double u) { return twice_atanh(u / (2 + u)); }
 
 double portable_log(double x) {

@@ -16,6 +16,7 @@ enum class Purpose : std::uint64_t {
   kSynthetic = 4,
   kFleet = 5,
   kFedprox = 6,
+  kFeatureSkew = 9,
   kChooseNodes = 16,
   kDevice = 17,
   kDropout = 18,

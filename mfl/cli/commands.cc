@@ -80,10 +80,11 @@ void setup_all(Command& mfl, Commands& commands) {
   setup_demo(mfl, commands);
 #endif
 
-  Command* data = mfl.add_subcommand("data", "Fetch, describe and split data");
+  Command* data = mfl.add_subcommand("data", "Fetch, describe, partition and split data");
   data->footer("Example:\n  mfl data fetch mnist\n  mfl data info mnist");
   setup_data_fetch(*data, commands);
   setup_data_info(*data, commands);
+  setup_data_partition(*data, commands);
   setup_data_split(*data, commands);
 
   Command* runs = mfl.add_subcommand("runs", "Recorded runs: list, show, compare, export, merge, delete");

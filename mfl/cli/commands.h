@@ -50,6 +50,7 @@ void setup_model_show(Command& model, Commands& commands);
 void setup_model_export(Command& model, Commands& commands);
 void setup_data_fetch(Command& data, Commands& commands);
 void setup_data_info(Command& data, Commands& commands);
+void setup_data_partition(Command& data, Commands& commands);
 void setup_data_split(Command& data, Commands& commands);
 void setup_reproduce(Command& mfl, Commands& commands);
 void setup_study(Command& mfl, Commands& commands);

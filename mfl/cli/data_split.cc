@@ -22,8 +22,9 @@ Result<Reply> split_command(const Arguments& args) {
   MFL_CHECK(args.flags.apply(config));
   MFL_CHECK(validate(config));
   MFL_TRY(const TrainTest data, load(data_options(config)));
-  MFL_TRY(const Partition partition, make_partition(config.federation, data.train, config.run.seed));
-  MFL_CHECK(split_to_folders(data.train, partition, args.out, is_own_data(args.spec)));
+  MFL_TRY(const auto nodes, data_of_nodes(config, data.train));
+  const Partition& partition = nodes.partition;
+  MFL_CHECK(split_to_folders(nodes.rows, partition, args.out, is_own_data(args.spec)));
   Reply reply;
   reply.text = fmt::format("wrote {} nodes to {}\n", partition.nodes(), args.out);
   reply.data = {{"folder", args.out}, {"nodes", Json::array()}, {"classes", Json::array()}};
@@ -59,7 +60,7 @@ void setup_data_split(Command& data, Commands& commands) {
       ->required();
   args->flags.add(command, [](const Key& key) {
     return (key.table == "data" && key.key != "source" && key.key != "task" && key.key != "positive") ||
-           key.key == "nodes" || key.key == "partition" || key.key == "seed";
+           key.key == "nodes" || key.key == "partition" || key.key == "feature_skew" || key.key == "seed";
   });
 }
 

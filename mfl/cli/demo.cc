@@ -63,8 +63,8 @@ Result<void> make_certificates(const fs::path& pki, std::size_t nodes) {
 // classes of multiclass data as the folders have them: text labels are numbers there.
 Result<Config> deal_data(const Config& config, const fs::path& parts) {
   MFL_TRY(const TrainTest data, load(data_options(config)));
-  MFL_TRY(const Partition partition, make_partition(config.federation, data.train, config.run.seed));
-  MFL_CHECK(split_to_folders(data.train, partition, parts, is_own_data(config.data.source)));
+  MFL_TRY(const NodesData nodes, data_of_nodes(config, data.train));
+  MFL_CHECK(split_to_folders(nodes.rows, nodes.partition, parts, is_own_data(config.data.source)));
   Config served = config;
   if (effective_label_task(config) != LabelTask::kMulticlass) return served;
   const auto& origin = data.train.origin;

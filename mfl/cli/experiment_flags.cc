@@ -36,7 +36,10 @@ std::string setting_text(const Config& config) {
   if (uses_gamma(algorithm)) out += fmt::format(", gamma {}", algorithm.gamma);
   if (!is_centralised(algorithm))
     out += fmt::format(", {} {}, {} nodes ({})", counts_epochs(algorithm) ? "local_epochs" : "tau",
-                       round_length(algorithm), config.federation.nodes, config.federation.partition);
+                       algorithm.adaptive_tau ? "adaptive" : std::to_string(round_length(algorithm)),
+                       config.federation.nodes, config.federation.partition);
+  if (config.federation.feature_skew != FederationConfig{}.feature_skew)
+    out += fmt::format(", {}", config.federation.feature_skew);
   if (algorithm.batch_size != 0) out += fmt::format(", batches of {}", algorithm.batch_size);
   if (!is_centralised(algorithm) && config.federation.aggregator != "mean")
     out += fmt::format(", {}", config.federation.aggregator);

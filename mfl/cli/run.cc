@@ -43,7 +43,9 @@ std::string outcome_text(const RunOutcome& run) {
       {"end", run.status == "done" ? run.message : ""},
       {"setting", setting_text(run.config)},
       {"labels", outcome_labels(run)},
-      {"step", fmt::format("{} of {}{}, {} rounds", run.final.step, run_length(run.config),
+      {"step", fmt::format("{} of {}{}, {} rounds", run.final.step,
+                           has_budget(run.config.run) ? "at most " + std::to_string(run_length(run.config))
+                                                      : std::to_string(run_length(run.config)),
                            counts_epochs(run.config.algorithm) ? " epochs" : "", run.rounds)},
       {"train loss", loss_text(run.final.train_loss)},
       {"test loss", loss_text(run.final.test_loss)},

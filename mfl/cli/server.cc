@@ -72,6 +72,9 @@ Result<Reply> server_command(const Arguments& args) {
   }
   MFL_CHECK(args.flags.apply(config));
   MFL_CHECK(validate(config));
+  if (config.algorithm.adaptive_tau || has_budget(config.run))
+    return fail(ErrorCode::kBadConfig, "mfl server has neither an adaptive tau nor a budget",
+                "set tau to a number and leave budget_seconds and budget_bytes out; mfl run has both");
   MFL_TRY(HostOptions options, host_options(args));
   MFL_TRY(options.server.log, make_log(args.log));
   options.stop = &watch_interrupts();

@@ -14,6 +14,7 @@
 #include "mfl/config/factory.h"
 #include "mfl/data/fleet.h"
 #include "mfl/model/models.h"
+#include "mfl/partition/partitions.h"
 
 namespace mfl {
 namespace {
@@ -68,7 +69,10 @@ Result<void> validate_fleet(const Config& config) {
   if (is_centralised(config.algorithm))
     return refuse(config.algorithm.name + ", which has all samples in one place,", "use fl or mfl");
   if (config.federation.partition != "iid")
-    return refuse("partition " + config.federation.partition, "leave the partition at iid");
+    return refuse("partition " + config.federation.partition,
+                  "leave the partition at iid; fleet:50x784,alpha=0.3,sigma=1 skews labels and sizes");
+  if (config.federation.feature_skew != "none")
+    return refuse("feature_skew " + config.federation.feature_skew, "leave feature_skew out");
   if (config.data.train) return refuse("a number of training samples", "say it in the spec: fleet:10x784");
   if (config.model.standardise != Standardise::kNone || config.model.balanced)
     return refuse("standardise or class_weight", "leave both out");
@@ -115,6 +119,51 @@ Result<void> validate_schema(const Config& config) {
   return {};
 }
 
+// An adaptive tau is for plain and momentum steps on all samples, from exact means.
+Result<void> validate_adaptive(const Config& config) {
+  const auto refuse = [](std::string what, std::string_view advice) {
+    return fail(ErrorCode::kBadConfig, std::move(what), std::string(advice));
+  };
+  const AlgorithmConfig& algorithm = config.algorithm;
+  const AlgorithmConfig defaults;
+  if (has_budget(config.run) && is_centralised(algorithm))
+    return refuse(fmt::format("{} has no rounds between nodes that a budget could count", algorithm.name),
+                  "leave out budget_seconds and budget_bytes, or use fl or mfl");
+  if (!algorithm.adaptive_tau) {
+    if (algorithm.tau_max == defaults.tau_max && algorithm.phi == defaults.phi) return {};
+    return refuse("tau_max and phi have no effect without tau = \"adaptive\"",
+                  "set tau to adaptive, or leave them out");
+  }
+  if (is_centralised(algorithm))
+    return refuse(
+        fmt::format("tau = \"adaptive\": {} has all samples in one place and no tau", algorithm.name),
+        "use fl or mfl");
+  if (!has_budget(config.run))
+    return refuse("tau = \"adaptive\" needs a budget to divide",
+                  "set budget_seconds or budget_bytes in [run]");
+  if (counts_epochs(algorithm))
+    return refuse(fmt::format("tau = \"adaptive\" and local_epochs = {} both say how long a round is",
+                              algorithm.local_epochs),
+                  "leave one of them out");
+  if (algorithm.batch_size != 0)
+    return refuse("tau = \"adaptive\" is about steps on all samples of a node", "leave batch_size out");
+  if (config.run.rounds != 0)
+    return refuse("tau = \"adaptive\": rounds do not say how long the run is",
+                  "leave rounds out; the budget ends the run");
+  if (config.federation.aggregator != "mean" || !config.federation.codecs.empty())
+    return refuse("tau = \"adaptive\" needs the exact means of what nodes estimate",
+                  "leave out aggregator and codecs");
+  if (!make_algorithm(algorithm.name, {effective_eta(algorithm), algorithm.gamma}, 1)
+           .value()
+           .method()
+           .descent())
+    return refuse(
+        fmt::format("tau = \"adaptive\" knows how far plain and momentum steps drift, and not those of {}",
+                    algorithm.name),
+        "use fl or mfl, or a number for tau");
+  return {};
+}
+
 Result<void> validate_length(const Config& config) {
   const auto refuse = [](std::string what, std::string_view advice) {
     return fail(ErrorCode::kBadConfig, std::move(what), std::string(advice));
@@ -158,12 +207,13 @@ Result<void> validate_length(const Config& config) {
 
 std::uint64_t round_length(const AlgorithmConfig& algorithm) {
   constexpr std::uint64_t kTau = 4;
+  if (algorithm.adaptive_tau) return 1;  // the first round
   return counts_epochs(algorithm) ? algorithm.local_epochs : algorithm.tau.value_or(kTau);
 }
 
 std::uint64_t run_length(const Config& config) {
-  constexpr std::uint64_t kSteps = 1000;
-  if (config.run.rounds == 0) return config.run.steps.value_or(kSteps);
+  constexpr std::uint64_t kSteps = 1000, kMostSteps = 1'000'000;
+  if (config.run.rounds == 0) return config.run.steps.value_or(has_budget(config.run) ? kMostSteps : kSteps);
   return config.run.rounds * (is_centralised(config.algorithm) ? 1 : round_length(config.algorithm));
 }
 
@@ -196,7 +246,8 @@ DataOptions data_options(const Config& config) {
                   .header = data.header,
                   .drop = data.drop,
                   .features = data.features,
-                  .separator = data.separator},
+                  .separator = data.separator,
+                  .group = column_of_groups(config.federation.partition)},
           .folds = data.folds,
           .fold = data.fold.value_or(0),
           .seed = config.run.seed};
@@ -235,6 +286,11 @@ Result<void> validate(const Config& config) {
   }
   MFL_CHECK(make_algorithm(config.algorithm.name, step_options(config.algorithm), 1));
   const bool federated = !is_centralised(config.algorithm);
+  if (!federated && config.federation.feature_skew != FederationConfig{}.feature_skew)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("feature_skew {} is about nodes, and {} has all samples in one place",
+                            config.federation.feature_skew, config.algorithm.name),
+                "leave feature_skew out, or use fl or mfl");
   if (config.data.folds == 1)
     return fail(ErrorCode::kBadConfig, "one fold leaves nothing to train on", "give at least 2 folds");
   if (config.data.fold && *config.data.fold >= config.data.folds)
@@ -255,6 +311,7 @@ Result<void> validate(const Config& config) {
   };
   MFL_CHECK(at_most_nodes("quorum", config.federation.quorum));
   MFL_CHECK(validate_schema(config));
+  MFL_CHECK(validate_adaptive(config));
   MFL_CHECK(validate_length(config));
   if (federated) {
     MFL_TRY(const auto aggregator, make_aggregator(config.federation.aggregator));

@@ -25,9 +25,8 @@ inline constexpr Distribution kNoLimit = {Distribution::Kind::kFixed, std::numer
 // Relative paths in `source`, `test_source` and in a partition file are relative to the working directory of the
 // process, not to the experiment file.
 struct DataConfig {
-  std::string source =
-      "mnist";              // a data spec: mnist, synthetic, fleet, idx:DIR, csv:FILE, libsvm:FILE, npy:DIR
-  std::string test_source;  // a second spec for the test samples; empty: the source's own
+  std::string source = "mnist";         // a data spec (source.h)
+  std::string test_source;              // a second spec for the test samples; empty: the source's own
   std::optional<std::uint64_t> train;   // samples; empty: all there are
   std::optional<std::uint64_t> test;    // samples; empty: all there are; 0: no test set
   Take take = Take::kFirst;             // which samples when not all are taken
@@ -47,10 +46,11 @@ struct DataConfig {
 };
 
 struct FederationConfig {
-  std::uint64_t nodes = 4;          // >= 1
-  std::string partition = "iid";    // a spec of partitions(), canonical
-  std::string aggregator = "mean";  // a spec of aggregators(), canonical
-  std::string codecs = {};          // that updates pass: CodecChain's spec, canonical; empty: none
+  std::uint64_t nodes = 4;            // >= 1
+  std::string partition = "iid";      // a spec of partitions(), canonical
+  std::string feature_skew = "none";  // a spec of feature_skews(), canonical
+  std::string aggregator = "mean";    // a spec of aggregators(), canonical
+  std::string codecs = {};            // that updates pass: CodecChain's spec, canonical; empty: none
   // Who takes part in a round, and when it ends.
   double fraction_train = 1;              // share of the nodes that a round chooses, in (0, 1]
   std::uint64_t min_available_nodes = 0;  // that must be connected for a round to start; 0: all
@@ -101,6 +101,10 @@ struct AlgorithmConfig {
   // Choices on the axes of algorithms, canonical specs; empty: as the algorithm has them.
   std::string correction = {}, momentum = {}, server_step = {};
   std::uint64_t sync_momentum = 1;  // rounds between two means of d, where momentum is averaged
+  // tau = "adaptive": rounds are as long as the budget of the run makes best (adaptive_tau.h). tau is then empty.
+  bool adaptive_tau = false;
+  std::uint64_t tau_max = 100;  // of adaptive tau, >= 1
+  double phi = 0.025;           // its control parameter, > 0
 
   bool operator==(const AlgorithmConfig&) const = default;
 };
@@ -114,6 +118,9 @@ struct RunConfig {
   std::optional<double> target_loss;      // end early at a training loss <= it; empty: off
   std::optional<double> target_accuracy;  // end early at a test accuracy >= it, in (0, 1]; empty: off
   std::uint64_t patience = 0;             // end early after so many rounds without an improvement; 0: off
+  // The run ends when another round would exceed one of them; empty: no limit. Seconds are virtual where the run has virtual time.
+  std::optional<double> budget_seconds = {};       // > 0
+  std::optional<std::uint64_t> budget_bytes = {};  // up and down, >= 1
   std::uint64_t seed = 1;
   Precision precision = Precision::kF32;
   std::string engine = "threads";  // threads, serial, mpi
@@ -146,6 +153,8 @@ struct Config {
 std::uint64_t round_length(const AlgorithmConfig& algorithm);
 // The length of the run in local steps, or in local epochs where local_epochs is given.
 std::uint64_t run_length(const Config& config);
+// Whether the run ends by what it has used.
+inline bool has_budget(const RunConfig& run) { return run.budget_seconds || run.budget_bytes; }
 // Whether local steps are counted in epochs.
 inline bool counts_epochs(const AlgorithmConfig& algorithm) { return algorithm.local_epochs != 0; }
 

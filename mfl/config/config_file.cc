@@ -94,8 +94,11 @@ std::optional<std::string> flag_text(const Key& key, const toml::node& node) {
     return text != nullptr && text->get() == key.word ? std::optional(text->get()) : std::nullopt;
   }
   const bool number = key.kind == KeyKind::kInteger || key.kind == KeyKind::kNumber;
-  if (const auto* text = node.as_string(); text != nullptr && (!number || text->get() == key.word))
-    return number && key.word.empty() ? std::nullopt : std::optional(text->get());
+  const auto is_word = [&](const std::string& text) {
+    return (!key.word.empty() && text == key.word) || std::ranges::count(key.choices, text) != 0;
+  };
+  if (const auto* text = node.as_string(); text != nullptr && (!number || is_word(text->get())))
+    return text->get();
   if (const auto* integer = node.as_integer(); integer != nullptr && key.kind != KeyKind::kText)
     return fmt::format("{}", integer->get());
   if (const auto* real = node.as_floating_point();

@@ -15,6 +15,7 @@
 #include "mfl/config/foreign_words.h"
 #include "mfl/engine/workers.h"
 #include "mfl/model/models.h"
+#include "mfl/partition/feature_skew.h"
 #include "mfl/partition/partitions.h"
 
 namespace mfl {
@@ -64,6 +65,9 @@ Result<void> set_distribution(Distribution& to, std::string_view text, const Num
 }
 
 constexpr std::string_view kNone = "none";
+constexpr std::string_view kAdaptive = "adaptive";
+constexpr std::string_view kTauWords[] = {"auto", kAdaptive};
+constexpr std::uint64_t kMostTau = 1'000'000;
 
 Result<void> set_rate(Distribution& to, std::string_view text) {
   if (text != kNone)
@@ -229,6 +233,18 @@ constexpr Key kKeys[] = {
      {},
      [] { return &partitions().index(); }},
     {"federation",
+     "feature_skew",
+     "--feature-skew",
+     "SPEC",
+     "how features differ between simulated nodes",
+     KeyKind::kText,
+     "",
+     kLaterResult,
+     [](Config& c, Text t) { return set_spec(c.federation.feature_skew, t, feature_skews()); },
+     [](const Config& c) { return toml_text(c.federation.feature_skew); },
+     {},
+     [] { return &feature_skews().index(); }},
+    {"federation",
      "aggregator",
      "--aggregator",
      "SPEC",
@@ -360,9 +376,31 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) { return set_number(c.algorithm.gamma, t, kMomentum); },
      [](const Config& c) { return toml_number(c.algorithm.gamma); }},
     {"algorithm", "tau", "--tau", "N",
-     "local steps between two aggregations, or auto (4 unless local_epochs is given)", KeyKind::kInteger,
-     "auto", kResult, [](Config& c, Text t) { return set_integer(c.algorithm.tau, t, 1, "auto"); },
-     [](const Config& c) { return toml_integer(c.algorithm.tau, "auto"); }},
+     "local steps between two aggregations, adaptive (by the budget of the run), or auto (4 unless "
+     "local_epochs is given)",
+     KeyKind::kInteger, "auto", kResult,
+     [](Config& c, Text t) -> Result<void> {
+       if (t != kAdaptive)
+         MFL_CHECK(set_integer(c.algorithm.tau, t, 1, "auto").map_error([](Error error) {
+           error.message += " or \"adaptive\"";
+           return error;
+         }));
+       c.algorithm.adaptive_tau = t == kAdaptive;
+       if (c.algorithm.adaptive_tau) c.algorithm.tau.reset();
+       return {};
+     },
+     [](const Config& c) {
+       return c.algorithm.adaptive_tau ? toml_text(std::string(kAdaptive))
+                                       : toml_integer(c.algorithm.tau, "auto");
+     },
+     kTauWords},
+    {"algorithm", "tau_max", "--tau-max", "N", "most local steps of a round with an adaptive tau",
+     KeyKind::kInteger, "", kLaterResult,
+     [](Config& c, Text t) { return set_integer(c.algorithm.tau_max, t, 1, kMostTau); },
+     [](const Config& c) { return toml_integer(c.algorithm.tau_max, ""); }},
+    {"algorithm", "phi", "--phi", "X", "control parameter of an adaptive tau, > 0", KeyKind::kNumber, "",
+     kLaterResult, [](Config& c, Text t) { return set_number(c.algorithm.phi, t, kPositive); },
+     [](const Config& c) { return toml_number(c.algorithm.phi); }},
     {"algorithm", "local_epochs", "--local-epochs", "N",
      "passes over a node's samples between two aggregations, in place of tau; 0 for none", KeyKind::kInteger,
      "", kLaterResult, [](Config& c, Text t) { return set_integer(c.algorithm.local_epochs, t, 0); },
@@ -428,9 +466,9 @@ constexpr Key kKeys[] = {
     {"run", "name", "--name", "TEXT", "a label of your own", KeyKind::kText, "", kNoResult,
      [](Config& c, Text t) { return set_text(c.run.name, t, true); },
      [](const Config& c) { return toml_text(c.run.name); }},
-    {"run", "steps", "--steps", "N", "local steps in all, T, or auto (1000 unless rounds is given)",
-     KeyKind::kInteger, "auto", kResult,
-     [](Config& c, Text t) { return set_integer(c.run.steps, t, 1, "auto"); },
+    {"run", "steps", "--steps", "N",
+     "local steps in all, T, or auto (1000 unless rounds or a budget is given)", KeyKind::kInteger, "auto",
+     kResult, [](Config& c, Text t) { return set_integer(c.run.steps, t, 1, "auto"); },
      [](const Config& c) { return toml_integer(c.run.steps, "auto"); }},
     {"run", "rounds", "--rounds", "N", "the length of the run in rounds, in place of steps; 0 for none",
      KeyKind::kInteger, "", kLaterResult, [](Config& c, Text t) { return set_integer(c.run.rounds, t, 0); },
@@ -447,6 +485,15 @@ constexpr Key kKeys[] = {
      "stop early after this many rounds without an improvement of the training loss, 0 for never",
      KeyKind::kInteger, "", kLaterResult, [](Config& c, Text t) { return set_integer(c.run.patience, t, 0); },
      [](const Config& c) { return toml_integer(c.run.patience, ""); }},
+    {"run", "budget_seconds", "--budget-seconds", "S",
+     "end before a round that would take the run past this time, virtual if it has virtual time, or none",
+     KeyKind::kNumber, kNone, kLaterResult,
+     [](Config& c, Text t) { return set_number(c.run.budget_seconds, t, kPositive, kNone); },
+     [](const Config& c) { return toml_number(c.run.budget_seconds, kNone); }},
+    {"run", "budget_bytes", "--budget-bytes", "N",
+     "end before a round that would take the run past this traffic, up and down, or none", KeyKind::kInteger,
+     kNone, kLaterResult, [](Config& c, Text t) { return set_integer(c.run.budget_bytes, t, 1, kNone); },
+     [](const Config& c) { return toml_integer(c.run.budget_bytes, kNone); }},
     {"run", "seed", "--seed", "N", "random seed", KeyKind::kInteger, "", kResult,
      [](Config& c, Text t) { return set_integer(c.run.seed, t, 0); },
      [](const Config& c) { return toml_integer(c.run.seed, ""); }},

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "mfl/algorithm/estimating.h"
+
 namespace mfl {
 namespace {
 
@@ -91,7 +93,8 @@ StepOptions step_options(const AlgorithmConfig& algorithm) {
 }
 
 Algorithm make_algorithm(const AlgorithmConfig& algorithm) {
-  return make_algorithm(algorithm.name, step_options(algorithm), round_length(algorithm)).value();
+  Algorithm made = make_algorithm(algorithm.name, step_options(algorithm), round_length(algorithm)).value();
+  return algorithm.adaptive_tau ? estimating(made) : made;
 }
 
 bool is_centralised(const AlgorithmConfig& algorithm) { return entry_of(algorithm).centralised; }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "mfl/data/csv_rows.h"
 #include "mfl/data/schema.h"
@@ -107,16 +108,25 @@ Result<CsvColumns> choose_columns(const CsvOptions& options, const CsvNames& nam
     MFL_TRY(const std::size_t column, find_csv_column(kDropRole, text, names, count, path));
     dropped[column] = true;
   }
+  std::size_t group = kNoColumn;
+  if (!options.group.empty()) {
+    MFL_TRY(group, find_csv_column(kGroupRole, options.group, names, count, path));
+    dropped[group] = true;
+  }
   CsvColumns columns{count, {}, kNoColumn};
   for (std::size_t column = 0; options.label == "last" && column < count; ++column)
     if (!dropped[column]) columns.label = column;
   if (options.label != "last") {
     MFL_TRY(columns.label, find_csv_column(kLabelRole, options.label, names, count, path));
+    if (columns.label == group)
+      return refuse(group, "is the label and names the nodes", "set another label, or another partition");
     if (dropped[columns.label])
       return refuse(columns.label, "is the label and dropped", "leave it out of drop, or set another label");
   }
   for (const std::string& text : options.features) {
     MFL_TRY(const std::size_t column, find_csv_column(kFeatureRole, text, names, count, path));
+    if (column == group)
+      return refuse(column, "is in features and names the nodes", "leave it out of features");
     if (dropped[column])
       return refuse(column, "is both in features and in drop", "leave it out of one of them");
     if (taken[column]) return refuse(column, "is twice in features", "name each column once");
@@ -142,9 +152,9 @@ std::vector<std::size_t> columns_read(const CsvColumns& columns) {
 
 Result<Layout> lay_out(const CsvOptions& options, const CsvNames& first, const fs::path& path) {
   const auto is_name = [](const std::string& text) { return !parse_count(text); };
-  const bool by_name = (options.label != "last" && is_name(options.label)) ||
-                       std::ranges::any_of(options.drop, is_name) ||
-                       std::ranges::any_of(options.features, is_name);
+  const bool by_name =
+      (options.label != "last" && is_name(options.label)) || std::ranges::any_of(options.drop, is_name) ||
+      (!options.group.empty() && is_name(options.group)) || std::ranges::any_of(options.features, is_name);
   Layout out;
   out.by_name = by_name;
   if (by_name) {
@@ -166,6 +176,32 @@ bool is_sample(const CsvNames& line, const Layout& layout, const Labels& labels)
   if (!layout.guessed || layout.by_name || !labels.has_class(line[layout.columns.label])) return false;
   return std::ranges::all_of(layout.columns.features,
                              [&](std::size_t column) { return parse_number(line[column]).has_value(); });
+}
+
+// The texts of the column that names nodes, in a second pass: `rows` of them, the others are a header.
+Result<void> read_groups(const FileBytes& file, const CsvOptions& options, const CsvNames& first, bool header,
+                         Dataset& data, Origin& origin) {
+  MFL_TRY(const std::size_t column,
+          find_csv_column(kGroupRole, options.group, first, first.size(), file.path));
+  CsvRecords records(options.separator, file.path);
+  records.set_text(without_byte_order_mark(file.bytes), true);
+  CsvFields fields;
+  std::vector<std::string> texts;
+  for (bool skipped = !header;;) {
+    MFL_TRY(const CsvFound found, records.next(fields));
+    if (found == CsvFound::kEnd) break;
+    if (!std::exchange(skipped, true)) continue;
+    if (fields[column].empty()) return bad_csv_field(fields[column], column, records.line(), file.path);
+    texts.push_back(as_utf8(fields[column]));
+  }
+  origin.groups = texts;
+  std::ranges::sort(origin.groups, class_before);
+  const auto repeated = std::ranges::unique(origin.groups);
+  origin.groups.erase(repeated.begin(), repeated.end());
+  for (const std::string& text : texts)
+    data.groups.push_back(static_cast<std::uint32_t>(
+        std::ranges::lower_bound(origin.groups, text, class_before) - origin.groups.begin()));
+  return {};
 }
 
 void append(std::vector<double>& features, const std::vector<double>& row) {
@@ -224,6 +260,8 @@ Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
     return bad_line(path, records.line(), "no samples after the header", "give one line per sample");
   origin.table_columns = columns.count;
   Dataset data;
+  if (!options.group.empty())
+    MFL_CHECK(read_groups(file, options, first, !origin.features.empty(), data, origin));
   data.rows = labels.size();
   data.columns = columns.features.size();
   data.features = DenseRows<double>{std::move(features)};

@@ -31,6 +31,8 @@ struct CsvOptions {
   // are. Empty: all that are neither the label nor dropped.
   std::vector<std::string> features = {};
   char separator = ',';  // or ';', '|', a tab
+  // The column, by name or number, whose texts name the node that holds a row (Dataset::groups). It is no feature. Empty: none.
+  std::string group = {};
 
   bool operator==(const CsvOptions&) const = default;
 };

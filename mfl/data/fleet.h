@@ -21,13 +21,19 @@ namespace mfl {
 struct FleetShape {
   std::uint32_t least = 10, most = 10;  // samples of a node: drawn evenly between the two, both included
   std::size_t columns = 784;
+  // 0: nodes draw classes evenly. Else the class shares of each node are drawn from a symmetric Dirichlet distribution, in [1e-6, 1e6].
+  double alpha = 0;
+  // 0: see `least`. Else the number of samples is lognormal: median * exp(sigma x) with x from the standard normal distribution, rounded, and no less than
+  // `least` nor more than `most`. In [0, 10].
+  double sigma = 0;
+  std::uint32_t median = 10;
 };
 
 // Whether a data spec is one of a fleet: "fleet" or "fleet:...".
 bool is_fleet(std::string_view spec);
 
-// "fleet", "fleet:SAMPLESxCOLUMNS" or "fleet:LEAST-MOSTxCOLUMNS". Else kBadConfig. At most 2^16 samples per node and
-// 2^26 numbers.
+// "fleet", "fleet:SAMPLESxCOLUMNS" or "fleet:LEAST-MOSTxCOLUMNS", and then ",alpha=A" and ",sigma=S"; with sigma, SAMPLES is the median, and
+// a node has at most 100 times as many. Else kBadConfig. At most 2^16 samples per node and 2^26 numbers.
 Result<FleetShape> parse_fleet(const std::string& spec);
 
 template <class Y>

@@ -354,6 +354,11 @@ Dataset take(Dataset data, const std::vector<std::uint32_t>& rows) {
 // What only a CSV file can be read with.
 Result<void> check_csv_options(const DataOptions& options) {
   const auto is_csv = [](std::string_view spec) { return spec.starts_with("csv:"); };
+  if (!options.csv.group.empty() && !is_csv(options.source))
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("nodes by column {} are for CSV files, and the data is {}",
+                            excerpt(options.csv.group), excerpt(options.source)),
+                "use another partition, or give the data as csv:FILE");
   if (is_csv(options.source) || is_csv(options.test_source)) return {};
   const std::string_view given = !options.csv.drop.empty()                         ? "drop"
                                  : !options.csv.features.empty()                   ? "features"

@@ -21,12 +21,14 @@ struct Work {
     return mfl::steps_of_node(stepping.batching, data.shard.count, steps);
   }
 
-  void full_gradient(std::size_t setting, Vector<T>& gradient) const {
+  double full_gradient(std::size_t setting, Vector<T>& gradient) const {
     gradient.resize(model.parameters());
     Item<T> item{.w = memory.vectors(setting)[0].data(),
                  .gradient = gradient.data(),
-                 .lambda = settings[setting].lambda};
+                 .lambda = settings[setting].lambda,
+                 .wants_loss = true};
     model.loss_and_gradient(data.samples, data.shard, std::span(&item, 1), memory.workspace(), run);
+    return item.loss;
   }
 
   // Calls use(method, node) with the node's view of its round.
@@ -34,11 +36,14 @@ struct Work {
   void at_node(const Chosen<T>& one, std::uint64_t steps, const Use& use) const {
     const Algorithm& algorithm = settings[one.setting].algorithm;
     const std::size_t setting = one.setting;
-    NodeRound<T> node{
-        algorithm.vectors(), memory.vectors(setting),
-        one.state,           data.samples.kernels(),
-        one.round,           steps_of_node(one.round_steps == 0 ? steps : one.round_steps),
-        data.shard.count,    [this, setting](Vector<T>& gradient) { full_gradient(setting, gradient); }};
+    NodeRound<T> node{algorithm.vectors(),
+                      memory.vectors(setting),
+                      one.state,
+                      data.samples.kernels(),
+                      one.round,
+                      steps_of_node(one.round_steps == 0 ? steps : one.round_steps),
+                      data.shard.count,
+                      [this, setting](Vector<T>& gradient) { return full_gradient(setting, gradient); }};
     use(algorithm.method(), node);
   }
 };

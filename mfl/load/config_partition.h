@@ -14,4 +14,13 @@ namespace mfl {
 Result<Partition> make_partition(const FederationConfig& federation, const Dataset& train,
                                  std::uint64_t seed);
 
+// What the nodes of a simulation hold, for those who store it.
+struct NodesData {
+  Dataset rows;         // node by node, with the feature skew of [federation]
+  Partition partition;  // of these rows, in their order
+};
+
+// As make_partition and skew_features.
+Result<NodesData> data_of_nodes(const Config& config, const Dataset& train);
+
 }  // namespace mfl

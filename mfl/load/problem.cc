@@ -14,6 +14,7 @@
 #include "mfl/data/text.h"
 #include "mfl/load/config_partition.h"
 #include "mfl/load/problem_parts.h"
+#include "mfl/partition/feature_skew.h"
 
 namespace mfl {
 namespace {
@@ -201,6 +202,9 @@ std::string data_digest_of(const std::string& train_digest, const std::string& t
 }
 
 Result<void> require_all_nodes(const Config& config, std::string_view what) {
+  if (config.algorithm.adaptive_tau)
+    return fail(ErrorCode::kBadConfig, fmt::format("{} is about rounds of equal length", what),
+                "set tau to a number");
   if (config.algorithm.batch_size != 0 || counts_epochs(config.algorithm))
     return fail(ErrorCode::kBadConfig, fmt::format("{} is about steps on all samples of a node", what),
                 "leave batch_size and local_epochs out");
@@ -228,6 +232,9 @@ std::string function_digest(const Config& config, const std::string& train_diges
   if (config.model.standardise != Standardise::kNone)
     digest.update(standardise_name(config.model.standardise));
   if (config.model.balanced) digest.update("balanced");
+  if (const FederationConfig& nodes = config.federation;
+      nodes.feature_skew != FederationConfig{}.feature_skew)
+    digest.update(nodes.feature_skew).update(nodes.partition).update(nodes.nodes).update(config.run.seed);
   return digest.finish_hex();
 }
 
@@ -241,6 +248,8 @@ Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
   MFL_TRY(Schema schema, schema_of(config, data.train));
   MFL_TRY(const Partition partition, who_holds_what(config, data.train));
   Dataset rows = held_rows(std::move(data.train), partition);
+  MFL_CHECK(skew_features(config.federation.feature_skew, rows,
+                          {partition.starts, 0, partition.nodes(), config.run.seed}));
   std::vector<std::string> constant;
   if (measures_of(config, schema).any()) {
     MFL_TRY(const ColumnSums sums, sums_of(config, schema, rows));

@@ -15,6 +15,8 @@
 #include "mfl/data/source.h"
 #include "mfl/engine/assign_nodes.h"
 #include "mfl/load/problem_parts.h"
+#include "mfl/partition/feature_skew.h"
+#include "mfl/partition/partitions.h"
 
 namespace mfl {
 namespace {
@@ -148,6 +150,10 @@ Result<OwnData> load_own(const Config& config, const Ranks& ranks, Comparison& c
   own.scale = rows.train.shape().scale;
   MFL_TRY(own.train,
           own_rows(rows.train, order, std::span(targets).subspan(first_row, order.size()), compared.held));
+  std::vector<std::size_t> own_starts;
+  for (std::size_t i = first_node; i <= end_node; ++i) own_starts.push_back(partition.starts[i] - first_row);
+  MFL_CHECK(skew_features(config.federation.feature_skew, own.train.data,
+                          {own_starts, first_node, partition.nodes(), config.run.seed}));
   if (rows.test) {
     MFL_TRY(own.test, own_test(config, schema, *rows.test, ranks, compared.held));
   }
@@ -252,6 +258,8 @@ Result<void> require_same_data(Comparison compared, Ranks& ranks) {
 std::string source_text(const Config& config) {
   Config source;
   source.data = config.data;
+  if (!column_of_groups(config.federation.partition).empty())
+    source.federation.partition = config.federation.partition;
   return to_toml(source);
 }
 

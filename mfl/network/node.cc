@@ -317,6 +317,7 @@ class NodeRun {
   Result<void> load_data(std::uint64_t columns) {
     DataOptions data = data_options(config_);
     data.seed = options_.seed;
+    data.csv.group.clear();  // all rows are this node's
     MFL_TRY(data_, load(data));
     // Columns that a sparse file never names are zero.
     if (is_sparse(data_.train)) data_.train.columns = std::max<std::size_t>(data_.train.columns, columns);

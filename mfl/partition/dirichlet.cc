@@ -60,7 +60,8 @@ class Drawing {
     for (const LabelRows& one : classes_) {
       draw_log_gammas(stream, options_.alpha, logs);
       if (options_.self_balancing) close_full(sizes, logs);
-      counts.push_back(cut(one.rows.size(), shares_of_logs(logs), stream.uniform()));
+      make_shares(logs);
+      counts.push_back(cut(one.rows.size(), logs, stream.uniform()));
       for (std::size_t i = 0; i < nodes_; ++i) sizes[i] += counts.back()[i];
     }
     return counts;

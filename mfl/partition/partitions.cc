@@ -48,20 +48,33 @@ Result<Partition> make_from_file(const PartitionInput& input, const ParameterVal
   return partition;
 }
 
-Result<Partition> make_users(const PartitionInput& input, const ParameterValues&) {
-  if (input.groups.empty())
-    return fail(ErrorCode::kBadConfig, "users: the data does not say which user its samples are from",
-                "use data that has users, such as synthetic-fedprox(1, 1), or another partition");
+// One node per group of samples.
+Result<Partition> by_groups(const PartitionInput& input, const std::string& what, std::string_view noun) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> rows;
   for (std::size_t i = 0; i < input.groups.size(); ++i)
     rows[input.groups[i]].push_back(static_cast<std::uint32_t>(i));
   if (rows.size() != input.nodes)
-    return fail(ErrorCode::kBadConfig,
-                fmt::format("users: the data has {} users, nodes is {}", rows.size(), input.nodes),
-                fmt::format("set nodes to {}", rows.size()));
+    return fail(
+        ErrorCode::kBadConfig,
+        fmt::format("{} {} node{}, nodes is {}", what, rows.size(), rows.size() == 1 ? "" : "s", input.nodes),
+        fmt::format("set nodes to {}", rows.size()));
   std::vector<std::vector<std::uint32_t>> nodes;
-  for (auto& [user, own] : rows) nodes.push_back(std::move(own));
+  for (auto& [group, own] : rows) nodes.push_back(std::move(own));
   return partition_of(nodes);
+}
+
+Result<Partition> make_users(const PartitionInput& input, const ParameterValues&) {
+  if (input.groups.empty())
+    return fail(ErrorCode::kBadConfig, "users: the data does not say which user its samples are from",
+                "use data that has users, such as synthetic-fedprox(1, 1), or another partition");
+  return by_groups(input, "users: the data has", "user");
+}
+
+Result<Partition> make_natural(const PartitionInput& input, const ParameterValues& values) {
+  if (input.groups.empty())
+    return fail(ErrorCode::kBadConfig, fmt::format("natural:{}: the data has no such column", values.text()),
+                "give the data as csv:FILE, or use another partition");
+  return by_groups(input, fmt::format("natural:{0}: the column {0} names", values.text()), "node");
 }
 
 std::vector<PartitionEntry> built_in() {
@@ -132,6 +145,12 @@ std::vector<PartitionEntry> built_in() {
       {{.name = "users",
         .description = "one node per user, of data that has users, such as synthetic-fedprox"},
        make_users},
+      {{.name = "natural",
+        .description =
+            "a column of a CSV file names the node of each row; nodes are in the order of their names",
+        .text = "COLUMN"},
+       make_natural,
+       true},
       {{.name = "file", .description = "the rows that a text file names, one line per node", .text = "PATH"},
        make_from_file},
   };
@@ -180,6 +199,11 @@ Result<void> check_rows(std::string_view spec, const Partition& partition, std::
 Catalog<PartitionEntry>& partitions() {
   static Catalog<PartitionEntry> all("partition", built_in());
   return all;
+}
+
+std::string column_of_groups(std::string_view spec) {
+  const auto chosen = parse_spec(spec, partitions());
+  return chosen && chosen->entry->by_column ? chosen->values.text() : std::string();
 }
 
 Result<Partition> make_partition(std::string_view spec, const PartitionInput& input) {

@@ -33,7 +33,11 @@ struct PartitionEntry : CatalogEntry {
   // As many nodes as the input has. Refuses with kBadConfig what the labels or the number of nodes do not allow; the message names
   // both numbers. `values` are within the ranges of the parameters.
   std::function<Result<Partition>(const PartitionInput& input, const ParameterValues& values)> make;
+  bool by_column = false;  // its text is a column of the data, whose texts are the groups of the input
 };
+
+// The column that a spec reads groups from; empty if it reads none.
+std::string column_of_groups(std::string_view spec);
 
 // All partitions of the process.
 Catalog<PartitionEntry>& partitions();

@@ -112,7 +112,8 @@ Result<Partition> exponential_sizes(std::size_t samples, std::size_t nodes, std:
   MFL_CHECK(require_nodes(samples, nodes));
   std::vector<double> logs(nodes);
   std::iota(logs.begin(), logs.end(), 0.0);
-  return random_of_sizes(sizes_of_weights(shares_of_logs(logs), samples), samples, seed);
+  make_shares(logs);
+  return random_of_sizes(sizes_of_weights(logs, samples), samples, seed);
 }
 
 Result<Partition> lognormal_sizes(std::size_t samples, std::size_t nodes, double sigma, std::uint64_t seed) {
@@ -120,7 +121,8 @@ Result<Partition> lognormal_sizes(std::size_t samples, std::size_t nodes, double
   Stream stream(seed, Purpose::kPartition, kSizes);
   std::vector<double> logs(nodes);
   for (double& log : logs) log = sigma * stream.normal();
-  return random_of_sizes(sizes_of_weights(shares_of_logs(logs), samples), samples, seed);
+  make_shares(logs);
+  return random_of_sizes(sizes_of_weights(logs, samples), samples, seed);
 }
 
 Result<Partition> given_sizes(std::string_view text, std::size_t samples, std::size_t nodes,

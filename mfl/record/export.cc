@@ -165,6 +165,14 @@ Json round_json(const RoundRow& round) {
               {"bytes_down", round.bytes_down},
               {"digest", round.digest},
               {"virtual_seconds", nullptr}};
+  if (round.choice)
+    out["choice"] = {{"tau", round.choice->tau},
+                     {"rho", number(round.choice->rho)},
+                     {"beta", number(round.choice->beta)},
+                     {"delta", number(round.choice->delta)},
+                     {"bound", number(round.choice->bound)},
+                     {"step_seconds", number(round.choice->step_seconds)},
+                     {"round_seconds", number(round.choice->round_seconds)}};
   if (!round.time) return out;
   const RoundTime& time = *round.time;
   out["virtual_seconds"] = number(time.total_seconds);

@@ -137,6 +137,16 @@ struct RoundTime {
   bool operator==(const RoundTime&) const = default;
 };
 
+// What an adaptive tau was chosen by for a round. All but tau is 0 for the first round.
+struct RoundChoice {
+  std::uint64_t tau = 0;                       // steps of the round
+  double rho = 0, beta = 0, delta = 0;         // estimated in the round before (mfl/theory/adaptive_tau.h)
+  double bound = 0;                            // G(tau)
+  double step_seconds = 0, round_seconds = 0;  // measured: of a step, of a round beside its steps
+
+  bool operator==(const RoundChoice&) const = default;
+};
+
 // One per round; round 0 is the initial state. Bytes are cumulative.
 struct RoundRow {
   std::uint64_t round = 0;
@@ -144,8 +154,9 @@ struct RoundRow {
   double train_loss = 0;  // may be infinite or NaN if the run diverges
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  std::string digest;                  // of the state: 64 hexadecimal digits, or empty
-  std::optional<RoundTime> time = {};  // absent if the run has no virtual time
+  std::string digest;                      // of the state: 64 hexadecimal digits, or empty
+  std::optional<RoundTime> time = {};      // absent if the run has no virtual time
+  std::optional<RoundChoice> choice = {};  // absent unless tau is adaptive
 };
 
 // One per node whose update a committed round of a federation counted. Simulations have none.

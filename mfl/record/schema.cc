@@ -139,6 +139,22 @@ CREATE TABLE models (
 );
 )sql";
 
+// Of version 8.
+constexpr const char* kChoiceTable = R"sql(
+CREATE TABLE choices (
+  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  round INTEGER NOT NULL,
+  tau INTEGER NOT NULL,
+  rho NOT NULL,
+  beta NOT NULL,
+  delta NOT NULL,
+  bound NOT NULL,
+  step_seconds NOT NULL,
+  round_seconds NOT NULL,
+  PRIMARY KEY (run, round)
+) WITHOUT ROWID;
+)sql";
+
 // The additions of versions 2, 3 and 5.
 constexpr const char* kFromOne = R"sql(
 ALTER TABLE runs ADD COLUMN virtual_seconds;
@@ -187,6 +203,11 @@ constexpr const char* kViewOfNodes = R"sql(
 CREATE TEMP VIEW nodes AS SELECT 0 AS run, 0 AS round, '' AS node, 0 AS weight, 0 AS loss, NULL AS seconds WHERE 0;
 )sql";
 
+constexpr const char* kViewOfChoices = R"sql(
+CREATE TEMP VIEW choices AS SELECT 0 AS run, 0 AS round, 0 AS tau, 0 AS rho, 0 AS beta, 0 AS delta, 0 AS bound,
+  0 AS step_seconds, 0 AS round_seconds WHERE 0;
+)sql";
+
 struct Header {
   std::int64_t application = 0, version = 0, objects = 0, tables = 0;
 };
@@ -198,7 +219,7 @@ Result<Header> read_header(const Database& database) {
   MFL_TRY(header.tables,
           database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
                            "('runs', 'rounds', 'records', 'checkpoints', 'drops', 'dropped_rounds', "
-                           "'nodes', 'models')"));
+                           "'nodes', 'models', 'choices')"));
   MFL_TRY(header.application, database.integer("PRAGMA application_id"));
   MFL_TRY(header.version, database.integer("PRAGMA user_version"));
   return header;
@@ -223,7 +244,11 @@ Result<StoreKind> identify(const Database& database) {
                 fmt::format("store {} has schema version {}, this mfl supports versions up to {}", path,
                             header.version, kSchemaVersion),
                 "use the newer mfl that wrote it, or choose another store with --store");
-  const std::int64_t tables = header.version < 4 ? 4 : header.version < 6 ? 6 : header.version < 7 ? 7 : 8;
+  const std::int64_t tables = header.version < 4   ? 4
+                              : header.version < 6 ? 6
+                              : header.version < 7 ? 7
+                              : header.version < 8 ? 8
+                                                   : 9;
   if (header.version < 1 || header.tables < tables)
     return fail(ErrorCode::kRunFailed,
                 fmt::format("store {} is damaged: {} of {} tables, schema version {}", path, header.tables,
@@ -240,6 +265,7 @@ Result<void> create_schema(const Database& database) {
   MFL_CHECK(database.run(kDropTables));
   MFL_CHECK(database.run(kNodeTable));
   MFL_CHECK(database.run(kModelTable));
+  MFL_CHECK(database.run(kChoiceTable));
   MFL_CHECK(database.run(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
   return transaction.commit();
@@ -255,6 +281,7 @@ Result<void> migrate_schema(const Database& database) {
   if (version < 5) MFL_CHECK(database.run(kFromFour));
   if (version < 6) MFL_CHECK(database.run(kNodeTable));
   if (version < 7) MFL_CHECK(database.run(kModelTable));
+  if (version < 8) MFL_CHECK(database.run(kChoiceTable));
   MFL_CHECK(database.run(fmt::format("PRAGMA user_version = {}", kSchemaVersion)));
   return transaction.commit();
 }
@@ -265,7 +292,8 @@ Result<void> view_as_current(const Database& database) {
     MFL_CHECK(database.run(version < 2 ? kViewOne : version < 3 ? kViewTwo : kViewThreeOrFour));
   if (version < 4) MFL_CHECK(database.run(kViewOfDrops));
   if (version < 6) MFL_CHECK(database.run(kViewOfNodes));
-  return version < 7 ? database.run(kViewOfModels) : Result<void>{};
+  if (version < 7) MFL_CHECK(database.run(kViewOfModels));
+  return version < 8 ? database.run(kViewOfChoices) : Result<void>{};
 }
 
 }  // namespace mfl

@@ -86,7 +86,7 @@ Result<void> copy_runs(const Database& database, const StateFiles& from, const S
               "INSERT INTO main.runs (number, {0}) SELECT ?2, {0} FROM source.runs WHERE id = ?1", columns)));
   std::vector<Statement> copies;
   for (const std::string_view table :
-       {"rounds", "records", "checkpoints", "drops", "dropped_rounds", "nodes", "models"}) {
+       {"rounds", "records", "checkpoints", "drops", "dropped_rounds", "nodes", "models", "choices"}) {
     MFL_TRY(const std::string shared, shared_columns(database, table));
     if (shared.empty()) continue;  // an older store does not have the table
     MFL_TRY(const std::string sql, copy_rows_sql(database, table));

@@ -205,6 +205,33 @@ Result<std::vector<RunRow>> Store::list(const RunFilter& filter) const {
   }
 }
 
+namespace {
+
+// Adds the choices of the run to its rounds, both in order.
+Result<void> add_choices(const Database& database, std::int64_t run, std::vector<RoundRow>& rounds) {
+  MFL_TRY(Statement rows,
+          database.prepare("SELECT round, tau, rho, beta, delta, bound, step_seconds, round_seconds FROM "
+                           "choices WHERE run = ? ORDER BY round"));
+  rows.with(run);
+  auto round = rounds.begin();
+  for (;;) {
+    MFL_TRY(const bool more, rows.step());
+    if (!more) return {};
+    const std::uint64_t number = rows.natural();
+    const RoundChoice choice{.tau = rows.natural(),
+                             .rho = rows.number(),
+                             .beta = rows.number(),
+                             .delta = rows.number(),
+                             .bound = rows.number(),
+                             .step_seconds = rows.number(),
+                             .round_seconds = rows.number()};
+    while (round != rounds.end() && round->round < number) ++round;
+    if (round != rounds.end() && round->round == number) round->choice = choice;
+  }
+}
+
+}  // namespace
+
 Result<std::vector<RoundRow>> Store::rounds(std::string_view id) const {
   MFL_TRY(const std::int64_t number, number_of(id));
   MFL_TRY(Statement rows, database_->prepare(fmt::format("SELECT {} FROM rounds WHERE run = ? ORDER BY round",
@@ -213,9 +240,11 @@ Result<std::vector<RoundRow>> Store::rounds(std::string_view id) const {
   std::vector<RoundRow> rounds;
   for (;;) {
     MFL_TRY(const bool more, rows.step());
-    if (!more) return rounds;
+    if (!more) break;
     rounds.push_back(read_round(rows));
   }
+  MFL_CHECK(add_choices(*database_, number, rounds));
+  return rounds;
 }
 
 Result<std::vector<RecordRow>> Store::records(std::string_view id) const {

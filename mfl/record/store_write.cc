@@ -33,6 +33,17 @@ std::optional<Blob> maybe_blob(const std::string& bytes) {
   return bytes.empty() ? std::nullopt : std::optional(Blob{bytes});
 }
 
+Result<void> insert_choice(const Database& database, std::int64_t run, std::uint64_t round,
+                           const RoundChoice& choice) {
+  MFL_TRY(Statement insert,
+          database.prepare("INSERT INTO choices (run, round, tau, rho, beta, delta, bound, step_seconds, "
+                           "round_seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  return insert
+      .with(run, round, choice.tau, choice.rho, choice.beta, choice.delta, choice.bound, choice.step_seconds,
+            choice.round_seconds)
+      .run();
+}
+
 Result<void> insert_rounds(const Database& database, std::int64_t run, std::span<const RoundRow> rounds) {
   MFL_TRY(Statement insert,
           database.prepare("INSERT INTO rounds (run, round, step, train_loss, bytes_up, bytes_down, digest, "
@@ -50,6 +61,7 @@ Result<void> insert_rounds(const Database& database, std::int64_t run, std::span
                         of_time(&RoundTime::chosen), of_time(&RoundTime::missed),
                         of_time(&RoundTime::abandoned))
                   .run());
+    if (row.choice) MFL_CHECK(insert_choice(database, run, row.round, *row.choice));
   }
   return {};
 }
@@ -277,6 +289,7 @@ Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> rou
         "step FROM rounds WHERE run = ?1 AND "
         "round = ?2))",
         "DELETE FROM rounds WHERE run = ?1 AND round > ?2", "DELETE FROM nodes WHERE run = ?1 AND round > ?2",
+        "DELETE FROM choices WHERE run = ?1 AND round > ?2",
         "DELETE FROM checkpoints WHERE run = ?1 AND round > ?2"}) {
     MFL_TRY(Statement forget, database_->prepare(sql));
     MFL_CHECK(forget.with(number, kept).run());
@@ -301,8 +314,9 @@ Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> rou
 Result<void> Store::forget_row(std::string_view id, std::uint64_t round) {
   MFL_TRY(Transaction transaction, Transaction::begin(*database_));
   MFL_TRY(const std::int64_t number, number_of(id));
-  for (const std::string_view sql : {"DELETE FROM records WHERE run = ? AND round = ?",
-                                     "DELETE FROM rounds WHERE run = ? AND round = ?"}) {
+  for (const std::string_view sql :
+       {"DELETE FROM records WHERE run = ? AND round = ?", "DELETE FROM rounds WHERE run = ? AND round = ?",
+        "DELETE FROM choices WHERE run = ? AND round = ?"}) {
     MFL_TRY(Statement forget, database_->prepare(sql));
     MFL_CHECK(forget.with(number, round).run());
   }

@@ -115,11 +115,12 @@ std::string remarks(const Headline& headline, const Pairs& pairs, bool with_coun
   return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, "; "));
 }
 
-// " within its 30 rounds" where it ended before the baseline did.
+// " within its 120 steps" where it ended before the baseline did.
 std::string length_text(const Pairs& pairs) {
   const auto steps = [](const CompareRow* row) { return row->last ? row->last->step : 0; };
-  const Pair& pair = pairs.pairs.front();
-  return steps(pair.run) < steps(pair.baseline) ? fmt::format(" within its {} steps", steps(pair.run)) : "";
+  const auto ended = std::ranges::find_if(pairs.pairs, [](const Pair& pair) { return !pair.diverged(); });
+  if (ended == pairs.pairs.end() || steps(ended->run) >= steps(ended->baseline)) return {};
+  return fmt::format(" within its {} steps", steps(ended->run));
 }
 
 std::string against_baseline(const Headline& headline, const Pairs& pairs) {
@@ -148,6 +149,21 @@ std::string to_given_target(const Headline& headline, const Pairs& pairs) {
                        remarks(headline, pairs, true));
   return fmt::format("{} reached {} in {} of {}, {} in {}{}.", headline.setting, what, headline.reached,
                      seeds_text(headline.seeds), headline.baseline, both, remarks(headline, pairs, false));
+}
+
+// An algorithm's own momentum is part of it and does not count.
+std::size_t different_keys(const Setting& a, const Setting& b) {
+  std::size_t count = 0;
+  const auto missing_in = [](const Setting& other, const ConfigValue& value, bool any_value) {
+    return std::ranges::none_of(other.differences, [&](const ConfigValue& one) {
+      return one.table == value.table && one.key == value.key && (any_value || one.value == value.value);
+    });
+  };
+  for (const ConfigValue& value : a.differences)
+    if (missing_in(b, value, false) && !(value.key == "gamma" && missing_in(b, value, true))) ++count;
+  for (const ConfigValue& value : b.differences)
+    if (missing_in(a, value, true) && value.key != "gamma") ++count;
+  return count;
 }
 
 std::optional<Headline> headline_of(const Comparison& comparison, const Setting& setting,
@@ -205,14 +221,21 @@ std::vector<SettingRow> setting_rows(const Comparison& comparison) {
 
 std::vector<Headline> headlines_of(const Comparison& comparison, const CompareOptions& options) {
   std::vector<Headline> out;
+  const auto is_baseline = [&](const Setting& setting) {
+    return !setting.runs.empty() && comparison.rows[setting.first()].run.algorithm == options.baseline;
+  };
   for (const Setting& setting : comparison.settings.all)
     for (const Setting& baseline : comparison.settings.all) {
-      if (&setting == &baseline || baseline.runs.empty()) continue;
-      if (comparison.rows[baseline.first()].run.algorithm != options.baseline) continue;
-      if (auto headline = headline_of(comparison, setting, baseline, options.target.has_value())) {
-        out.push_back(std::move(*headline));
-        break;
-      }
+      if (&setting == &baseline || !is_baseline(baseline)) continue;
+      auto headline = headline_of(comparison, setting, baseline, options.target.has_value());
+      if (!headline) continue;
+      const Layout layout = layout_of(comparison.rows[setting.first()].run);
+      const auto choices = std::ranges::count_if(comparison.settings.all, [&](const Setting& one) {
+        return is_baseline(one) && layout_of(comparison.rows[one.first()].run) == layout;
+      });
+      if (choices > 1 && different_keys(setting, baseline) > 1) continue;
+      out.push_back(std::move(*headline));
+      break;
     }
   return out;
 }

@@ -18,6 +18,15 @@ std::string target_text(const Target& target, const std::string& baseline) {
                      baseline, target.run);
 }
 
+std::string target_sentence(const Comparison& comparison) {
+  const Target& first = comparison.targets.front();
+  if (first.run.empty()) return fmt::format("The target is a training loss of {}.", number_text(first.loss));
+  if (comparison.targets.size() == 1)
+    return fmt::format("The target is the training loss {} at which {} (run {}) ended.",
+                       number_text(first.loss), comparison.baseline, first.run);
+  return fmt::format("The target is the training loss at which {} ended, seed by seed.", comparison.baseline);
+}
+
 std::string names_of(const std::vector<std::string>& runs) {
   return fmt::format("{} {}", runs.size() == 1 ? "run" : "runs", fmt::join(runs, ", "));
 }
@@ -108,10 +117,10 @@ std::string ungrouped_notes(const Comparison& comparison) {
   for (const Headline& headline : comparison.headlines) out += printable(headline.text) + "\n";
   if (has_sampled_target(comparison)) out += fmt::format("{}\n", kSampledNote);
   for (const std::string& note : batch_notes(comparison)) out += note + "\n";
-  for (const Parting& parting : comparison.partings)
-    out += fmt::format("{} and {}: {}\n", parting.first, parting.second, parting_text(parting));
   if (const std::string differences = differences_text(runs_of(comparison)); !differences.empty())
     out += fmt::format("configurations differ in: {}\n", printable(differences));
+  for (const Parting& parting : comparison.partings)
+    out += fmt::format("{} and {}: {}\n", parting.first, parting.second, parting_text(parting));
   return out;
 }
 
@@ -179,12 +188,14 @@ std::vector<std::string> batch_notes(const Comparison& comparison) {
 std::vector<std::string> comparison_notes(const Comparison& comparison) {
   std::vector<std::string> notes;
   for (const Headline& headline : comparison.headlines) notes.push_back(headline.text);
-  if (!comparison.targets.empty())
-    notes.push_back(comparison.targets.front().run.empty()
-                        ? fmt::format("The target is a training loss of {}.",
-                                      number_text(comparison.targets.front().loss))
-                        : fmt::format("The target is the training loss at which {} ended, seed by seed.",
-                                      comparison.baseline));
+  if (!comparison.targets.empty()) notes.push_back(target_sentence(comparison));
+  std::vector<std::string> without;
+  for (const CompareRow& row : comparison.rows)
+    if (!row.target && !comparison.targets.empty()) without.push_back(row.run.id);
+  if (!without.empty())
+    notes.push_back(
+        fmt::format("No target for {}: no finished run of {} on the same problem with the same seed.",
+                    names_of(without), comparison.baseline));
   notes.emplace_back("Means over seeds, ± the sample standard deviation.");
   for (std::string& note : left_out_notes(comparison.settings, runs_of(comparison)))
     notes.push_back(std::move(note));

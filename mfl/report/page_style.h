@@ -61,6 +61,7 @@ summary { cursor: pointer; color: var(--link); }
   h1 { font-size: 1.55rem; }
   h2 { font-size: 1.2rem; }
   table { font-size: 0.86rem; }
+  table:not(.prose) td:first-child { min-width: 8em; }
   .prose, .prose tbody, .prose tr, .prose td { display: block; }
   .prose thead { display: none; }
   .prose tr { padding: 8px 0; border-bottom: 1px solid var(--rule); }

@@ -20,7 +20,7 @@ constexpr std::string_view kDiverged = " (diverged)";
 constexpr double kRightMargin = 34, kBottomMargin = 60, kTitleLeft = kPlotTitleLeft;
 constexpr double kLabelMiddle = kPlotLabelMiddle, kLineHeight = kPlotLineHeight;
 constexpr double kSampleWidth = 52, kEntryGap = 16, kBandHeight = 12;
-constexpr std::size_t kUsualLegendRows = 2, kManySeries = 8, kManyBands = 4;
+constexpr std::size_t kUsualLegendRows = 2, kManySeries = 8;
 // With more lines than these, dash and colour alone do not tell them apart.
 constexpr std::size_t kMostUnmarked = 6, kMarksPerLine = 6;
 
@@ -111,7 +111,7 @@ bool marks_lines(const Plot& plot) { return plot.series.size() > kMostUnmarked; 
 double band_opacity(const Plot& plot) {
   const auto bands =
       std::ranges::count_if(plot.series, [](const PlotSeries& one) { return !one.low.empty(); });
-  return static_cast<std::size_t>(bands) > kManyBands ? 0.14 : 0.3;
+  return bands <= 2 ? 0.3 : bands <= 4 ? 0.2 : 0.12;
 }
 
 std::string dash_of(const PlotStyle& style) { return style.dash.empty() ? "dt 1" : "dt " + style.dash; }
@@ -146,7 +146,7 @@ std::string legend_script(const Plot& plot, const std::vector<LegendEntry>& lege
 
 std::string line_element(const PlotSeries& series, std::size_t number) {
   const std::string points = fmt::format("pt {} ps 0.8 ", series.style.point);
-  const double width = series.low.empty() ? 2.2 : 1.3;  // a band must not hide under its line
+  const double width = series.low.empty() ? 2.2 : 1.6;  // a band must not hide under its line
   const std::string line = fmt::format("lw {} {} ", width, dash_of(series.style));
   const auto element = [&](std::string_view with, const std::string& how) {
     return fmt::format("$series{} using 1:2 with {} {}lc rgb '{}'", number, with, how, series.style.color);

@@ -124,6 +124,29 @@ std::string records_text(std::span<const RecordRow> records) {
   return table.text();
 }
 
+// Of the rounds whose tau was chosen: the first ones and the last.
+std::string choices_text(std::span<const RoundRow> rounds) {
+  constexpr std::size_t kMost = 10;
+  std::vector<const RoundRow*> chosen;
+  for (const RoundRow& row : rounds)
+    if (row.choice) chosen.push_back(&row);
+  if (chosen.empty()) return {};
+  std::vector<Column> columns;
+  for (const char* title : {"round", "tau", "beta", "rho", "delta", "bound", "s per step", "s per round"})
+    columns.push_back({title, Align::kRight});
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    if (i >= kMost / 2 && i + kMost / 2 < chosen.size()) continue;
+    const RoundChoice& choice = *chosen[i]->choice;
+    std::vector<std::string> cells = {fmt::format("{}", chosen[i]->round), fmt::format("{}", choice.tau)};
+    for (const double number :
+         {choice.beta, choice.rho, choice.delta, choice.bound, choice.step_seconds, choice.round_seconds})
+      cells.push_back(chosen[i]->round <= 1 ? "-" : fmt::format("{:.4g}", number));
+    table.add(std::move(cells));
+  }
+  return fmt::format("\nchosen tau (first and last of {} rounds)\n", chosen.size()) + table.text();
+}
+
 // Of the rounds that have a virtual time.
 std::string rounds_time_text(std::span<const RoundRow> rounds) {
   double seconds = 0, idle = 0;
@@ -239,12 +262,15 @@ std::string run_text(const RunExport& run, std::size_t last_records) {
   const std::size_t shown = std::min(last_records, run.records.size());
   out += fmt::format("\nrecords (last {} of {})\n", shown, run.records.size());
   out += records_text(std::span(run.records).last(shown));
-  return run.rounds ? out + rounds_time_text(*run.rounds) : out;
+  return run.rounds ? out + rounds_time_text(*run.rounds) + choices_text(*run.rounds) : out;
 }
 
 Json show_json(const RunExport& run) {
   Json out = export_json(run);
-  if (!run.run.summary || !run.run.summary->virtual_seconds) out.erase("rounds");
+  const bool chosen = run.rounds && std::ranges::any_of(*run.rounds, [](const RoundRow& row) {
+                        return row.choice.has_value();
+                      });
+  if (!chosen && (!run.run.summary || !run.run.summary->virtual_seconds)) out.erase("rounds");
   out["run"]["shown_status"] = shown_status(run.run);
   return out.sorted();
 }

@@ -1,195 +1,20 @@
 #include "mfl/report/runs_report.h"
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "mfl/record/export.h"
 #include "mfl/report/runs.h"
+#include "mfl/report/runs_figures.h"
 #include "mfl/report/table.h"
 #include "mfl/report/test_metrics.h"
 
 namespace mfl {
 namespace {
-
-// Runs that minimise the same function: their curves belong in one picture.
-struct Group {
-  std::string model, data;
-  std::vector<const RunExport*> runs;
-};
-
-std::vector<Group> groups_of(const std::vector<RunExport>& runs) {
-  std::vector<Group> groups;
-  std::map<std::pair<std::string, std::string>, std::size_t> places;
-  for (const RunExport& run : runs) {
-    const auto [place, added] = places.try_emplace({run.run.model, run.run.problem}, groups.size());
-    if (added) groups.push_back({run.run.model, run.run.data, {}});
-    groups[place->second].runs.push_back(&run);
-  }
-  return groups;
-}
-
-std::string upper(std::string text) {
-  for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return text;
-}
-
-// Whether the runs have more than one value of something.
-template <class Get>
-bool varies(const Group& group, Get get) {
-  return std::ranges::any_of(
-      group.runs, [&](const RunExport* run) { return get(run->run) != get(group.runs.front()->run); });
-}
-
-// What all runs of a group with more than one have in common, for the title.
-struct Common {
-  bool algorithm = false, tau = false;
-};
-
-Common common_of(const Group& group) {
-  if (group.runs.size() < 2) return {};
-  return {!varies(group, [](const RunRow& run) { return run.algorithm; }) &&
-              varies(group, [](const RunRow& run) { return std::pair(run.gamma, run.tau); }),
-          !varies(group, [](const RunRow& run) { return run.tau; })};
-}
-
-// "svm on mnist, MFL, τ 4".
-std::string subject_of(const Group& group) {
-  const Common common = common_of(group);
-  const RunRow& first = group.runs.front()->run;
-  std::string out = fmt::format("{} on {}", group.model, group.data);
-  if (common.algorithm) out += ", " + upper(first.algorithm);
-  if (common.tau && first.tau) out += fmt::format(", τ {}", *first.tau);
-  return out;
-}
-
-// The algorithm, with what tells a run from the others of its group.
-std::vector<std::string> titles_of(const Group& group) {
-  const Common common = common_of(group);
-  const bool eta = varies(group, [](const RunRow& run) { return run.eta; });
-  const bool nodes = varies(group, [&](const RunRow& run) {
-    return run.tau ? run.nodes : std::ranges::max(group.runs, {}, [](const RunExport* one) {
-                                   return one->run.nodes;
-                                 })->run.nodes;  // a centralised algorithm has no nodes to speak of
-  });
-  const bool precision = varies(group, [](const RunRow& run) { return run.precision; });
-  std::vector<std::string> titles;
-  std::map<std::string, int> seen;
-  for (const RunExport* run : group.runs) {
-    std::string title = common.algorithm ? "" : upper(run->run.algorithm);
-    if (run->run.gamma) title += fmt::format(" γ {}", number_text(*run->run.gamma));
-    if (run->run.tau && !common.tau) title += fmt::format(" τ {}", *run->run.tau);
-    if (eta) title += fmt::format(" η {}", number_text(run->run.eta));
-    if (nodes && run->run.tau) title += fmt::format(" {} nodes", run->run.nodes);
-    if (precision) title += " " + run->run.precision;
-    if (title.starts_with(' ')) title.erase(0, 1);
-    ++seen[title];
-    titles.push_back(std::move(title));
-  }
-  for (std::size_t i = 0; i < titles.size(); ++i)
-    if (seen[titles[i]] > 1) titles[i] += " " + group.runs[i]->run.id;
-  return titles;
-}
-
-using Value = std::function<std::optional<double>(const RecordRow&)>;
-
-struct CurveAxes {
-  PlotAxis x, y;
-  Value x_value, y_value;
-};
-
-double steps_of(const RecordRow& row) { return static_cast<double>(row.step); }
-double megabytes_of(const RecordRow& row) { return static_cast<double>(row.bytes_up + row.bytes_down) / 1e6; }
-
-std::optional<double> virtual_seconds_of(const RecordRow& row) { return row.virtual_seconds; }
-
-bool each_its_algorithm(const Group& group) {
-  std::set<std::string> names;
-  for (const RunExport* run : group.runs) names.insert(run->run.algorithm);
-  return names.size() == group.runs.size();
-}
-
-Plot curves(const Group& group, std::string name, std::string title, const CurveAxes& axes) {
-  Plot plot{.name = std::move(name), .title = std::move(title), .x = axes.x, .y = axes.y, .series = {}};
-  const bool by_algorithm = each_its_algorithm(group);
-  const std::vector<std::string> titles = titles_of(group);
-  for (std::size_t i = 0; i < group.runs.size(); ++i) {
-    PlotSeries series{.title = titles[i], .x = {}, .y = {}, .low = {}, .high = {}};
-    series.style = by_algorithm ? algorithm_style(group.runs[i]->run.algorithm) : palette_style(i);
-    for (const RecordRow& record : group.runs[i]->records) {
-      const auto x = axes.x_value(record), y = axes.y_value(record);
-      if (!x || !y) continue;
-      series.x.push_back(*x);
-      series.y.push_back(*y);
-    }
-    series.diverged = group.runs[i]->run.status == RunStatus::kDiverged;
-    if (!series.x.empty() && series.x.back() > 0) plot.series.push_back(std::move(series));
-  }
-  plot.y.log = !plot.series.empty() && std::ranges::all_of(plot.series, &PlotSeries::diverged) &&
-               std::ranges::all_of(plot.series, [](const PlotSeries& series) {
-                 return std::ranges::all_of(series.y, [](double y) { return y > 0; });
-               });
-  return plot;
-}
-
-// One kind of curve for a group: file name, title, what it shows, axes.
-struct CurveKind {
-  std::string name, title, what;
-  CurveAxes axes;
-};
-
-std::vector<CurveKind> curve_kinds() {
-  PlotAxis steps, loss, accuracy, test_loss, traffic, time;
-  steps.label = "local steps t";
-  loss.label = "training loss F(w)";
-  accuracy.label = "test accuracy (%)";
-  test_loss.label = "test loss";
-  traffic.label = "traffic (MB)";
-  time.label = "virtual time (s)";
-  const auto train_loss = [](const RecordRow& row) { return row.train_loss; };
-  const auto percent = [](const RecordRow& row) {
-    return row.test_accuracy ? std::optional(100 * *row.test_accuracy) : std::nullopt;
-  };
-  const auto tested = [](const RecordRow& row) { return row.test_loss; };
-  std::vector<CurveKind> kinds;
-  kinds.push_back(
-      {"loss", "Training loss", "Training loss over local steps", {steps, loss, steps_of, train_loss}});
-  kinds.push_back(
-      {"accuracy", "Test accuracy", "Test accuracy over local steps", {steps, accuracy, steps_of, percent}});
-  kinds.push_back(
-      {"test-loss", "Test loss", "Test loss over local steps", {steps, test_loss, steps_of, tested}});
-  kinds.push_back({"traffic",
-                   "Loss over traffic",
-                   "Training loss over traffic, up and down",
-                   {traffic, loss, megabytes_of, train_loss}});
-  kinds.push_back({"time-loss",
-                   "Loss over time",
-                   "Training loss over virtual time",
-                   {time, loss, virtual_seconds_of, train_loss}});
-  kinds.push_back({"time-accuracy",
-                   "Accuracy over time",
-                   "Test accuracy over virtual time",
-                   {time, accuracy, virtual_seconds_of, percent}});
-  return kinds;
-}
-
-Result<PageFigures> group_figures(const Group& group, std::size_t number) {
-  PageFigures figures;
-  const std::string where = subject_of(group);
-  for (const CurveKind& kind : curve_kinds()) {
-    const Plot plot = curves(group, fmt::format("{}-{}", kind.name, number + 1),
-                             fmt::format("{}: {}", kind.title, where), kind.axes);
-    if (plot.series.empty()) continue;
-    MFL_TRY(Drawing drawing, draw(plot));
-    figures.push_back({plot.name, fmt::format("{}: {}.", kind.what, where), std::move(drawing)});
-  }
-  return figures;
-}
 
 Tone status_tone(const RunRow& run) {
   switch (run.status) {
@@ -207,9 +32,10 @@ PageCell status_cell(const RunRow& run) {
   return {"done, warned", Tone::kLimited};
 }
 
-PageTable comparison_table(const Comparison& comparison) {
+PageTable runs_page_table(const Comparison& comparison) {
   PageTable table{.caption = "",
                   .columns = {{"run"},
+                              {"seed", Align::kRight},
                               {"status"},
                               {"model"},
                               {"algorithm"},
@@ -235,6 +61,7 @@ PageTable comparison_table(const Comparison& comparison) {
     const std::uint64_t steps = row.last ? row.last->step : 0;
     table.rows.push_back(
         {{run.id, {}, true},
+         {count_text(config_number(run, "seed"))},
          status_cell(run),
          {run.model},
          {run.algorithm},
@@ -255,19 +82,41 @@ PageTable comparison_table(const Comparison& comparison) {
   return table;
 }
 
+// The table of the terminal, with all its columns.
+PageTable settings_page_table(const Comparison& comparison) {
+  const Table table = settings_table(comparison, TableFormat::kText);
+  PageTable out{.caption = "", .columns = table.columns(), .rows = {}};
+  for (const auto& row : table.rows()) {
+    auto& cells = out.rows.emplace_back();
+    for (const std::string& cell : row) cells.push_back({cell});
+  }
+  return out;
+}
+
+std::string target_note(const Target& target, const std::string& baseline) {
+  if (target.run.empty())
+    return fmt::format("The target for {} on {} is a training loss of {}.", target.model, target.data,
+                       number_text(target.loss));
+  return fmt::format("The target for {} on {} is the training loss {} at which {} (run {}) ended.",
+                     target.model, target.data, number_text(target.loss), baseline, target.run);
+}
+
+std::vector<std::string> ungrouped_notes(const Comparison& comparison) {
+  std::vector<std::string> notes;
+  for (const Headline& headline : comparison.headlines) notes.push_back(headline.text);
+  for (const Target& target : comparison.targets) notes.push_back(target_note(target, comparison.baseline));
+  if (has_sampled_target(comparison)) notes.emplace_back(kSampledNote);
+  for (std::string& note : batch_notes(comparison)) notes.push_back(std::move(note));
+  for (const Parting& parting : comparison.partings)
+    notes.push_back(fmt::format("Runs {} and {}: {}.", parting.first, parting.second, parting_text(parting)));
+  return notes;
+}
+
 PageSection comparison_section(const Comparison& comparison) {
-  PageSection section{"comparison", "Comparison", {comparison_table(comparison)}};
-  PageList notes;
-  for (const Target& target : comparison.targets)
-    notes.items.push_back(
-        target.run.empty()
-            ? fmt::format("The target for {} on {} is a training loss of {}.", target.model, target.data,
-                          number_text(target.loss))
-            : fmt::format("The target for {} on {} is the training loss {} at which {} (run {}) ended.",
-                          target.model, target.data, number_text(target.loss), comparison.baseline,
-                          target.run));
-  if (has_sampled_target(comparison)) notes.items.emplace_back(kSampledNote);
-  for (const std::string& note : batch_notes(comparison)) notes.items.push_back(note);
+  const bool grouped = comparison.settings.grouped();
+  PageSection section{"comparison", "Comparison", {}};
+  section.blocks.emplace_back(grouped ? settings_page_table(comparison) : runs_page_table(comparison));
+  PageList notes{grouped ? comparison_notes(comparison) : ungrouped_notes(comparison)};
   for (const CompareRow& row : comparison.rows)
     if (row.last_over_batches)
       notes.items.push_back(
@@ -275,10 +124,50 @@ PageSection comparison_section(const Comparison& comparison) {
   for (const CompareRow& row : comparison.rows)
     for (const RunWarning& warning : row.run.warnings)
       notes.items.push_back(fmt::format("Run {}: {} ({}).", row.run.id, warning.message, warning.hint));
-  for (const Parting& parting : comparison.partings)
-    notes.items.push_back(
-        fmt::format("Runs {} and {}: {}.", parting.first, parting.second, parting_text(parting)));
   if (!notes.items.empty()) section.blocks.emplace_back(std::move(notes));
+  return section;
+}
+
+std::string toml_of(const std::vector<ConfigValue>& values) {
+  std::string out, table;
+  for (const ConfigValue& value : values) {
+    if (value.table != table || out.empty())
+      out += fmt::format("{}[{}]\n", out.empty() ? "" : "\n", value.table);
+    table = value.table;
+    out += fmt::format("{} = {}\n", value.key, value.value);
+  }
+  return out;
+}
+
+// A row for each setting, a column for each key in which they differ.
+std::optional<PageTable> differences_table(const Settings& settings) {
+  std::vector<std::string> keys;
+  for (const Setting& setting : settings.all)
+    for (const ConfigValue& value : setting.differences)
+      if (const std::string key = value.table + "." + value.key; std::ranges::count(keys, key) == 0)
+        keys.push_back(key);
+  if (keys.empty()) return std::nullopt;
+  PageTable table{.caption = "What differs", .columns = {{"setting"}}, .rows = {}};
+  for (const std::string& key : keys) table.columns.push_back({key});
+  for (const Setting& setting : settings.all) {
+    auto& cells = table.rows.emplace_back();
+    cells.push_back({setting.title});
+    for (const std::string& key : keys) {
+      const auto found = std::ranges::find(
+          setting.differences, key, [](const ConfigValue& value) { return value.table + "." + value.key; });
+      cells.push_back({found == setting.differences.end() ? "-" : found->value, {}, true});
+    }
+  }
+  return table;
+}
+
+PageSection configuration_section(const Settings& settings) {
+  PageSection section{"configuration", "Configuration", {}};
+  if (auto table = differences_table(settings)) section.blocks.emplace_back(std::move(*table));
+  if (!settings.varying.empty())
+    section.blocks.emplace_back(PageParagraph{
+        fmt::format("Not shown, as it makes no other setting: {}.", fmt::join(settings.varying, ", "))});
+  section.blocks.emplace_back(PageCode{toml_of(settings.common), "What all runs have in common"});
   return section;
 }
 
@@ -322,7 +211,7 @@ std::vector<PageBlock> tested_blocks(const RunRow& run) {
   return blocks;
 }
 
-PageSection run_section(const RunExport& run) {
+PageSection run_section(const RunExport& run, bool with_config) {
   const RunRow& row = run.run;
   PageTable facts{.caption = "", .columns = {{"what"}, {"value"}}, .rows = {}, .prose = true};
   const auto add = [&](std::string what, std::string value, bool code = false) {
@@ -357,7 +246,7 @@ PageSection run_section(const RunExport& run) {
                       fmt::format("Run {}: {} with {}", row.id, row.model, row.algorithm),
                       {std::move(facts)}};
   for (PageBlock& block : tested_blocks(row)) section.blocks.push_back(std::move(block));
-  section.blocks.emplace_back(PageCode{row.config, "Configuration"});
+  if (with_config) section.blocks.emplace_back(PageCode{row.config, "Configuration"});
   return section;
 }
 
@@ -372,6 +261,31 @@ Result<std::vector<RunExport>> load_once(const Store& store, std::span<const std
   return runs;
 }
 
+// With many settings the headlines are in the comparison only.
+std::string lead_of(const Comparison& comparison, const Store& store) {
+  constexpr std::size_t kMostHeadlines = 2;
+  std::string lead;
+  if (comparison.headlines.size() <= kMostHeadlines)
+    for (const Headline& headline : comparison.headlines) lead += headline.text + " ";
+  return lead + fmt::format("From the run store {}.", store.path().filename().string());
+}
+
+// One configuration for all, then a section for each run or, where seeds are grouped, one table of them.
+std::vector<PageSection> run_sections(const std::vector<RunExport>& runs, const Comparison& comparison) {
+  std::vector<PageSection> sections;
+  const bool several = runs.size() > 1;
+  if (several) sections.push_back(configuration_section(comparison.settings));
+  if (comparison.settings.grouped())
+    sections.push_back(
+        {"runs",
+         "Runs",
+         {runs_page_table(comparison),
+          PageParagraph{"mfl runs show ID has the configuration, test metrics and records of a run."}}});
+  else
+    for (const RunExport& run : runs) sections.push_back(run_section(run, !several));
+  return sections;
+}
+
 }  // namespace
 
 Result<Report> runs_report(const Store& store, std::span<const std::string> ids,
@@ -384,19 +298,21 @@ Result<Report> runs_report(const Store& store, std::span<const std::string> ids,
   Report report;
   report.page.title =
       runs.size() == 1 ? "Run " + runs.front().run.id : fmt::format("{} runs of mfl", runs.size());
-  report.page.lead = fmt::format("From the run store {}.", store.path().filename().string());
+  report.page.lead = lead_of(comparison, store);
   report.page.sections.push_back(comparison_section(comparison));
-  const std::vector<Group> groups = groups_of(runs);
   PageSection curves_section{"curves", "Curves", {}};
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    MFL_TRY(PageFigures figures, group_figures(groups[i], i));
-    if (!figures.empty()) curves_section.blocks.emplace_back(std::move(figures));
-  }
+  MFL_TRY(std::vector<PageFigures> figures, runs_figures(runs, comparison.settings));
+  for (PageFigures& some : figures) curves_section.blocks.emplace_back(std::move(some));
   if (curves_section.blocks.empty())
     curves_section.blocks.emplace_back(PageParagraph{"Nothing is recorded yet."});
   report.page.sections.push_back(std::move(curves_section));
-  for (const RunExport& run : runs) report.page.sections.push_back(run_section(run));
+  for (PageSection& section : run_sections(runs, comparison))
+    report.page.sections.push_back(std::move(section));
   report.files = {{"data/records.csv", records_csv(runs)}, {"data/rounds.csv", rounds_csv(runs)}};
+  for (const auto& [name, format] : {std::pair("data/comparison.csv", TableFormat::kCsv),
+                                     std::pair("data/comparison.md", TableFormat::kMarkdown),
+                                     std::pair("data/comparison.tex", TableFormat::kLatex)})
+    report.files.emplace_back(name, compare_text(comparison, {format, false}));
   return report;
 }
 

@@ -11,8 +11,10 @@
 
 namespace mfl {
 
-// Comparison, curves of loss and accuracy for each model and problem, and for each run its configuration, digests, where and
-// when it ran; data/records.csv and data/rounds.csv. `ids` as Store::get takes them; a run named twice counts once.
+// Headlines, comparison, curves of loss and accuracy for each model and problem, the configuration once with what differs, and for each
+// run its digests, where and when it ran; runs that differ only in the seed are means with bands, and the runs a table.
+// data/records.csv and data/rounds.csv, and the comparison as data/comparison.csv, .md and .tex. `ids` as Store::get
+// takes them; a run named twice counts once.
 Result<Report> runs_report(const Store& store, std::span<const std::string> ids,
                            const CompareOptions& options = {});
 

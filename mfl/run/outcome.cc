@@ -28,7 +28,8 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, double eta, 
   spec.nodes = problem.federation.node_count();
   spec.eta = eta;
   if (uses_gamma(config.algorithm)) spec.gamma = config.algorithm.gamma;
-  if (!algorithm.centralised && !counts_epochs(config.algorithm)) spec.tau = algorithm.tau;
+  if (!algorithm.centralised && !counts_epochs(config.algorithm) && !config.algorithm.adaptive_tau)
+    spec.tau = algorithm.tau;
   spec.sampled =
       !algorithm.centralised && (config.federation.fraction_train < 1 || config.federation.quorum != 0);
   spec.planned_steps = run_length(config);

@@ -47,6 +47,14 @@ Result<void> write_weights(const std::filesystem::path& path, const auto& w, con
 // An error matters only to a run that starts at the beginning.
 using InitialModel = Result<std::optional<TrainedModel>>;
 
+// Processes that end by their own clocks would part.
+Result<void> check_clock(const Config& config, const Ranks& ranks) {
+  if (!config.run.budget_seconds || make_virtual_time(config) || ranks.size() == 1) return {};
+  return fail(ErrorCode::kBadConfig,
+              "budget_seconds of several processes needs virtual time: their clocks differ",
+              "describe devices or a network, or use budget_bytes");
+}
+
 template <class T>
 Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, const RunOptions& options,
                           const RunHooks& hooks) {
@@ -59,9 +67,14 @@ Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, cons
             starting_from(**initial, problem.schema, problem.scale, problem.federation.model));
   }
   MFL_CHECK(options.where().agree(check_target_accuracy(given, problem)));
+  MFL_CHECK(options.where().agree(check_clock(given, options.where())));
   MFL_TRY(const Config config, with_measured_eta(given, problem, options.where()));
-  MFL_TRY(const auto recorder, open_recorder(store_of(options), options.where()));
   const Algorithm algorithm = make_algorithm(config.algorithm);
+  MFL_CHECK(options.where().agree(
+      require_a_round(make_budget_rule(config, algorithm),
+                      round_bytes<T>(algorithm, 1, problem.federation.model->parameters(), codecs_of(config)),
+                      population_of(config, problem))));
+  MFL_TRY(const auto recorder, open_recorder(store_of(options), options.where()));
   const RunSpec spec = make_spec(given, algorithm, effective_eta(config.algorithm), problem);
   const auto outcome = [&](std::string_view id) -> Result<RunOutcome> {
     MFL_TRY(const RunRow run, recorder->get(id));
@@ -85,7 +98,8 @@ Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, cons
       make_engine<T>(problem.federation, {setting_of(config, algorithm)}, config, options.where());
   Training<T> training(0, algorithm, run_length(config), *engine, population_of(config, problem),
                        test_labels(config, problem), untrained_model(problem), make_cadence(config),
-                       make_loss_rule(config), make_stop_rule(config), *recorder, std::move(start));
+                       make_loss_rule(config), make_stop_rule(config), make_budget_rule(config, algorithm),
+                       *recorder, std::move(start));
   training.warn(data_warnings(problem.constant_features));
   std::optional<Monitor> monitor;
   if (options.monitor) {

@@ -38,7 +38,7 @@ bool time_chooses_nodes(const Config& config) {
 // differs otherwise (eta, gamma, tau, lambda, steps) needs no other pass over the data. Where rounds choose their nodes, tau
 // and steps must be equal too. Where a virtual time decides who is counted, that is each setting's own, so it is alone.
 std::string shared_part(const Config& config) {
-  if (time_chooses_nodes(config)) return to_toml(config);
+  if (time_chooses_nodes(config) || has_budget(config.run)) return to_toml(config);
   Config shared = config;
   const bool centralised = is_centralised(config.algorithm);
   const bool in_step = goes_in_step(config);
@@ -130,8 +130,8 @@ Result<void> train_members(const Problem<T>& problem, std::vector<Starting<T>> s
     trainings.emplace_back(trainings.size(), member->algorithm, run_length(member->config), *engine,
                            population_of(member->config, problem), test_labels(member->config, problem),
                            untrained_model(problem), make_cadence(member->config),
-                           make_loss_rule(member->config), make_stop_rule(member->config), recorder,
-                           std::move(start));
+                           make_loss_rule(member->config), make_stop_rule(member->config),
+                           make_budget_rule(member->config, member->algorithm), recorder, std::move(start));
     trainings.back().warn(data_warnings(problem.constant_features));
   }
   return train_together(*engine, std::span(trainings), hooks);

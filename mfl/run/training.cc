@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "mfl/algorithm/estimating.h"
 #include "mfl/model/tensors.h"
 #include "mfl/record/checkpoint.h"
 #include "mfl/run/rounds.h"
@@ -14,8 +15,10 @@ namespace mfl {
 
 Cadence make_cadence(const Config& config) {
   constexpr std::uint64_t kRecords = 100;
-  const std::uint64_t every =
-      config.run.record_every != 0 ? config.run.record_every : run_length(config) / kRecords;
+  constexpr std::uint64_t kStepsOfBudget = 10;  // how many there will be is not known
+  const std::uint64_t every = config.run.record_every != 0 ? config.run.record_every
+                              : has_budget(config.run)     ? kStepsOfBudget
+                                                           : run_length(config) / kRecords;
   return {std::max<std::uint64_t>(1, every), config.run.checkpoint_every};
 }
 
@@ -48,7 +51,8 @@ Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpe
 template <class T>
 Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
                       Population population, TestLabels labels, FinalModel untrained, Cadence cadence,
-                      LossRule losses, StopRule stop_rule, Recorder& recorder, Start<T> start)
+                      LossRule losses, StopRule stop_rule, BudgetRule budget, Recorder& recorder,
+                      Start<T> start)
     : setting_(setting),
       algorithm_(algorithm),
       steps_(steps),
@@ -59,6 +63,7 @@ Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint
       cadence_(cadence),
       losses_(losses),
       stop_(stop_rule, losses),
+      budget_(budget),
       journal_(recorder, std::move(start.id)),
       state_(std::move(start.state)),
       closed_(start.recorded),
@@ -72,7 +77,7 @@ Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint
   }
   for (const RoundLoss& past : start.losses) (void)stop_.judge(past.round, past.loss, std::nullopt);
   engine_.restore(setting_, start.kept);
-  start_round();
+  if (!start_round()) round_steps_ = 1;  // prepare() has the same error
 }
 
 template <class T>
@@ -81,18 +86,97 @@ double Training<T>::seconds() const {
 }
 
 template <class T>
-void Training<T>::start_round() {
-  round_steps_ = next_round_steps(algorithm_, state_.step, steps_);
-  node_bytes_ = round_bytes<T>(algorithm_, state_.round + 1, state_.w().size(), population_.codecs);
+RoundWork Training<T>::work_of(std::uint64_t steps) const {
+  return work_of_round(budget_, steps, node_bytes_, population_);
+}
+
+template <class T>
+Spent Training<T>::spent() const {
+  return {virtual_seconds_.value_or(population_.time ? 0 : seconds()), bytes_up_ + bytes_down_};
+}
+
+// Exact under virtual time and of bytes; else as long as rounds have been so far.
+template <class T>
+Result<Spent> Training<T>::cost_of(std::uint64_t round, std::uint64_t steps) const {
+  MFL_TRY(const RoundPlan plan, plan_round(population_, round, work_of(steps)));
+  Spent cost{0, plan.sent * node_bytes_.down + plan.received * node_bytes_.up};
+  if (plan.time) {
+    cost.seconds = plan.time->seconds;
+  } else if (engine_rounds_ > 0) {
+    const double elsewhere = seconds() - wall_before_ - engine_seconds_;
+    cost.seconds = engine_seconds_ / static_cast<double>(engine_steps_) * static_cast<double>(steps) +
+                   elsewhere / static_cast<double>(engine_rounds_);
+  }
+  return cost;
+}
+
+// Of the round that led to the state: what it would have cost with twice the steps is what a step costs.
+template <class T>
+Result<RoundCosts> Training<T>::measured_costs(std::uint64_t last_steps) const {
+  MFL_TRY(const Spent once, cost_of(state_.round, last_steps));
+  MFL_TRY(const Spent twice, cost_of(state_.round, 2 * last_steps));
+  const auto steps = static_cast<double>(last_steps);
+  const double per_step = std::max(0.0, (twice.seconds - once.seconds) / steps);
+  return RoundCosts{per_step, std::max(0.0, once.seconds - per_step * steps),
+                    static_cast<double>(once.bytes)};
+}
+
+template <class T>
+Result<std::uint64_t> Training<T>::affordable(std::uint64_t most) {
+  const auto fits = [&](std::uint64_t steps) -> Result<bool> {
+    MFL_TRY(const Spent cost, cost_of(state_.round + 1, steps));
+    return allows(budget_, spent(), cost);
+  };
+  MFL_TRY(const bool all, fits(most));
+  if (all) return most;
+  std::uint64_t fitting = 0, too_many = most;
+  while (too_many - fitting > 1) {
+    const std::uint64_t middle = fitting + (too_many - fitting) / 2;
+    MFL_TRY(const bool fit, fits(middle));
+    (fit ? fitting : too_many) = middle;
+  }
+  return fitting;
+}
+
+template <class T>
+Result<void> Training<T>::start_round() {
   taken_ = 0;
   plan_.reset();
+  choice_.reset();
+  round_steps_ = next_round_steps(algorithm_, state_.step, steps_);
+  node_bytes_ = round_bytes<T>(algorithm_, state_.round + 1, state_.w().size(), population_.codecs);
+  if (!budget_.limits() || round_steps_ == 0) return {};
+  if (budget_.adaptive) MFL_CHECK(choose());
+  MFL_TRY(round_steps_, affordable(std::min(round_steps_, steps_ - state_.step)));
+  if (choice_) choice_->tau = round_steps_;
+  return {};
+}
+
+// One step in the first round: there is nothing to go by.
+template <class T>
+Result<void> Training<T>::choose() {
+  choice_ = RoundChoice{.tau = 1};
+  if (const auto known = estimates_of(state_)) {
+    MFL_TRY(const RoundCosts costs, measured_costs(known->steps));
+    const TauChoice best = choose_tau(*budget_.adaptive, {known->rho, known->beta, known->delta},
+                                      resources_of(budget_, costs), known->steps);
+    choice_ = RoundChoice{.tau = best.tau,
+                          .rho = known->rho,
+                          .beta = known->beta,
+                          .delta = known->delta,
+                          .bound = best.bound,
+                          .step_seconds = costs.step_seconds,
+                          .round_seconds = costs.round_seconds};
+  }
+  round_steps_ = choice_->tau;
+  return {};
 }
 
 template <class T>
 Result<void> Training<T>::prepare() {
   if (plan_) return {};
-  MFL_TRY(plan_, plan_round(population_, state_.round + 1,
-                            {round_steps_, node_bytes_.down, node_bytes_.up, population_.batching}));
+  if (state_.round == 0) MFL_CHECK(require_a_round(budget_, node_bytes_, population_));
+  MFL_TRY(plan_, plan_round(population_, state_.round + 1, work_of(round_steps_)));
   return {};
 }
 
@@ -116,6 +200,7 @@ Result<double> Training<T>::loss_of_next_round() {
 template <class T>
 Result<StepRange<T>> Training<T>::range(std::uint64_t steps) {
   MFL_CHECK(prepare());
+  entered_ = std::chrono::steady_clock::now();
   return StepRange<T>{.setting = setting_,
                       .state = &state_,
                       .starts = taken_ == 0,
@@ -130,6 +215,8 @@ Result<StepRange<T>> Training<T>::range(std::uint64_t steps) {
 
 template <class T>
 Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
+  engine_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - entered_).count();
+  engine_steps_ += steps;
   if (range.failure)
     return end(
         RunStatus::kDiverged,
@@ -153,15 +240,19 @@ Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
   bytes_down_ += plan_->sent * node_bytes_.down;
   bytes_up_ += plan_->received * node_bytes_.up;
   last_time_ = plan_->time;
+  last_choice_ = choice_;
+  ++engine_rounds_;
   if (last_time_) last_time_->total_seconds = *virtual_seconds_ += last_time_->seconds;
   closed_ = false;
-  start_round();
-  if (state_.step < steps_) return {};
+  MFL_CHECK(start_round());
+  if (round_steps_ > 0) return {};
   MFL_TRY(const double train_loss, this->train_loss());
   if (!std::isfinite(train_loss))
     return end(RunStatus::kDiverged, fmt::format("the loss is not finite after step {}", state_.step),
                train_loss);
-  return end(RunStatus::kDone, "", train_loss);
+  return end(RunStatus::kDone,
+             state_.step < steps_ ? budget_text(budget_, spent(), virtual_seconds_.has_value()) : "",
+             train_loss);
 }
 
 // The loss of the state's own w is known: its row can be written.
@@ -180,7 +271,8 @@ Result<void> Training<T>::close_round(double train_loss, Row row) {
                         .bytes_up = bytes_up_,
                         .bytes_down = bytes_down_,
                         .digest = digest,
-                        .time = last_time_});
+                        .time = last_time_,
+                        .choice = last_choice_});
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
   if (passed || row != Row::kOfRound || state_.step == 0) {
     if (!test && std::isfinite(train_loss)) test = engine_.test(setting_, state_.w());

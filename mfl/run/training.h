@@ -12,6 +12,7 @@
 #include "mfl/base/result.h"
 #include "mfl/devices/virtual_time.h"
 #include "mfl/engine/engine.h"
+#include "mfl/run/budget.h"
 #include "mfl/run/journal.h"
 #include "mfl/run/monitor.h"
 #include "mfl/run/outcome.h"
@@ -52,7 +53,7 @@ class Training {
   // `setting` is its index in the engine; `untrained` is what the store keeps of the model, to which the run adds the weights.
   Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
            Population population, TestLabels labels, FinalModel untrained, Cadence cadence, LossRule losses,
-           StopRule stop_rule, Recorder& recorder, Start<T> start);
+           StopRule stop_rule, BudgetRule budget, Recorder& recorder, Start<T> start);
 
   bool over() const { return over_; }
   const State<T>& state() const { return state_; }
@@ -78,7 +79,13 @@ class Training {
 
  private:
   double seconds() const;
-  void start_round();
+  Result<void> start_round();  // decides how long the next round is; 0 steps: the budget does not allow one
+  Result<void> choose();       // the steps of the next round, whatever is left of the budget
+  Result<std::uint64_t> affordable(std::uint64_t most);  // the most steps up to these that the budget allows
+  RoundWork work_of(std::uint64_t steps) const;
+  Result<Spent> cost_of(std::uint64_t round, std::uint64_t steps) const;
+  Result<RoundCosts> measured_costs(std::uint64_t last_steps) const;
+  Spent spent() const;
   Result<void> prepare();               // decides who takes part in the current round, once
   Result<double> train_loss();          // of the state's w, over the nodes of the round that starts from it
   Result<double> loss_of_next_round();  // what that round would report
@@ -101,6 +108,7 @@ class Training {
   Cadence cadence_;
   LossRule losses_;
   EarlyStop stop_;
+  BudgetRule budget_;
   std::optional<std::string> stopped_;  // why the run ends early
   Journal journal_;
   State<T> state_;
@@ -111,12 +119,18 @@ class Training {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Aggregate<T> aggregate_;
   double last_loss_ = 0;
-  std::uint64_t bytes_up_, bytes_down_;    // so far
-  std::optional<double> virtual_seconds_;  // so far
-  std::optional<RoundPlan> plan_;          // of the current round
-  std::optional<RoundTime> last_time_;     // of the round that led to the state
-  std::uint64_t round_steps_ = 0;          // of the current round
-  std::uint64_t taken_ = 0;                // of round_steps_
+  std::uint64_t bytes_up_, bytes_down_;     // so far
+  std::optional<double> virtual_seconds_;   // so far
+  std::optional<RoundPlan> plan_;           // of the current round
+  std::optional<RoundTime> last_time_;      // of the round that led to the state
+  std::optional<RoundChoice> choice_;       // of the current round
+  std::optional<RoundChoice> last_choice_;  // of the round that led to the state
+  // By a clock, since the start of this process: within the engine, and the steps and rounds that took it.
+  double engine_seconds_ = 0;
+  std::uint64_t engine_steps_ = 0, engine_rounds_ = 0;
+  std::chrono::steady_clock::time_point entered_;
+  std::uint64_t round_steps_ = 0;  // of the current round
+  std::uint64_t taken_ = 0;        // of round_steps_
   bool over_ = false;
   Monitor* monitor_ = nullptr;
   std::vector<RunWarning> warnings_;

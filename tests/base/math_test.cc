@@ -36,6 +36,22 @@ TEST(PortableMath, LogAgreesWithTheLibrary) {
   EXPECT_LT(relative_error(portable_log(5e-324), std::log(5e-324)), 6e-16);
 }
 
+TEST(PortableMath, SinAndCosAgreeWithTheLibrary) {
+  for (double degrees = -1000; degrees < 1000; degrees += 0.37) {
+    const double x = std::fmod(degrees, 360) * 3.14159265358979323846 / 180;
+    EXPECT_NEAR(portable_sin_cos(degrees).sin, std::sin(x), 2e-15) << degrees;
+    EXPECT_NEAR(portable_sin_cos(degrees).cos, std::cos(x), 2e-15) << degrees;
+  }
+  for (int quarter = -8; quarter <= 8; ++quarter) {
+    const auto [s, c] = portable_sin_cos(90.0 * quarter);
+    EXPECT_EQ(std::abs(s) + std::abs(c), 1) << quarter;
+    EXPECT_NEAR(s, std::sin(quarter * 1.57079632679489661923), 1e-14);
+    EXPECT_NEAR(c, std::cos(quarter * 1.57079632679489661923), 1e-14);
+  }
+  EXPECT_NEAR(portable_sin_cos(30).sin, 0.5, 1.2e-16);
+  EXPECT_NEAR(portable_sin_cos(60).cos, 0.5, 1.2e-16);
+}
+
 TEST(PortableMath, Log1pAgreesWithTheLibrary) {
   for (double u = 1; u > 1e-300; u *= 0.83)
     EXPECT_LT(relative_error(portable_log1p_unit(u), std::log1p(u)), 6e-16) << u;

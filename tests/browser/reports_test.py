@@ -67,6 +67,20 @@ class Reports(unittest.TestCase):
                for algorithm, eta in (("fl", "0.01"), ("mfl", "0.01"), ("mfl", "0.02"), ("gd", "0.01"))]
         self.check(self.mfl("report", *ids, "--out", "page")["report"])
 
+    def test_report_of_settings_with_several_seeds(self):
+        grid = (DATA + '[federation]\npartition = ["iid", "label-sorted"]\n[algorithm]\nname = ["fl", "mfl"]\n'
+                'eta = [0.01, 0.02, 0.04, 0.08]\n[run]\nsteps = 24\nrecord_every = 4\nseed = [1, 2]\n')
+        (self.root / "seeds.toml").write_text(grid, encoding="utf-8")
+        runs = [run["run_id"] for run in self.mfl("sweep", "seeds.toml")["runs"]]
+        self.assertEqual(len(runs), 32)
+        report = Path(self.mfl("report", *runs, "--out", "seeds")["report"])
+        self.check(report)
+        page = report.read_text(encoding="utf-8")
+        self.assertIn("Means over 2 seeds", page)
+        self.assertEqual(page.count("What all runs have in common"), 1)
+        table = (report.parent / "data" / "comparison.csv").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(len(table), 1 + 16)
+
     def test_study(self):
         algorithms = ", ".join(f'"{name}"' for name in ("fedavg", "scaffold", "fedacg", "feddyn", "scaffold-acg"))
         (self.root / "study.toml").write_text(

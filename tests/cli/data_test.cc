@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "make_files.h"
 #include "process.h"
 
@@ -40,6 +42,108 @@ TEST(DataInfo, DescribesEveryKindOfSource) {
     EXPECT_THAT(people.out, HasSubstr("samples x"));
     EXPECT_EQ(people.err, "");
   }
+}
+
+TEST(DataPartition, ShowsCountsFiguresAndAPicture) {
+  const Sandbox box;
+  const std::vector<std::string> words = {
+      "data",   "partition", "synthetic:2000x16", "--test",         "0",     "--nodes",  "10",
+      "--seed", "3",         "--partition",       "dirichlet(0.3)", "--out", "nodes.svg"};
+  auto with_json = words;
+  with_json.push_back("--json");
+  const auto data = ok_data(box.run(with_json));
+  EXPECT_EQ(data["partition"], "dirichlet(alpha=0.3, self_balancing=0)");
+  EXPECT_EQ(data["labels"].size(), 10U);
+  EXPECT_EQ(data["nodes"].size(), 10U);
+  std::size_t samples = 0;
+  double divergence = 0;
+  for (const auto& node : data["nodes"]) {
+    std::size_t counted = 0;
+    for (const auto& count : node["counts"]) counted += count.get<std::size_t>();
+    EXPECT_EQ(node["samples"], counted);
+    samples += counted;
+    divergence += node["gradient_divergence"].get<double>() * static_cast<double>(counted) / 2000;
+  }
+  EXPECT_EQ(samples, 2000U);
+  EXPECT_NEAR(data["gradient_divergence"].get<double>(), divergence, 1e-12);
+  EXPECT_GT(data["label_distance"].get<double>(), 0.2);
+  EXPECT_LT(data["node_entropy"].get<double>(), data["label_entropy"].get<double>());
+  const std::string svg = box.read("nodes.svg");
+  EXPECT_THAT(svg, HasSubstr("<svg xmlns"));
+  EXPECT_THAT(svg, HasSubstr("node 9, label 9:"));
+  const Outcome people = box.run(words);
+  EXPECT_EQ(people.code, 0);
+  for (const char* word : {"label entropy", "label distance", "gradient", "wrote nodes.svg", "distance"})
+    EXPECT_THAT(people.out, HasSubstr(word));
+  EXPECT_EQ(box.read("nodes.svg"), svg);
+}
+
+TEST(DataPartition, FitsEightyColumnsWithAHundredNodes) {
+  const Sandbox box;
+  for (const char* nodes : {"1", "100"})
+    for (const char* partition : {"iid", "dirichlet(1, min_partition_size=1)", "linear"}) {
+      const Outcome people = box.run({"data", "partition", "synthetic:9000x16", "--test", "0", "--nodes",
+                                      nodes, "--partition", partition});
+      ASSERT_EQ(people.code, 0) << people.err;
+      std::istringstream lines(people.out);
+      std::size_t count = 0;
+      for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(line.size(), 80U) << line;
+      EXPECT_GE(count, std::stoul(nodes) + 7);
+    }
+}
+
+TEST(DataPartition, IsAboutNodesThatDiffer) {
+  const Sandbox box;
+  const auto figures = [&](const std::string& partition, const std::string& skew) {
+    return ok_data(box.run({"data", "partition", "synthetic:2000x16", "--test", "0", "--nodes", "10",
+                            "--partition", partition, "--feature-skew", skew, "--json"}));
+  };
+  const auto iid = figures("iid", "none"), sorted = figures("label-sorted", "none");
+  const auto turned = figures("iid", "rotation(90)");
+  EXPECT_LT(iid["label_distance"].get<double>(), 0.15);
+  EXPECT_GT(sorted["label_distance"].get<double>(), 0.8);
+  EXPECT_GT(sorted["gradient_divergence"].get<double>(), 2 * iid["gradient_divergence"].get<double>());
+  EXPECT_EQ(turned["label_distance"], iid["label_distance"]);
+  EXPECT_GT(turned["gradient_divergence"].get<double>(), iid["gradient_divergence"].get<double>());
+}
+
+TEST(DataPartition, NaturalNodesHaveTheirNames) {
+  const Sandbox box;
+  box.write("a.csv", "x,site,kind\n1,Lyon,a\n2,Bern,b\n3,Lyon,b\n4,Bern,a\n5,Bern,b\n");
+  const auto data = ok_data(
+      box.run({"data", "partition", "csv:a.csv", "--nodes", "2", "--partition", "natural:site", "--json"}));
+  EXPECT_EQ(data["nodes"][0]["name"], "Bern");
+  EXPECT_EQ(data["nodes"][0]["samples"], 3);
+  EXPECT_EQ(data["nodes"][1]["name"], "Lyon");
+  EXPECT_EQ(data["labels"], (nlohmann::json{"a", "b"}));
+  const Outcome wrong =
+      box.run({"data", "partition", "csv:a.csv", "--nodes", "3", "--partition", "natural:site"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("the column site names 2 nodes, nodes is 3 (set nodes to 2)"));
+  const auto run = ok_data(box.run({"run", "--data", "csv:a.csv", "--nodes", "2", "--partition",
+                                    "natural:site", "--steps", "4", "--quiet", "--json"}));
+  EXPECT_EQ(run["schema"]["features"], (nlohmann::json{"x"}));
+  EXPECT_EQ(
+      box.run({"data", "split", "csv:a.csv", "--nodes", "2", "--partition", "natural:site", "--out", "o"})
+          .code,
+      0);
+}
+
+TEST(DataPartition, RefusesWhatItCannotShow) {
+  const Sandbox box;
+  const auto refused = [&](std::vector<std::string> more, const char* says) {
+    std::vector<std::string> words = {"data", "partition", "synthetic:300x12"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = box.run(words);
+    EXPECT_EQ(outcome.code, 2) << says;
+    EXPECT_THAT(outcome.err, HasSubstr(says));
+  };
+  refused({"--out", "a.png"}, "ends in .svg");
+  refused({"--partition", "dirichlet(0)"}, "\"alpha\" must be");
+  refused({"--partition", "pathological(11)"}, "the data has 10 classes");
+  refused({"--partition", "natural:site"}, "for CSV files");
+  refused({"--feature-skew", "rotation"}, "12 features are no square image");
+  refused({"--nodes", "301"}, "more nodes than samples");
 }
 
 TEST(DataInfo, TakesTheDataFlags) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "process.h"
@@ -206,6 +207,41 @@ TEST(Report, AnyRunsOfTheStoreBecomeAPage) {
   (void)ok_data(box.run(args));
   EXPECT_EQ(below(box, "page").at("data/rounds.csv"), files.at("data/rounds.csv"));
   EXPECT_TRUE(below(box, "page").at("report.html") == page);
+}
+
+TEST(Report, SeedsOfASettingAreOneCurveAndOneRow) {
+  const Sandbox box;
+  std::vector<std::string> ids;
+  for (const char* algorithm : {"fl", "mfl"})
+    for (const char* seed : {"1", "2", "3"})
+      ids.push_back(
+          ok_data(box.run({"run", "--data", "synthetic:120x16", "--train", "80", "--test", "40", "--steps",
+                           "12", "--algorithm", algorithm, "--seed", seed, "--json"}))["run_id"]);
+  const auto with = [&](std::vector<std::string> args, const std::vector<std::string>& more) {
+    args.insert(args.end(), ids.begin(), ids.end());
+    args.insert(args.end(), more.begin(), more.end());
+    return args;
+  };
+  (void)ok_data(box.run(with({"report"}, {"--out", "page", "--json"})));
+  const auto files = below(box, "page");
+  const std::string& page = files.at("report.html");
+  for (const char* part : {"Means over 3 seeds", "reached fl&#39;s final loss in",
+                           "What all runs have in common", "algorithm.name"})
+    EXPECT_THAT(page, HasSubstr(part));
+  EXPECT_THAT(page, Not(HasSubstr("digest of the weights")))
+      << "one table of runs in place of their sections";
+  const Outcome csv = box.run(with({"runs", "compare"}, {"--format", "csv"}));
+  EXPECT_EQ(csv.out, files.at("data/comparison.csv"));
+  EXPECT_EQ(std::ranges::count(csv.out, '\n'), 3);
+  EXPECT_EQ(box.run(with({"runs", "compare"}, {"--format", "latex"})).out, files.at("data/comparison.tex"));
+  EXPECT_EQ(box.run(with({"runs", "compare"}, {"--format", "markdown"})).out, files.at("data/comparison.md"));
+  EXPECT_EQ(std::ranges::count(box.run(with({"runs", "compare"}, {"--format", "csv", "--each"})).out, '\n'),
+            7);
+  const auto data = ok_data(box.run(with({"runs", "compare"}, {"--json"})));
+  EXPECT_EQ(data["settings"].size(), 2U);
+  EXPECT_EQ(data["settings"][0]["seeds"].size(), 3U);
+  EXPECT_EQ(data["headlines"][0]["seeds"], 3);
+  expect_error(box.run(with({"runs", "compare"}, {"--format", "pdf"})), 2, {"--format", "pdf", "latex"});
 }
 
 TEST(Report, WarningsAreInTheRunTheListTheSheetAndThePage) {

@@ -418,6 +418,7 @@ TEST(Config, DigestSeesTheTrajectoryAndNothingElse) {
                                          : key.key == "class_weight"                     ? "balanced"
                                          : key.key == "separator"                        ? ";"
                                          : key.key == "partition"                        ? "contiguous"
+                                         : key.key == "feature_skew"                     ? "noise"
                                          : key.key == "aggregator"                       ? "median"
                                          : key.key == "codecs"                           ? "bf16"
                                          : key.key == "correction"                       ? "control-variates"

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
+
+#include "mfl/base/digest.h"
 
 namespace mfl {
 namespace {
@@ -129,6 +132,80 @@ TEST(Fleet, SamplesAreDrawnWithinTheirRangeAndClassesAlike) {
   }
   for (std::size_t size = 3; size <= 7; ++size) EXPECT_NEAR(sizes[size], 400, 90);
   for (const int count : classes) EXPECT_NEAR(count, 1000, 150);
+}
+
+TEST(Fleet, ReadsItsSkews) {
+  const FleetShape shape = parse_fleet("fleet:50x20,alpha=0.3,sigma=1").value();
+  EXPECT_EQ(shape.alpha, 0.3);
+  EXPECT_EQ(shape.sigma, 1);
+  EXPECT_EQ(shape.median, 50U);
+  EXPECT_EQ(shape.least, 1U);
+  EXPECT_EQ(shape.most, 5000U);
+  EXPECT_EQ(parse_fleet("fleet:5-50x20,alpha=2")->most, 50U);
+  EXPECT_EQ(parse_fleet("fleet:1000x60000,sigma=2")->most, (1U << 26U) / 60000U);
+  for (const char* bad : {"fleet:50x20,", "fleet:50x20,alpha", "fleet:50x20,alpha=0", "fleet:50x20,alpha=-1",
+                          "fleet:50x20,alpha=nan", "fleet:50x20,sigma=0", "fleet:50x20,sigma=11",
+                          "fleet:50x20,alpha=1,alpha=1", "fleet:5-50x20,sigma=1", "fleet:50x20,beta=1",
+                          "fleet:50x20,sigma=1,sigma=1", "fleet:50x20,,sigma=1", "fleet,alpha=1"}) {
+    if (!is_fleet(bad)) continue;
+    const auto refused = parse_fleet(bad);
+    ASSERT_FALSE(refused) << bad;
+    EXPECT_EQ(refused.error().code, ErrorCode::kBadConfig);
+    EXPECT_FALSE(refused.error().hint.empty());
+  }
+}
+
+// A node's share of a class is Beta(alpha, 9 alpha), and a row's class is drawn from the shares.
+TEST(Fleet, LabelSkewHasTheMomentsOfTheDistribution) {
+  constexpr double kAlpha = 0.5, kRows = 100, kClasses = 10;
+  constexpr int kNodes = 3000;
+  FleetShape shape{100, 100, 4};
+  shape.alpha = kAlpha;
+  const FleetRows rows(shape, 3);
+  double sum = 0, squares = 0;
+  for (std::uint64_t node = 0; node < kNodes; ++node) {
+    const Node made = make(rows, node);
+    const double share = static_cast<double>(std::ranges::count(made.classes, 4.0)) / kRows;
+    sum += share;
+    squares += share * share;
+  }
+  const double mean = 1 / kClasses, of_shares = mean * (1 - mean) / (kClasses * kAlpha + 1);
+  const double variance = of_shares + (mean * (1 - mean) - of_shares) / kRows;
+  EXPECT_NEAR(sum / kNodes, mean, 5 * std::sqrt(variance / kNodes));
+  EXPECT_NEAR(squares / kNodes - std::pow(sum / kNodes, 2), variance, 0.15 * variance);
+  EXPECT_NE(rows.digest(10), FleetRows({100, 100, 4}, 3).digest(10));
+  const Dataset test = rows.test_set(5000);  // of even classes
+  for (double c = 0; c < kClasses; ++c)
+    EXPECT_NEAR(static_cast<double>(std::ranges::count(test.labels, c)), 500, 110);
+}
+
+TEST(Fleet, SizesAreLognormalAroundTheirMedian) {
+  const FleetRows rows(parse_fleet("fleet:50x4,sigma=1").value(), 3);
+  constexpr int kNodes = 5000;
+  double sum = 0, squares = 0;
+  int below = 0;
+  for (std::uint64_t node = 0; node < kNodes; ++node) {
+    const std::size_t size = rows.samples(node);
+    ASSERT_TRUE(size >= 1 && size <= 5000);
+    const double x = std::log(static_cast<double>(size) / 50);
+    below += size < 50 ? 1 : 0;
+    sum += x;
+    squares += x * x;
+  }
+  EXPECT_NEAR(sum / kNodes, 0, 0.06);
+  EXPECT_NEAR(squares / kNodes, 1, 0.1);
+  EXPECT_NEAR(below, kNodes / 2.0, 200);
+}
+
+// The same nodes everywhere and in every version: bytes that a change of the sampling would move.
+TEST(Fleet, SkewedNodesAreTheSameEverywhere) {
+  const FleetRows rows(parse_fleet("fleet:50x4,alpha=0.3,sigma=1").value(), 42);
+  Sha256 digest;
+  for (std::uint64_t node = 0; node < 20; ++node) {
+    const Node made = make(rows, node);
+    digest.update(std::as_bytes(std::span(made.pixels))).update(std::as_bytes(std::span(made.classes)));
+  }
+  EXPECT_EQ(digest.finish_hex().substr(0, 16), "7b60cc4400aff662");
 }
 
 TEST(Fleet, TheTestSetIsOfNoNode) {

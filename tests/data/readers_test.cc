@@ -49,6 +49,38 @@ TEST(Idx, RankTwoIsOneRowAnImage) {
   EXPECT_EQ(data->columns, 2U);
 }
 
+TEST(Csv, AColumnNamesTheNodeOfEachRow) {
+  const Folder folder;
+  const auto path = folder.write("a.csv", "x,site,y\n1,10,0\n2,b,1\n3,9,0\n4,\"b\",1\n5,a,1\n");
+  for (const char* column : {"site", "1"}) {
+    const auto data = read_csv(path, {.group = column});
+    ASSERT_TRUE(data) << data.error().text();
+    EXPECT_EQ(data->columns, 1U);
+    EXPECT_THAT(data->origin->groups, ElementsAre("9", "10", "a", "b"));
+    EXPECT_THAT(data->groups, ElementsAre(1, 3, 0, 3, 2));
+    EXPECT_THAT(data->labels, ElementsAre(0, 1, 0, 1, 1));
+    const std::vector<std::uint32_t> some = {4, 0};
+    EXPECT_THAT(take_rows(*data, some).groups, ElementsAre(2, 1));
+    const std::vector<std::uint32_t> turned = {4, 3, 2, 1, 0};
+    EXPECT_THAT(reordered(*data, turned).groups, ElementsAre(2, 3, 0, 3, 1));
+  }
+  EXPECT_THAT(read_csv(folder.write("b.csv", "1,2,p\n3,4,q\n"), {.group = "2"})->groups, ElementsAre(0, 1));
+  EXPECT_THAT(read_csv(folder.write("b.csv", "1,2,p\n3,4,q\n"), {.group = "2"})->labels, ElementsAre(2, 4));
+  EXPECT_TRUE(read_csv(path, {.drop = {"site"}})->groups.empty());
+}
+
+TEST(Csv, AColumnOfNodesThatCannotBeIsRefused) {
+  const Folder folder;
+  const auto path = folder.write("a.csv", "x,site,y\n1,a,0\n2,,1\n");
+  const auto says = [&](const CsvOptions& options) { return read_csv(path, options).error().text(); };
+  EXPECT_THAT(says({.group = "site"}), testing::HasSubstr("line 3"));
+  EXPECT_THAT(says({.group = "sites"}), testing::HasSubstr("no column of nodes named 'sites'"));
+  EXPECT_THAT(says({.label = "site", .group = "site"}),
+              testing::HasSubstr("is the label and names the nodes"));
+  EXPECT_THAT(says({.features = {"site"}, .group = "site"}),
+              testing::HasSubstr("is in features and names the nodes"));
+}
+
 TEST(Csv, LabelIsTheLastColumnUnlessSaid) {
   const Folder folder;
   const auto data = read_csv(folder.write("a.csv", "1,2,3\n4,5e-1,-6\n"));

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "federations.h"
+#include "mfl/algorithm/estimating.h"
 #include "scaffold.h"
 #include "tests/base/sample_spec.h"
 
@@ -60,7 +61,9 @@ std::vector<Algorithm> algorithms_of_tests() {
       {"server momentum", std::make_shared<ServerMomentum>(0.01, 0.7), 3},
       {"full-gradient", std::make_shared<FullGradientFirst>(), 3},
       *make_algorithm("mfl", {.eta = 0.01, .gamma = 0.8, .sync_momentum = 3}, 3),
-      *make_algorithm("mfl", {.eta = 0.01, .gamma = 0.8, .momentum = "keep-local"}, 3)};
+      *make_algorithm("mfl", {.eta = 0.01, .gamma = 0.8, .momentum = "keep-local"}, 3),
+      estimating(make_fl(0.01, 3)),
+      estimating(make_mfl(0.01, 0.8, 3))};
   for (const AlgorithmEntry& entry : algorithms())
     if (!entry.centralised)
       out.push_back(*make_algorithm(sample_spec(entry), {.eta = 0.01, .gamma = 0.8}, 3));
@@ -157,6 +160,91 @@ TEST(Algorithms, ScaffoldOnEqualNodesIsGradientDescent) {
   const auto expected = train(model, one, make_gd(0.01), 40),
              got = train(model, copies, scaffold(0.01, 4), 40);
   for (std::size_t i = 0; i < kColumns; ++i) EXPECT_NEAR(got.w()[i], expected.w()[i], 1e-12);
+}
+
+template <class T>
+State<T> one_round(const Federation<T>& federation, const Algorithm& algorithm, State<T> state,
+                   std::uint64_t steps) {
+  const auto engine = local_engine<T>(federation, {Setting{algorithm, 0.1}}, serial_workers());
+  Aggregate<T> out;
+  StepRange<T> range{.state = &state, .out = &out};
+  engine->run(std::span(&range, 1), steps);
+  apply(algorithm, state, out, {steps, federation.nodes.size(), federation.nodes.size()});
+  return state;
+}
+
+// Against gradients from steps of gradient descent on the nodes one by one.
+TEST(Estimating, DeltaIsTheDistanceOfTheNodesGradients) {
+  const auto federation = five_nodes<double>();
+  const Algorithm algorithm = estimating(make_fl(0.01, 2));
+  State<double> start = initial_state<double>(algorithm, kColumns);
+  for (std::size_t i = 0; i < kColumns; ++i) start.vectors[0].values[i] = 0.01 * static_cast<double>(i % 7);
+  const auto gradient = [&](std::vector<Shard> nodes) {
+    Federation<double> part{federation.model, federation.train, std::move(nodes), std::nullopt};
+    State<double> plain = initial_state<double>(make_fl(1, 1), kColumns);
+    plain.vectors[0].values = start.w();
+    Vector<double> out = start.w();
+    const State<double> stepped = one_round(part, make_fl(1, 1), std::move(plain), 1);
+    for (std::size_t i = 0; i < kColumns; ++i) out[i] -= stepped.w()[i];
+    return out;
+  };
+  const Vector<double> mean = gradient(federation.nodes);
+  double squares = 0, samples = 0;
+  for (const Shard& shard : federation.nodes) {
+    const Vector<double> own = gradient({shard});
+    for (std::size_t i = 0; i < kColumns; ++i)
+      squares += static_cast<double>(shard.count) * (own[i] - mean[i]) * (own[i] - mean[i]);
+    samples += static_cast<double>(shard.count);
+  }
+  const auto known = estimates_of(one_round(federation, algorithm, start, 2));
+  ASSERT_TRUE(known);
+  EXPECT_NEAR(known->delta, std::sqrt(squares / samples), 1e-9 * known->delta);
+  EXPECT_EQ(known->steps, 2U);
+  EXPECT_FALSE(estimates_of(start));
+  // f32 has the same to its own precision: squares are sent in two numbers.
+  const auto in_f32 = five_nodes<float>();
+  State<float> start_f32 = initial_state<float>(algorithm, kColumns);
+  for (std::size_t i = 0; i < kColumns; ++i)
+    start_f32.vectors[0].values[i] = static_cast<float>(start.w()[i]);
+  const auto coarse = estimates_of(one_round(in_f32, algorithm, start_f32, 2));
+  EXPECT_NEAR(coarse->delta, known->delta, 1e-4 * known->delta);
+  EXPECT_NEAR(coarse->beta, known->beta, 1e-3 * known->beta);
+  EXPECT_NEAR(coarse->rho, known->rho, 1e-3 * known->rho);
+}
+
+// One node, one step: w_i - w is -eta grad F(w), so rho and beta follow from losses and gradients of two models.
+TEST(Estimating, RhoAndBetaAreSlopesBetweenTheTwoModels) {
+  const auto one = make_federation<double>(kModels[1], as_floats<double>(*make_synthetic(60, kColumns, 7)),
+                                           *contiguous(60, 1));
+  const Algorithm algorithm = estimating(make_fl(0.01, 1));
+  const State<double> start = initial_state<double>(algorithm, kColumns);
+  const State<double> first = one_round(one, algorithm, start, 1),
+                      second = one_round(one, algorithm, first, 1);
+  double moved = 0, changed = 0;
+  for (std::size_t i = 0; i < kColumns; ++i) {
+    const double step = first.w()[i] - start.w()[i], next = second.w()[i] - first.w()[i];
+    moved += step * step;
+    changed += (next - step) * (next - step) / (0.01 * 0.01);
+  }
+  const auto engine = local_engine<double>(one, {Setting{make_fl(0.01, 1), 0.1}}, serial_workers());
+  const double fell = std::abs(engine->train_loss(0, first.w()) - engine->train_loss(0, start.w()));
+  const auto known = estimates_of(first);
+  EXPECT_NEAR(known->rho, fell / std::sqrt(moved), 1e-9 * known->rho);
+  EXPECT_NEAR(known->beta, std::sqrt(changed / moved), 1e-6 * known->beta);
+  EXPECT_NEAR(known->delta, 0, 1e-6) << "one node has the gradient of all";
+}
+
+TEST(Estimating, TheModelIsThatOfTheAlgorithmItself) {
+  const auto federation = five_nodes<float>();
+  const Algorithm plain = make_mfl(0.01, 0.8, 3), with = estimating(plain);
+  const auto engine = [&](const Algorithm& algorithm) {
+    return local_engine<float>(federation, {Setting{algorithm, 0.1}}, serial_workers());
+  };
+  const State<float> a = ten_rounds(*engine(plain), plain, initial_state<float>(plain, kColumns));
+  const State<float> b = ten_rounds(*engine(with), with, initial_state<float>(with, kColumns));
+  EXPECT_EQ(a.w(), b.w());
+  EXPECT_EQ(a.vectors[1].values, b.vectors[1].values);
+  EXPECT_EQ(b.vectors.size(), 3U);
 }
 
 TEST(Algorithms, LayoutsThatMakeNoSenseAreRefused) {

@@ -146,6 +146,21 @@ TEST(Partitions, UnknownNamesComeWithTheNearestOne) {
   EXPECT_EQ(make_partition("iid:2", {kLabels, 2, 1}).error().text(), "iid: unexpected \":2\"");
 }
 
+TEST(Partitions, NaturalNodesAreTheGroupsInTheirOrder) {
+  const std::vector<std::uint32_t> groups = {9, 2, 9, 2, 5, 5, 2};
+  const auto partition = make_partition("natural:site", {kLabels, 3, 1, groups});
+  ASSERT_TRUE(partition) << partition.error().text();
+  EXPECT_THAT(partition->order, ElementsAre(1, 3, 6, 4, 5, 0, 2));
+  EXPECT_THAT(partition->starts, ElementsAre(0, 3, 5, 7));
+  const auto refused = make_partition("natural:site", {kLabels, 4, 1, groups});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text(), "natural:site: the column site names 3 nodes, nodes is 4");
+  EXPECT_EQ(refused.error().hint, "set nodes to 3");
+  EXPECT_THAT(make_partition("natural:site", {kLabels, 3, 1}).error().text(), HasSubstr("no such column"));
+  EXPECT_EQ(column_of_groups("natural:site"), "site");
+  EXPECT_EQ(column_of_groups("file:site"), "");
+}
+
 TEST(Partitions, AFileOfOtherNodesSaysHowMany) {
   const TempFolder folder = *TempFolder::make();
   write_round_robin(folder.path() / "nodes.txt", 7, 3);

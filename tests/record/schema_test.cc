@@ -17,6 +17,8 @@ std::string make_version(const Home& home, int version) {
     EXPECT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1.5));
   }
   Connection old(home.store);
+  old.run("DROP TABLE choices; PRAGMA user_version = 7");
+  if (version == 7) return id;
   old.run("DROP TABLE models; PRAGMA user_version = 6");
   if (version == 6) return id;
   old.run("DROP TABLE nodes; PRAGMA user_version = 5");
@@ -77,6 +79,7 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     const std::string timed = store.create_run(spec()).value();
     auto rows = rounds(0, 1);
     rows[1].time = RoundTime{12.5, 7.5, 2.5, 0.25, 10, 3, 1};
+    rows[1].choice = RoundChoice{17, 0.5, 2, 0.25, 3.5, 1e-3, 0.125};
     auto records_of = records(0, 1);
     records_of[1].virtual_seconds = 12.5;
     const std::vector<NodeRow> took_part = {{1, "a", 3, 0.5, 0.25}};
@@ -90,6 +93,8 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     EXPECT_EQ(store.model(timed).value(), model);
     EXPECT_EQ(store.rounds(timed).value()[1].time, rows[1].time);
     EXPECT_FALSE(store.rounds(timed).value()[0].time);
+    EXPECT_EQ(store.rounds(timed).value()[1].choice, rows[1].choice);
+    EXPECT_FALSE(store.rounds(timed).value()[0].choice);
     EXPECT_EQ(store.records(timed).value()[1].virtual_seconds, 12.5);
     EXPECT_EQ(store.get(timed).value().summary->virtual_seconds, 12.5);
     EXPECT_EQ(store.get(timed).value().summary->test_metrics, with_time.test_metrics);
@@ -97,12 +102,15 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     ASSERT_TRUE(store.rewind(timed, 0, {.reason = "--from-round 0", .last_round = 1}));
     EXPECT_FALSE(store.get(timed).value().summary);
     EXPECT_EQ(store.get(timed).value().drops.size(), 1U);
+    EXPECT_EQ(store.rounds(timed).value().size(), 1U);
+    ASSERT_TRUE(store.append(timed, std::vector<RoundRow>{rows[1]}, {}, std::nullopt))
+        << "the choice was dropped with its round";
   }
-  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 7);
+  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 8);
   expect_whole(Store::open(home.store).value(), id);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3, 4, 5, 6));
+INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3, 4, 5, 6, 7));
 
 TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   const Home home;
@@ -118,7 +126,9 @@ TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   }
   {
     Connection old(home.store);
-    old.run("DROP TABLE models; DROP TABLE nodes; DROP TABLE dropped_rounds; DROP TABLE drops");
+    old.run(
+        "DROP TABLE choices; DROP TABLE models; DROP TABLE nodes; DROP TABLE dropped_rounds; DROP TABLE "
+        "drops");
     for (const char* column : {"warnings", "sampled", "data_schema", "test_metrics"})
       old.run(std::string("ALTER TABLE runs DROP COLUMN ") + column);
     old.run("PRAGMA user_version = 2");

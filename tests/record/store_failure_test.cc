@@ -184,8 +184,8 @@ TEST(StoreFailure, Foreign) {
 
 TEST(StoreFailure, Newer) {
   const Filled home;
-  Connection(home.store).run("PRAGMA user_version = 8");
-  expect_refused(home.store, "schema version 8");
+  Connection(home.store).run("PRAGMA user_version = 9");
+  expect_refused(home.store, "schema version 9");
   Connection(home.store).run("PRAGMA user_version = 2");
   EXPECT_EQ(Store::open(home.store, kReader).value().rounds(home.id).value().size(), 201U);
 }
@@ -193,7 +193,7 @@ TEST(StoreFailure, Newer) {
 TEST(StoreFailure, TablesMissing) {
   const Filled home;
   Connection(home.store).run("DROP TABLE rounds");
-  expect_refused(home.store, "7 of 8 tables");
+  expect_refused(home.store, "8 of 9 tables");
 }
 
 TEST(StoreFailure, UnknownStatus) {

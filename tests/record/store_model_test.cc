@@ -97,7 +97,7 @@ TEST(StoreModel, AStoreThatKeptNoneIsMerged) {
     Store source = Store::open(there.store).value();
     id = done_run(source, model(kSmall));
   }
-  Connection(there.store).run("DROP TABLE models; PRAGMA user_version = 5");
+  Connection(there.store).run("DROP TABLE choices; DROP TABLE models; PRAGMA user_version = 5");
   EXPECT_EQ(Store::open(there.store, {.read_only = true})->model(id).value(), std::nullopt);
   Store store = Store::open(here.store).value();
   ASSERT_EQ(store.merge(there.store)->merged.size(), 1U);

@@ -24,6 +24,7 @@ struct Run {
   std::string partition = "iid";
   std::string problem = {};  // empty: that of the seed
   RunStatus status = RunStatus::kDone;
+  std::string eta = "0.01";
 };
 
 struct Bench : Home {
@@ -34,9 +35,9 @@ struct Bench : Home {
     RunSpec said = spec(run.algorithm);
     said.problem = run.problem.empty() ? fmt::format("p{}", run.seed) : run.problem;
     said.data_digest = said.problem;
-    said.config =
-        fmt::format("[federation]\npartition = \"{}\"\n\n[algorithm]\nname = \"{}\"\n\n[run]\nseed = {}\n",
-                    run.partition, run.algorithm, run.seed);
+    said.config = fmt::format(
+        "[federation]\npartition = \"{}\"\n\n[algorithm]\nname = \"{}\"\neta = {}\n\n[run]\nseed = {}\n",
+        run.partition, run.algorithm, run.eta, run.seed);
     ids.push_back(opened.create_run(said).value());
     auto rows = rounds(0, run.rounds);
     for (RoundRow& row : rows) {
@@ -130,6 +131,7 @@ TEST(CompareSettings, NoneReachedItOrDivergedOrHasNoPartner) {
       "run of fl left out).");
   const std::string text = compare_text(found);
   EXPECT_THAT(text, HasSubstr("2 of 4"));
+  EXPECT_THAT(text, HasSubstr(fmt::format("No target for runs {}, {}", bench.ids[4], bench.ids[5])));
   EXPECT_THAT(text, HasSubstr("(mfl, seed 2) is not part of the means: diverged."));
   EXPECT_THAT(text, HasSubstr("(mfl, seed 4) is not part of the means: interrupted."));
 }
@@ -141,6 +143,8 @@ TEST(CompareSettings, ABaselineOfOneSeedServesAllRunsOfItsProblem) {
   const Comparison found = bench.compare();
   EXPECT_EQ(found.rows[2].target, 0.1);
   EXPECT_EQ(found.headlines.at(0).seeds, 1U) << "only seed 1 is a pair";
+  EXPECT_THAT(compare_text(found),
+              HasSubstr("The target is the training loss 0.1 at which fl (run " + bench.ids[0]));
 }
 
 TEST(CompareSettings, TheBaselineIsThatOfTheSamePartition) {
@@ -157,6 +161,19 @@ TEST(CompareSettings, TheBaselineIsThatOfTheSamePartition) {
   EXPECT_EQ(found.headlines[1].baseline, "fl label-sorted");
   EXPECT_THAT(found.headlines[1].text,
               StartsWith("mfl label-sorted reached the final loss of fl label-sorted in 0.44"));
+}
+
+TEST(CompareSettings, OfSeveralBaselinesAHeadlineHasOneCause) {
+  Bench bench;
+  for (const char* eta : {"0.01", "0.02"})
+    for (const char* algorithm : {"fl", "mfl"}) bench.add({.algorithm = algorithm, .scale = 0.5, .eta = eta});
+  const Comparison found = bench.compare();
+  ASSERT_EQ(found.headlines.size(), 2U);
+  EXPECT_EQ(found.headlines[0].setting, "mfl eta 0.01");
+  EXPECT_EQ(found.headlines[1].setting, "fl eta 0.02");
+  EXPECT_EQ(found.headlines[1].baseline, "fl eta 0.01");
+  bench.ids = {bench.ids[0], bench.ids[3]};
+  EXPECT_EQ(bench.compare().headlines.at(0).setting, "mfl eta 0.02") << "the only baseline there is";
 }
 
 TEST(CompareSettings, WhatIsNotComparableHasNoHeadline) {

@@ -48,8 +48,9 @@ inline std::string address_of(const std::filesystem::path& state, std::future<Re
 // The digest. `own` is a folder of its own for every call.
 inline std::string served(Config config, const std::filesystem::path& own, const NodeLife& live = run_node) {
   const auto data = load(data_options(config)).value();
-  const auto partition = make_partition(config.federation, data.train, config.run.seed);
-  EXPECT_TRUE(split_to_folders(data.train, *partition, own / "parts", is_own_data(config.data.source)));
+  const auto nodes_data = data_of_nodes(config, data.train).value();
+  EXPECT_TRUE(split_to_folders(nodes_data.rows, nodes_data.partition, own / "parts",
+                               is_own_data(config.data.source)));
   config.data.task = effective_task(config);
   if (config.data.task == Task::kMulticlass)
     config.schema.classes = observe(data.train, LabelTask::kMulticlass)->classes;

@@ -1,6 +1,7 @@
 // A small experiment with any entry of any table.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -17,17 +18,21 @@ class SmallRuns : public ::testing::Test {
  protected:
   static constexpr std::size_t kNodes = 7, kRows = 150;  // the fewest nodes that every entry takes
 
-  // Node i of the partition file holds rows i, i + 7, i + 14 and so on.
+  // Node i of the partition file, and of column "node" of the CSV file, holds rows i, i + 7, i + 14 and so on.
   void SetUp() override {
-    std::ofstream out(file_);
+    std::ofstream out(file_), csv(csv_);
     for (std::size_t i = 0; i < kNodes; ++i, out << '\n')
       for (std::size_t row = i; row < kRows; row += kNodes) out << row << ' ';
+    csv << "a,node,b,c,label\n";
+    for (std::size_t row = 0; row < kRows; ++row)
+      csv << fmt::format("{},site {},{},{},{}\n", row % 11, row % kNodes, row % 5, row * row % 13,
+                         row % 3 % 2);
   }
 
   // Four rounds on the serial engine.
   Config with(const Table& table, const CatalogEntry& entry) const {
     Config config = base_of(table);
-    config.data.source = fmt::format("synthetic:{}x12", kRows);
+    config.data.source = fmt::format("synthetic:{}x16", kRows);
     config.data.test = 0;
     config.federation.nodes = kNodes;
     config.algorithm.eta = 0.02;
@@ -35,6 +40,10 @@ class SmallRuns : public ::testing::Test {
     config.run.steps = 12;
     config.run.engine = "serial";
     if (entry.name == "users") config.data.source = fmt::format("synthetic-fedprox(1, 1, users={})", kNodes);
+    if (entry.text == "COLUMN") {
+      config.data.source = "csv:" + csv_.string();
+      config.data.train = kRows;
+    }
     const auto set = set_key(config, table.key, sample_spec(entry, text_for(entry)));
     EXPECT_TRUE(set) << set.error().text();
     return config;
@@ -46,11 +55,12 @@ class SmallRuns : public ::testing::Test {
   // For an entry that takes a text.
   std::string text_for(const CatalogEntry& entry) const {
     if (entry.text == "N,N,...") return "10,10,20,20,30,30,30";
+    if (entry.text == "COLUMN") return "node";
     return file_.string();
   }
 
   TempFolder folder_ = *TempFolder::make();
-  std::filesystem::path file_ = folder_.path() / "nodes.txt";
+  std::filesystem::path file_ = folder_.path() / "nodes.txt", csv_ = folder_.path() / "rows.csv";
 };
 
 }  // namespace mfl::testing

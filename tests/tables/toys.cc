@@ -4,6 +4,7 @@
 #include "mfl/algorithm/algorithms.h"
 #include "mfl/codec/codec.h"
 #include "mfl/model/models.h"
+#include "mfl/partition/feature_skew.h"
 #include "mfl/partition/partitions.h"
 
 namespace mfl::testing {
@@ -45,6 +46,7 @@ const std::vector<Table>& tables() {
       with_toy("algorithm.momentum", momenta(), "reset"),
       fitting("fl", with_toy("algorithm.server_step", server_steps(), "normalised")),
       with_toy("federation.partition", partitions(), "label-sorted"),
+      with_toy("federation.feature_skew", feature_skews(), "noise"),
       with_toy("federation.aggregator", aggregators(), "median"),
       with_toy("federation.codecs", codecs(), "bf16"),
   };

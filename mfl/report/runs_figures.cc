@@ -1,0 +1,282 @@
+#include "mfl/report/runs_figures.h"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "mfl/report/table.h"
+
+namespace mfl {
+namespace {
+
+// One curve: the mean over its runs.
+struct Curve {
+  const Setting* setting = nullptr;
+  std::vector<const RunExport*> runs;
+  const RunRow& first() const { return runs.front()->run; }
+};
+
+std::vector<Curve> curves_of(const Setting& setting, const std::vector<RunExport>& runs) {
+  std::vector<std::size_t> each = setting.runs;
+  for (const Setting::LeftOut& one : setting.left_out) each.push_back(one.run);
+  std::ranges::sort(each);
+  const bool one_curve = setting.distinct_seeds > 1 && !setting.runs.empty();
+  std::vector<Curve> curves;
+  for (const std::size_t i : one_curve ? setting.runs : each)
+    if (one_curve && !curves.empty())
+      curves.back().runs.push_back(&runs[i]);
+    else
+      curves.push_back({&setting, {&runs[i]}});
+  return curves;
+}
+
+// Curves of the same function: they belong in one picture.
+struct Group {
+  std::set<std::pair<std::string, std::string>> functions;  // model and problem
+  std::vector<Curve> curves;
+};
+
+void join(Group& group, Group&& more) {
+  group.functions.merge(more.functions);
+  for (Curve& curve : more.curves) group.curves.push_back(std::move(curve));
+}
+
+std::vector<Group> groups_of(const std::vector<RunExport>& runs, const Settings& settings) {
+  std::vector<Group> groups;
+  for (const Setting& setting : settings.all) {
+    Group added{{}, curves_of(setting, runs)};
+    for (const Curve& curve : added.curves)
+      for (const RunExport* run : curve.runs) added.functions.emplace(run->run.model, run->run.problem);
+    const auto meets = [&](const Group& group) {
+      return std::ranges::any_of(added.functions,
+                                 [&](const auto& one) { return group.functions.contains(one); });
+    };
+    auto place = std::ranges::find_if(groups, meets);
+    if (place == groups.end()) {
+      groups.push_back(std::move(added));
+      continue;
+    }
+    // It may join groups that had nothing in common before.
+    for (auto other = place + 1; other != groups.end();) {
+      if (!meets(*other)) {
+        ++other;
+        continue;
+      }
+      join(*place, std::move(*other));
+      other = groups.erase(other);
+    }
+    join(*place, std::move(added));
+  }
+  return groups;
+}
+
+std::string upper(std::string text) {
+  for (char& c : text)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return text;
+}
+
+// Whether the curves have more than one value of something.
+template <class Get>
+bool varies(const Group& group, Get get) {
+  return std::ranges::any_of(group.curves, [&](const Curve& curve) {
+    return get(curve.first()) != get(group.curves.front().first());
+  });
+}
+
+// What all curves of a group with more than one have in common, for the title.
+struct Common {
+  bool algorithm = false, tau = false;
+};
+
+Common common_of(const Group& group) {
+  if (group.curves.size() < 2) return {};
+  return {!varies(group, [](const RunRow& run) { return run.algorithm; }) &&
+              varies(group, [](const RunRow& run) { return std::pair(run.gamma, run.tau); }),
+          !varies(group, [](const RunRow& run) { return run.tau; })};
+}
+
+// "svm on mnist, MFL, τ 4".
+std::string subject_of(const Group& group) {
+  const Common common = common_of(group);
+  const RunRow& first = group.curves.front().first();
+  std::string out = fmt::format("{} on {}", first.model, first.data);
+  if (common.algorithm) out += ", " + upper(first.algorithm);
+  if (common.tau && first.tau) out += fmt::format(", τ {}", *first.tau);
+  return out;
+}
+
+// What tells a setting from others besides what a title has anyway.
+std::string more_differences(const Setting& setting) {
+  static const std::set<std::string> kInTitle = {"algorithm.name", "algorithm.eta",    "algorithm.gamma",
+                                                 "algorithm.tau",  "federation.nodes", "run.precision"};
+  std::string out;
+  for (const ConfigValue& value : setting.differences) {
+    if (kInTitle.contains(value.table + "." + value.key)) continue;
+    if ((value.table == "model" && value.key == "name") || (value.table == "data" && value.key == "source"))
+      continue;
+    std::string text = value.value;
+    std::erase(text, '"');
+    const bool names_itself = value.key == "partition" || value.key == "aggregator";
+    out += names_itself ? " " + text : fmt::format(" {} {}", value.key, text);
+  }
+  return out;
+}
+
+// The algorithm, with what tells a curve from the others of its group.
+std::vector<std::string> titles_of(const Group& group) {
+  const Common common = common_of(group);
+  std::uint64_t most_nodes = 0;
+  for (const Curve& curve : group.curves) most_nodes = std::max(most_nodes, curve.first().nodes);
+  const bool eta = varies(group, [](const RunRow& run) { return run.eta; });
+  const bool nodes = varies(group, [&](const RunRow& run) {
+    return run.tau ? run.nodes : most_nodes;  // a centralised algorithm has no nodes to speak of
+  });
+  const bool precision = varies(group, [](const RunRow& run) { return run.precision; });
+  std::vector<std::string> titles;
+  std::map<std::string, int> seen;
+  for (const Curve& curve : group.curves) {
+    const RunRow& run = curve.first();
+    std::string title = common.algorithm ? "" : upper(run.algorithm);
+    if (run.gamma) title += fmt::format(" γ {}", number_text(*run.gamma));
+    if (run.tau && !common.tau) title += fmt::format(" τ {}", *run.tau);
+    if (eta) title += fmt::format(" η {}", number_text(run.eta));
+    if (nodes && run.tau) title += fmt::format(" {} nodes", run.nodes);
+    if (precision) title += " " + run.precision;
+    title += more_differences(*curve.setting);
+    if (title.starts_with(' ')) title.erase(0, 1);
+    ++seen[title];
+    titles.push_back(std::move(title));
+  }
+  for (std::size_t i = 0; i < titles.size(); ++i)
+    if (seen[titles[i]] > 1) titles[i] += " " + group.curves[i].first().id;
+  return titles;
+}
+
+struct CurveAxes {
+  PlotAxis x, y;
+  RecordValue x_value, y_value;
+};
+
+double steps_of(const RecordRow& row) { return static_cast<double>(row.step); }
+double megabytes_of(const RecordRow& row) { return static_cast<double>(row.bytes_up + row.bytes_down) / 1e6; }
+
+std::optional<double> virtual_seconds_of(const RecordRow& row) { return row.virtual_seconds; }
+
+std::vector<PlotStyle> styles_of(const Group& group) {
+  std::vector<std::string> names;
+  for (const Curve& curve : group.curves) names.push_back(curve.first().algorithm);
+  if (std::set(names.begin(), names.end()).size() == names.size()) return algorithm_styles(names);
+  std::vector<PlotStyle> styles;
+  for (std::size_t i = 0; i < names.size(); ++i) styles.push_back(palette_style(i));
+  return styles;
+}
+
+Plot plot_of(const Group& group, std::string name, std::string title, const CurveAxes& axes) {
+  Plot plot{.name = std::move(name), .title = std::move(title), .x = axes.x, .y = axes.y, .series = {}};
+  const std::vector<PlotStyle> styles = styles_of(group);
+  const std::vector<std::string> titles = titles_of(group);
+  for (std::size_t i = 0; i < group.curves.size(); ++i) {
+    const Curve& curve = group.curves[i];
+    MeanCurve mean = mean_curve(curve.runs, axes.x_value, axes.y_value);
+    if (mean.x.empty() || mean.x.back() <= 0) continue;
+    PlotSeries series{.title = titles[i],
+                      .x = std::move(mean.x),
+                      .y = std::move(mean.mean),
+                      .low = std::move(mean.low),
+                      .high = std::move(mean.high),
+                      .style = styles[i]};
+    series.diverged = curve.first().status == RunStatus::kDiverged;
+    plot.series.push_back(std::move(series));
+  }
+  plot.y.log = !plot.series.empty() && std::ranges::all_of(plot.series, &PlotSeries::diverged) &&
+               std::ranges::all_of(plot.series, [](const PlotSeries& series) {
+                 return std::ranges::all_of(series.y, [](double y) { return y > 0; });
+               });
+  return plot;
+}
+
+// One kind of curve for a group: file name, title, what it shows, axes.
+struct CurveKind {
+  std::string name, title, what;
+  CurveAxes axes;
+};
+
+std::vector<CurveKind> curve_kinds() {
+  PlotAxis steps, loss, accuracy, test_loss, traffic, time;
+  steps.label = "local steps t";
+  loss.label = "training loss F(w)";
+  accuracy.label = "test accuracy (%)";
+  test_loss.label = "test loss";
+  traffic.label = "traffic (MB)";
+  time.label = "virtual time (s)";
+  const auto train_loss = [](const RecordRow& row) { return row.train_loss; };
+  const auto percent = [](const RecordRow& row) {
+    return row.test_accuracy ? std::optional(100 * *row.test_accuracy) : std::nullopt;
+  };
+  const auto tested = [](const RecordRow& row) { return row.test_loss; };
+  std::vector<CurveKind> kinds;
+  kinds.push_back(
+      {"loss", "Training loss", "Training loss over local steps", {steps, loss, steps_of, train_loss}});
+  kinds.push_back(
+      {"accuracy", "Test accuracy", "Test accuracy over local steps", {steps, accuracy, steps_of, percent}});
+  kinds.push_back(
+      {"test-loss", "Test loss", "Test loss over local steps", {steps, test_loss, steps_of, tested}});
+  kinds.push_back({"traffic",
+                   "Loss over traffic",
+                   "Training loss over traffic, up and down",
+                   {traffic, loss, megabytes_of, train_loss}});
+  kinds.push_back({"time-loss",
+                   "Loss over time",
+                   "Training loss over virtual time",
+                   {time, loss, virtual_seconds_of, train_loss}});
+  kinds.push_back({"time-accuracy",
+                   "Accuracy over time",
+                   "Test accuracy over virtual time",
+                   {time, accuracy, virtual_seconds_of, percent}});
+  return kinds;
+}
+
+// " Means over 5 seeds, bands of one standard deviation." where there are several.
+std::string seeds_note(const Group& group) {
+  std::size_t least = SIZE_MAX, most = 0;
+  for (const Curve& curve : group.curves) {
+    least = std::min(least, curve.runs.size());
+    most = std::max(most, curve.runs.size());
+  }
+  if (most < 2) return {};
+  return fmt::format(" Means over {} seeds, bands of one standard deviation to both sides.",
+                     least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most));
+}
+
+Result<PageFigures> group_figures(const Group& group, std::size_t number) {
+  PageFigures figures;
+  const std::string where = subject_of(group);
+  for (const CurveKind& kind : curve_kinds()) {
+    const Plot plot = plot_of(group, fmt::format("{}-{}", kind.name, number + 1),
+                              fmt::format("{}: {}", kind.title, where), kind.axes);
+    if (plot.series.empty()) continue;
+    MFL_TRY(Drawing drawing, draw(plot));
+    figures.push_back(
+        {plot.name, fmt::format("{}: {}.{}", kind.what, where, seeds_note(group)), std::move(drawing)});
+  }
+  return figures;
+}
+
+}  // namespace
+
+Result<std::vector<PageFigures>> runs_figures(const std::vector<RunExport>& runs, const Settings& settings) {
+  const std::vector<Group> groups = groups_of(runs, settings);
+  std::vector<PageFigures> out;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    MFL_TRY(PageFigures figures, group_figures(groups[i], i));
+    if (!figures.empty()) out.push_back(std::move(figures));
+  }
+  return out;
+}
+
+}  // namespace mfl
