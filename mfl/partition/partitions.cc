@@ -54,10 +54,10 @@ Result<Partition> by_groups(const PartitionInput& input, const std::string& what
   for (std::size_t i = 0; i < input.groups.size(); ++i)
     rows[input.groups[i]].push_back(static_cast<std::uint32_t>(i));
   if (rows.size() != input.nodes)
-    return fail(
-        ErrorCode::kBadConfig,
-        fmt::format("{} {} node{}, nodes is {}", what, rows.size(), rows.size() == 1 ? "" : "s", input.nodes),
-        fmt::format("set nodes to {}", rows.size()));
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("{} {} {}{}, nodes is {}", what, rows.size(), noun, rows.size() == 1 ? "" : "s",
+                            input.nodes),
+                fmt::format("set nodes to {}", rows.size()));
   std::vector<std::vector<std::uint32_t>> nodes;
   for (auto& [group, own] : rows) nodes.push_back(std::move(own));
   return partition_of(nodes);
