@@ -59,7 +59,8 @@ HeatMap map_of(const StudyPlan& plan, std::string name, std::string title, std::
           .column_label = "split",
           .rows = labels_of(plan),
           .columns = plan.splits,
-          .dark_is_low = true};
+          .dark_is_low = true,
+          .width = 640};  // room for the names of five splits
 }
 
 // How far behind the best of its split: 1 for the best, by a factor of the loss; 0 for the best, by points of accuracy.

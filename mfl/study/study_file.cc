@@ -348,6 +348,9 @@ class StudyReader : private ValueReader {
     if (base.run.target_loss || base.run.target_accuracy || base.run.patience != 0)
       return not_comparable("target_loss, target_accuracy or patience in [run] end runs early",
                             "leave them out: a study compares runs of the same length");
+    if (has_budget(base.run) || base.algorithm.adaptive_tau)
+      return not_comparable("a budget in [run] or an adaptive tau gives every run rounds of its own",
+                            "set tau and rounds: a study compares runs of the same length");
     if (base.data.folds != 0)
       return not_comparable("folds in [data]: a study has no cross-validation", "leave folds out");
     if (plan_.metric == StudyMetric::kTestAccuracy)

@@ -20,7 +20,7 @@ from run_examples import user_cache
 # Arguments that make an example quick without changing what it shows.
 CHEAPER = {
     "mfl reproduce": " --set run.steps=8 --set data.train=200 --set data.test=100",
-    "mfl study": " --set run.rounds=3 --set data.train=200 --set data.test=50",
+    "mfl study": " --set run.rounds=2",
     "mfl theory run experiments/paper": " --train 200 --test 0 --steps 40",
 }
 SMALLER = {"--nodes 1000000": "--nodes 20000", "--train 5000 --test 0": "--train 200 --test 0"}

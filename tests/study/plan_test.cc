@@ -155,6 +155,7 @@ TEST(StudyPlan, WrongFilesAreRefusedWithTheirLine) {
       {"seeds = [1, 2, 3]", "seeds = [1, 1]", "1 is there twice"},
       {"seeds = [1, 2, 3]", "seeds = []", "the array is empty"},
       {"rounds = 3", "rounds = 3\npatience = 2", "end runs early"},
+      {"rounds = 3", "steps = 30\nbudget_bytes = 1000", "gives every run rounds of its own"},
       {"rounds = 3", "rounds = 3\nroundz = 2", "roundz"},
       {"source = \"synthetic:60x4\"", "source = \"synthetic:60x4\"\nfolds = 3", "no cross-validation"},
       {"[run]", "[algorithm]\nbatch_size = 8\n[run]", "over batches"},
