@@ -512,7 +512,7 @@ std::vector<Row> command_rows() {
       {"flag with a value", {}, {"run", "--quiet=yes"}, 2, {"run: --quiet takes no value"}},
       {"unknown subcommand", {}, {"runs", "lst"}, 2, {"unknown command \"lst\"; did you mean list?"}},
       {"unexpected argument", {}, {"runs", "list", "extra"}, 2, {"extra"}},
-      {"no command", {}, {}, 2, {"a command is missing: init, run, sweep, reproduce, report,"}},
+      {"no command", {}, {}, 2, {"a command is missing: init, run, sweep, reproduce, study, report,"}},
       {"no subcommand", {}, {"data"}, 2, {"a command is missing: fetch, info, partition, split"}},
       {"control characters", {}, {"run", "--eta", "\x1b[31mred\n"}, 2, {"--eta"}},
   };

@@ -68,12 +68,12 @@ class Bash(unittest.TestCase):
             ("mfl ru", ["run", "runs"]),
             ("mfl runs ex", ["export"]),
             ("mfl run --alg", ["--algorithm"]),
-            ("mfl run --algorithm ", ["gd", "mgd", "fl", "fedavg", "mfl"]),
-            ("mfl run --algorithm=m", ["mgd", "mfl"]),
+            ("mfl run --algorithm fedav", ["fedavg", "fedavgm"]),
+            ("mfl run --algorithm=m", ["mgd", "mfl", "mfl-c", "mime-lite"]),
             ("mfl run --eta 0.1 --engine t", ["threads"]),
             ("mfl run --eta ", []),
             ("mfl sweep --model s", ["svm", "squared-svm", "softmax"]),
-            ("mfl run --data c", ["csv:"]),
+            ("mfl run --data c", ["csv:", "cifar10"]),
             ("mfl completion ", ["bash", "zsh", "fish"]),
             ("mfl runs export latest --format ", ["csv", "json"]),
         ]:
@@ -94,8 +94,8 @@ class Bash(unittest.TestCase):
         shell.wait_for("ready> ")
         shell.send(f"source <({MFL} completion bash)\n")
         shell.wait_for("ready> ")
-        shell.send("mfl run --algor\tg\t\n")
-        shell.wait_for("mfl run --algorithm gd ")
+        shell.send("mfl run --algor\tgh\t\n")
+        shell.wait_for("mfl run --algorithm ghbm ")
         shell.send("exit\n")
         shell.close()
 
@@ -110,7 +110,7 @@ class Zsh(unittest.TestCase):
             shell.send(f"fpath=({folder} $fpath); autoload -U compinit; compinit -u -D; unsetopt zle_bracketed_paste\n")
             shell.wait_for("ready> ")
             for typed, expected in [
-                ("mfl run --algor\tg\t", "mfl run --algorithm gd"),
+                ("mfl run --algor\tgh\t", "mfl run --algorithm ghbm"),
                 ("mfl runs ex\t", "mfl runs export"),
                 ("mfl run --engine=s\t", "--engine=serial"),
                 ("mfl run --data cs\t", "--data csv:"),
@@ -135,7 +135,7 @@ class Fish(unittest.TestCase):
         self.assertEqual(self.candidates("mfl ru"), ["run", "runs"])
         self.assertEqual(self.candidates("mfl runs ex"), ["export"])
         self.assertEqual(self.candidates("mfl run --alg"), ["--algorithm"])
-        self.assertEqual(self.candidates("mfl run --algorithm m"), ["mfl", "mgd"])
+        self.assertEqual(self.candidates("mfl run --algorithm m"), ["mfl", "mfl-c", "mgd", "mime-lite"])
         self.assertEqual(self.candidates("mfl run --engine=s"), ["--engine=serial"])
 
 
