@@ -87,11 +87,10 @@ void setup_study(Command& mfl, Commands& commands) {
       mfl, "study",
       "Compare algorithms over splits and seeds, each with tuned settings: tables, figures, conclusions",
       "  mfl study experiments/heterogeneity.toml --quick --out study\n"
-      "writes report.html, which is self-contained, and figures/, tables/ (Markdown, CSV, LaTeX), data/ and "
-      "study.json.\n"
-      "Settings are tuned on seeds other than those reported. Runs that the store already holds are not "
-      "trained again: after "
-      "Ctrl-C or a crash the same command continues. An earlier report in that folder is replaced.",
+      "writes report.html, which is self-contained, and figures/, tables/, data/ and study.json.\n"
+      "Settings are tuned on seeds other than those reported. After Ctrl-C or a crash the same command\n"
+      "continues: runs that the store already holds are not trained again. An earlier report in that\n"
+      "folder is replaced.",
       [args, &commands] { return study_command(*args, commands.json); });
   commands.processes.refuse(command);
   command.add_option("FILE", args->file, "Experiment file (TOML) with a table [study]")->required();
