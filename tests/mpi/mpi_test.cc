@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "mfl/algorithm/algorithms.h"
+#include "mfl/algorithm/estimating.h"
 #include "mfl/base/rng.h"
 #include "mfl/engine/assign_nodes.h"
 #include "mfl/engine/mpi/communicator.h"
@@ -119,9 +120,13 @@ class RanksOf : public ::testing::Test {};
 using Precisions = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(RanksOf, Precisions);
 
-std::vector<Algorithm> every_algorithm() {
-  std::vector<Algorithm> out = {testing::scaffold(0.01, 3),
-                                *make_algorithm("mfl", {.eta = 0.01, .gamma = 0.8, .sync_momentum = 2}, 3)};
+// All of them where nodes are most; else one of each kind of vector.
+std::vector<Algorithm> algorithms_for(std::size_t nodes, const ModelCase& model) {
+  std::vector<Algorithm> out = {make_mfl(0.01, 0.8, 4), make_fl(0.01, 3), make_gd(0.01),
+                                testing::scaffold(0.01, 3)};
+  if (nodes < 11 || model.entry != kModels[0].entry) return out;
+  out.push_back(*make_algorithm("mfl", {.eta = 0.01, .gamma = 0.8, .sync_momentum = 2}, 3));
+  out.push_back(estimating(make_mfl(0.01, 0.8, 3)));
   for (const AlgorithmEntry& entry : algorithms())
     out.push_back(*make_algorithm(testing::sample_spec(entry), {.eta = 0.01, .gamma = 0.8}, 3));
   return out;
@@ -134,7 +139,7 @@ TYPED_TEST(RanksOf, GiveTheBitsOfTheSerialEngine) {
   for (const std::size_t nodes : {1, 3, 11}) {
     const Partition partition = uneven(330, nodes);
     for (const ModelCase& model : {kModels[0], kModels[3]})
-      for (const Algorithm& algorithm : every_algorithm()) {
+      for (const Algorithm& algorithm : algorithms_for(nodes, model)) {
         const auto expected = train(model, make_federation<T>(model, data, partition), algorithm, 10);
         for (const unsigned count : kRankCounts) {
           const Group group(count);
