@@ -8,8 +8,19 @@
 #include <span>
 #include <utility>
 
+#include "mfl/config/factory.h"
+
 namespace mfl {
 namespace {
+
+// Whether nodes start, and report their loss, at another point than w.
+bool looks_ahead(const StudyAlgorithm& algorithm) {
+  Config config;
+  if (!set_key(config, "algorithm.name", algorithm.spec)) return false;
+  for (const auto& [key, text] : algorithm.set)
+    if (!set_key(config, key, text)) return false;
+  return validate(config) && make_loss_rule(config).elsewhere;
+}
 
 std::string listed(const std::vector<std::string>& items) {
   if (items.size() < 2) return items.empty() ? "" : items.front();
@@ -296,6 +307,14 @@ std::vector<std::string> methods_of(const StudyEvidence& evidence) {
                   "reported: the numbers here are those of seeds {}.",
                   metric_text(plan.metric), counted(plan.tuning_seeds.size(), "tuning seed"),
                   fmt::join(plan.tuning_seeds, ", "), fmt::join(plan.seeds, ", ")));
+  std::vector<std::string> ahead;
+  for (const StudyAlgorithm& algorithm : plan.algorithms)
+    if (looks_ahead(algorithm)) ahead.push_back(algorithm.label);
+  if (plan.metric == StudyMetric::kTrainLoss && !ahead.empty())
+    out.push_back(
+        fmt::format("Nodes of {} start ahead of the server's model and report the loss there: curves and "
+                    "rounds to the target are of that point, final values of the model.",
+                    listed(ahead)));
   std::vector<std::string> given;
   bool derived = false;
   for (const StudyProblem& problem : plan.problems) {

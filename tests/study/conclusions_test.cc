@@ -105,6 +105,10 @@ TEST(Conclusions, TheMethodSaysHowItWasMadeFair) {
   EXPECT_THAT(methods, Contains(HasSubstr("mfl: gamma in 0.5, 0.9")));
   EXPECT_THAT(methods, Contains(HasSubstr("with fewer settings tried: fl")));
   EXPECT_THAT(methods, Contains(HasSubstr("the final training loss of fl with the same seed")));
+  EXPECT_THAT(methods, Not(Contains(HasSubstr("start ahead"))));
+  StudyEvidence ahead = mixed();
+  ahead.plan.algorithms[0].spec = "fedacg";
+  EXPECT_THAT(methods_of(ahead), Contains(HasSubstr("Nodes of fl start ahead of the server's model")));
 }
 
 }  // namespace
