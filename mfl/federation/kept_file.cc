@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "mfl/base/files.h"
@@ -10,8 +13,8 @@
 namespace mfl {
 namespace {
 
-// The file is a checkpoint (record/checkpoint.h). Its State has two empty vectors, whose names say the run and the node.
-constexpr const char *kRun = "run", *kNode = "node";
+// The file is a checkpoint (record/checkpoint.h). Its State has three empty vectors, whose names say the run, the node and the round before.
+constexpr const char *kRun = "run", *kNode = "node", *kBefore = "before";
 constexpr const char* kHint = "give the node the file that it had, or start the run again";
 
 }  // namespace
@@ -32,7 +35,12 @@ Result<KeptFile<T>> KeptFile<T>::open(std::filesystem::path path, std::string ru
 
 template <class T>
 Result<std::vector<KeptVectors<T>>> KeptFile<T>::at(std::uint64_t counted_round) {
-  if (latest_.round != 0 && latest_.round == counted_round) counted_ = std::exchange(latest_, {});
+  if (latest_.round != 0 && latest_.round == counted_round) {
+    before_ = std::exchange(counted_, std::exchange(latest_, {}));
+  } else if (counted_.round != counted_round && before_.round == counted_round) {
+    counted_ = std::exchange(before_, {});
+    latest_ = {};
+  }
   if (counted_.round == counted_round) return counted_.vectors;
   return fail(
       ErrorCode::kRunFailed,
@@ -49,13 +57,15 @@ Result<void> KeptFile<T>::propose(std::uint64_t round, std::vector<KeptVectors<T
 
 template <class T>
 std::string KeptFile<T>::bytes() const {
-  // Two nodes of a checkpoint: 0 is the version that was counted, 1 the latest. The step says whether there is a latest.
+  // Three nodes of a checkpoint: 0 is the version that was counted, 1 the latest, 2 the one before. The step says whether there is a latest.
   State<T> state;
   state.round = counted_.round;
   state.step = latest_.round;
-  state.vectors = {{fmt::format("{} {}", kRun, run_id_), {}}, {fmt::format("{} {}", kNode, node_), {}}};
+  state.vectors = {{fmt::format("{} {}", kRun, run_id_), {}},
+                   {fmt::format("{} {}", kNode, node_), {}},
+                   {fmt::format("{} {}", kBefore, before_.round), {}}};
   std::vector<KeptVectors<T>> kept;
-  for (const Version* version : {&counted_, &latest_}) {
+  for (const Version* version : {&counted_, &latest_, &before_}) {
     KeptVectors<T>& to = kept.emplace_back();
     to.node = kept.size() - 1;
     if (!version->vectors.empty()) to.vectors = version->vectors.front().vectors;
@@ -67,7 +77,8 @@ template <class T>
 Result<void> KeptFile<T>::read(const std::string& bytes) {
   MFL_TRY(Snapshot<T> snapshot, decode_snapshot<T>(bytes));
   const auto& names = snapshot.state.vectors;
-  if (names.size() != 2 || snapshot.kept.size() != 2)
+  constexpr std::size_t kVersions = 3;
+  if (names.size() != kVersions || snapshot.kept.size() != kVersions)
     return fail(ErrorCode::kBadData, "not what a node keeps");
   for (const auto& [found, expected] : {std::pair{names[0].name, fmt::format("{} {}", kRun, run_id_)},
                                         std::pair{names[1].name, fmt::format("{} {}", kNode, node_)}})
@@ -80,6 +91,13 @@ Result<void> KeptFile<T>::read(const std::string& bytes) {
   };
   counted_ = version(snapshot.state.round, 0);
   latest_ = version(snapshot.state.step, 1);
+  const std::string_view before = names[2].name;
+  const std::size_t number = std::string_view(kBefore).size() + 1;
+  std::uint64_t round = 0;
+  if (before.size() <= number ||
+      std::from_chars(before.data() + number, before.data() + before.size(), round).ec != std::errc{})
+    return fail(ErrorCode::kBadData, "not what a node keeps");
+  before_ = version(round, 2);
   return {};
 }
 

@@ -1,7 +1,8 @@
 // What a node of a federation keeps across rounds, in a file, so that it survives a restart of the node.
 //
 // The server says with every task which round last counted an update of this node. A node that has trained does not know yet whether that
-// update counts, so it has two versions: what it kept when it was last counted, and what it would keep if the round it has worked on counts.
+// update counts, so it has what it kept when it was last counted, and what it would keep if the round it has worked on counts. A server that
+// dies may lose the last round that it has committed (write_behind.h), so the node also has what it kept when it was counted before.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ class KeptFile {
   static Result<KeptFile> open(std::filesystem::path path, std::string run_id, std::string node);
 
   // What the node starts its next round from, given the round that last counted it; 0: none has. kRunFailed where the node has
-  // neither version: its file was lost, or is an older copy.
+  // no such version: its file was lost, or is an older copy.
   Result<std::vector<KeptVectors<T>>> at(std::uint64_t counted_round);
 
   // After at(): the work on this round would leave these. Durable when it returns.
@@ -38,7 +39,8 @@ class KeptFile {
 
   std::filesystem::path path_;
   std::string run_id_, node_;
-  Version counted_, latest_;
+  Version before_, counted_,
+      latest_;  // as of the rounds that counted the node last but one and last, and if the latest counts
 };
 
 }  // namespace mfl

@@ -53,6 +53,27 @@ TEST_F(KeptFileTest, TheServerDecidesWhichVersionCounts) {
   }
 }
 
+// The server dies before the round that it has committed last is durable.
+TEST_F(KeptFileTest, AServerMayLoseOneRound) {
+  const auto work = [&](std::uint64_t counted, std::uint64_t round, float value) {
+    File file = open();
+    ASSERT_TRUE(file.at(counted)) << counted;
+    ASSERT_TRUE(file.propose(round, vectors(value)));
+  };
+  work(0, 1, 1);
+  work(1, 2, 2);
+  EXPECT_TRUE(open().at(0)->empty()) << "round 1 was lost";
+  work(2, 3, 3);
+  expect_vectors(open().at(1), 1);
+  work(1, 2, 4);  // round 2 was lost, and what it gave must not come back
+  expect_vectors(open().at(1), 1);
+  expect_vectors(open().at(2), 4);
+  EXPECT_FALSE(open().at(3));
+  work(2, 3, 5);
+  work(3, 4, 6);
+  EXPECT_FALSE(open().at(1)) << "two rounds are not lost";
+}
+
 TEST_F(KeptFileTest, WhatWasLostIsNoticed) {
   File file = open();
   const auto lost = file.at(7);
