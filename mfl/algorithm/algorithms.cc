@@ -2,19 +2,15 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "mfl/algorithm/ranges.h"
+
 namespace mfl {
 namespace {
 
-constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
-constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
-constexpr NumberRange kFraction{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
-constexpr NumberRange kShare{[](double x) { return x > 0 && x <= 1; }, "in (0, 1]"};
-constexpr NumberRange kModels{[](double x) { return x >= 1 && x <= 1000; }, "in [1, 1000]"};
 constexpr NumberRange kZeroOrOne{[](double x) { return x == 0 || x == 1; }, "0 or 1"};
 
 Parameter parameter(std::string name, std::string help, NumberRange range,

@@ -1,14 +1,10 @@
-#include <cmath>
-
 #include "mfl/algorithm/axes.h"
+#include "mfl/algorithm/ranges.h"
 
 namespace mfl {
 namespace {
 
 using namespace axis;
-
-constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
-constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
 
 std::vector<CorrectionEntry> built_in() {
   return {

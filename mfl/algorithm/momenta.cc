@@ -1,20 +1,15 @@
 #include <fmt/core.h>
 
-#include <cmath>
 #include <utility>
 
 #include "mfl/algorithm/axes.h"
+#include "mfl/algorithm/ranges.h"
 #include "mfl/solve/rules.h"
 
 namespace mfl {
 namespace {
 
 using namespace axis;
-
-constexpr NumberRange kFraction{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
-constexpr NumberRange kShare{[](double x) { return x > 0 && x <= 1; }, "in (0, 1]"};
-constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
-constexpr NumberRange kModels{[](double x) { return x >= 1 && x <= 1000; }, "in [1, 1000]"};
 
 NodeMomentum local(const StepOptions& options, LocalMomentum::Share share) {
   LocalMomentum part;

@@ -3,14 +3,12 @@
 #include <utility>
 
 #include "mfl/algorithm/axes.h"
+#include "mfl/algorithm/ranges.h"
 
 namespace mfl {
 namespace {
 
 using namespace axis;
-
-constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
-constexpr NumberRange kFraction{[](double x) { return x >= 0 && x < 1; }, "in [0, 1)"};
 
 const Parameter kBeta{.name = "beta", .help = "momentum", .range = kFraction};
 const Parameter kServerRate{

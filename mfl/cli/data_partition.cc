@@ -235,7 +235,7 @@ Result<Reply> partition_command(const Arguments& args) {
     return fail(
         ErrorCode::kBadConfig,
         fmt::format("--out {}: the labels have more than {} values, too many to draw", args.out, kMostLabels),
-        "leave --out away: it is for labels that are classes");
+        "omit --out: it is for labels that are classes");
   MFL_CHECK(write_file(
       args.out, partition_svg({fmt::format("{}, {}, {} nodes, seed {}", config.data.source,
                                            config.federation.partition, shown.nodes.size(), config.run.seed),

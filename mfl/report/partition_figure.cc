@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "mfl/report/page.h"
 #include "mfl/report/table.h"
 
 namespace mfl {
@@ -16,23 +17,6 @@ constexpr double kCharacter = 7.2;  // of 12 px sans-serif, on the wide side
 constexpr double kTitleHeight = 26, kBarHeight = 64, kGap = 8, kFooter = 64, kRight = 16;
 constexpr double kMostWidth = 660;
 constexpr std::size_t kLongestName = 14;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text)) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 // From white to dark blue; lightness falls evenly.
 std::string shade(double share) {
@@ -45,7 +29,7 @@ std::string shade(double share) {
 }
 
 std::string text_at(double x, double y, std::string_view how, std::string_view text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, how, escaped(text));
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, how, html_escaped(text));
 }
 
 class Picture {
@@ -83,7 +67,7 @@ class Picture {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
         "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222222\" role=\"img\">\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<title>{2}</title>\n",
-        width_, height_, escaped(figure_.title));
+        width_, height_, html_escaped(figure_.title));
     out += text_at(10, 18, "font-size=\"14\" font-weight=\"bold\"", figure_.title);
     return out + bars() + cells() + axes() + legend() + left_out() + "</svg>\n";
   }
@@ -107,7 +91,7 @@ class Picture {
           "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"#8a8a8a\"><title>node "
           "{}: "
           "{} samples</title></rect>\n",
-          x(i), base - height, inner(cell_width_), height, escaped(figure_.nodes[i]), sizes_[i]);
+          x(i), base - height, inner(cell_width_), height, html_escaped(figure_.nodes[i]), sizes_[i]);
     }
     return out;
   }
@@ -127,8 +111,8 @@ class Picture {
         "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"><title>node {}, "
         "label "
         "{}: {} samples</title></rect>\n",
-        x(node), y(label), width, height, shade(share), escaped(figure_.nodes[node]),
-        escaped(figure_.labels[label]), count);
+        x(node), y(label), width, height, shade(share), html_escaped(figure_.nodes[node]),
+        html_escaped(figure_.labels[label]), count);
     const std::string text = fmt::format("{}", count);
     if (count > 0 && kCharacter * static_cast<double>(text.size()) + 4 <= width && height >= 14)
       out += text_at(x(node) + width / 2, y(label) + height / 2 + 4,

@@ -11,6 +11,7 @@
 
 #include "mfl/base/rng.h"
 #include "mfl/partition/partitions.h"
+#include "refusal.h"
 
 namespace mfl::test {
 namespace {
@@ -35,15 +36,6 @@ void expect_every_sample_once(const Partition& partition, std::size_t samples) {
   std::ranges::sort(rows);
   ASSERT_EQ(rows.size(), samples);
   for (std::size_t i = 0; i < samples; ++i) ASSERT_EQ(rows[i], i);
-}
-
-Error refusal(const std::string& spec, std::span<const double> labels, std::size_t nodes) {
-  const auto refused = make_partition(spec, {labels, nodes, 1});
-  EXPECT_FALSE(refused) << spec;
-  if (refused) return {};
-  EXPECT_EQ(refused.error().code, ErrorCode::kBadConfig) << spec;
-  EXPECT_FALSE(refused.error().hint.empty()) << spec;
-  return refused.error();
 }
 
 TEST(DirichletPartition, GivesEverySampleToOneNodeAndNoNodeTooFew) {

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "mfl/partition/partitions.h"
+#include "refusal.h"
 
 namespace mfl::test {
 namespace {
@@ -32,12 +33,7 @@ std::vector<std::size_t> sizes_of(const std::string& spec, std::size_t samples, 
 
 Error refusal(const std::string& spec, std::size_t samples, std::size_t nodes) {
   const std::vector<double> labels(samples);
-  const auto refused = make_partition(spec, {labels, nodes, 1});
-  EXPECT_FALSE(refused) << spec;
-  if (refused) return {};
-  EXPECT_EQ(refused.error().code, ErrorCode::kBadConfig) << spec;
-  EXPECT_FALSE(refused.error().hint.empty()) << spec;
-  return refused.error();
+  return test::refusal(spec, labels, nodes);
 }
 
 RC_GTEST_PROP(SizesOfWeights, AreInOrderAndNeverZero, ()) {
