@@ -73,12 +73,12 @@ std::string rounds_csv(std::span<const RunExport> runs) {
 }
 
 std::string nodes_csv(std::span<const RunExport> runs) {
-  std::string csv = "run,round,node,weight,loss,seconds\n";
+  std::string csv = "run,round,node,weight,loss,seconds,digest,metrics\n";
   for (const RunExport& one : runs) {
     if (!one.nodes) continue;
     for (const NodeRow& row : *one.nodes)
-      csv += fmt::format("{},{},{},{},{},{}\n", one.run.id, row.round, field(row.node), row.weight,
-                         field(row.loss), field(row.seconds));
+      csv += fmt::format("{},{},{},{},{},{},{},{}\n", one.run.id, row.round, field(row.node), row.weight,
+                         field(row.loss), field(row.seconds), row.digest, field(row.metrics));
   }
   return csv;
 }
@@ -190,7 +190,9 @@ Json node_json(const NodeRow& node) {
           {"node", node.node},
           {"weight", node.weight},
           {"loss", number(node.loss)},
-          {"seconds", maybe(node.seconds)}};
+          {"seconds", maybe(node.seconds)},
+          {"digest", node.digest.empty() ? Json() : Json(node.digest)},
+          {"metrics", node.metrics.empty() ? Json() : Json::parse(node.metrics).value_or(Json())}};
 }
 
 Json export_json(const RunExport& run) {

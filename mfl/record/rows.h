@@ -31,7 +31,7 @@ inline constexpr std::string_view kRecordColumns =
     "step, round, train_loss, test_loss, test_accuracy, bytes_up, bytes_down, wall_seconds, digest, "
     "virtual_seconds";
 
-inline constexpr std::string_view kNodeColumns = "round, node, weight, loss, seconds";
+inline constexpr std::string_view kNodeColumns = "round, node, weight, loss, seconds, digest, metrics";
 
 Result<RunRow> read_run(const Database& database, Statement& row);
 RoundRow read_round(Statement& row);

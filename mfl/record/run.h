@@ -159,14 +159,17 @@ struct RoundRow {
   std::optional<RoundChoice> choice = {};  // absent unless tau is adaptive
 };
 
-// One per node whose update a committed round of a federation counted. Simulations have none.
+// One per node whose update a committed round of a federation counted, or, in a simulation, a round with external trainers. Other simulations
+// have none.
 struct NodeRow {
   std::uint64_t round = 0;  // that the update led to: the first one is 1
   std::string node;
   std::uint64_t weight = 0;  // its samples
   double loss = 0;           // F_i at the w that the round started from
   std::optional<double> seconds =
-      {};  // that its local steps took, as the node says; absent if it says nonsense
+      {};                    // that its local steps took, as the node says; absent if it says nonsense
+  std::string digest = {};   // SHA-256 of the update as it is sent: 64 hexadecimal digits, or empty
+  std::string metrics = {};  // that its trainer measured at that w, as a JSON object; empty: none
 
   bool operator==(const NodeRow&) const = default;
 };

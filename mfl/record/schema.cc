@@ -155,6 +155,12 @@ CREATE TABLE choices (
 ) WITHOUT ROWID;
 )sql";
 
+// Of version 9: what tells two runs apart that should be the same.
+constexpr const char* kNodeFurther = R"sql(
+ALTER TABLE nodes ADD COLUMN digest BLOB;   -- SHA-256 of the update; NULL: not known
+ALTER TABLE nodes ADD COLUMN metrics TEXT;  -- JSON: what a trainer measured; NULL: nothing
+)sql";
+
 // The additions of versions 2, 3 and 5.
 constexpr const char* kFromOne = R"sql(
 ALTER TABLE runs ADD COLUMN virtual_seconds;
@@ -200,8 +206,11 @@ CREATE TEMP VIEW dropped_rounds AS SELECT 0 AS run, 0 AS number, 0 AS round, 0 A
 )sql";
 
 constexpr const char* kViewOfNodes = R"sql(
-CREATE TEMP VIEW nodes AS SELECT 0 AS run, 0 AS round, '' AS node, 0 AS weight, 0 AS loss, NULL AS seconds WHERE 0;
+CREATE TEMP VIEW nodes AS SELECT 0 AS run, 0 AS round, '' AS node, 0 AS weight, 0 AS loss, NULL AS seconds,
+  NULL AS digest, NULL AS metrics WHERE 0;
 )sql";
+constexpr const char* kViewOfNodeColumns =
+    "CREATE TEMP VIEW nodes AS SELECT *, NULL AS digest, NULL AS metrics FROM main.nodes;";
 
 constexpr const char* kViewOfChoices = R"sql(
 CREATE TEMP VIEW choices AS SELECT 0 AS run, 0 AS round, 0 AS tau, 0 AS rho, 0 AS beta, 0 AS delta, 0 AS bound,
@@ -266,6 +275,7 @@ Result<void> create_schema(const Database& database) {
   MFL_CHECK(database.run(kNodeTable));
   MFL_CHECK(database.run(kModelTable));
   MFL_CHECK(database.run(kChoiceTable));
+  MFL_CHECK(database.run(kNodeFurther));
   MFL_CHECK(database.run(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
   return transaction.commit();
@@ -282,6 +292,7 @@ Result<void> migrate_schema(const Database& database) {
   if (version < 6) MFL_CHECK(database.run(kNodeTable));
   if (version < 7) MFL_CHECK(database.run(kModelTable));
   if (version < 8) MFL_CHECK(database.run(kChoiceTable));
+  if (version < 9) MFL_CHECK(database.run(kNodeFurther));
   MFL_CHECK(database.run(fmt::format("PRAGMA user_version = {}", kSchemaVersion)));
   return transaction.commit();
 }
@@ -291,7 +302,7 @@ Result<void> view_as_current(const Database& database) {
   if (version < 5)
     MFL_CHECK(database.run(version < 2 ? kViewOne : version < 3 ? kViewTwo : kViewThreeOrFour));
   if (version < 4) MFL_CHECK(database.run(kViewOfDrops));
-  if (version < 6) MFL_CHECK(database.run(kViewOfNodes));
+  if (version < 9) MFL_CHECK(database.run(version < 6 ? kViewOfNodes : kViewOfNodeColumns));
   if (version < 7) MFL_CHECK(database.run(kViewOfModels));
   return version < 8 ? database.run(kViewOfChoices) : Result<void>{};
 }

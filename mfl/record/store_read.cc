@@ -98,7 +98,9 @@ NodeRow read_node(Statement& row) {
           .node = row.bytes(),
           .weight = row.natural(),
           .loss = row.number(),
-          .seconds = row.maybe_number()};
+          .seconds = row.maybe_number(),
+          .digest = to_hex(row.bytes()),
+          .metrics = row.bytes()};
 }
 
 Result<RunRow> read_run(const Database& database, Statement& row) {

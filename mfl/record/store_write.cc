@@ -85,11 +85,16 @@ Result<void> insert_records(const Database& database, std::int64_t run, std::spa
 
 Result<void> insert_nodes(const Database& database, std::int64_t run, std::span<const NodeRow> nodes) {
   if (nodes.empty()) return {};
-  MFL_TRY(Statement insert,
-          database.prepare(
-              "INSERT INTO nodes (run, round, node, weight, loss, seconds) VALUES (?, ?, ?, ?, ?, ?)"));
-  for (const NodeRow& row : nodes)
-    MFL_CHECK(insert.with(run, row.round, view(row.node), row.weight, row.loss, row.seconds).run());
+  MFL_TRY(Statement insert, database.prepare("INSERT INTO nodes (run, round, node, weight, loss, seconds, "
+                                             "digest, metrics) VALUES (?, ?, ?, ?, ?, ?, "
+                                             "?, ?)"));
+  for (const NodeRow& row : nodes) {
+    MFL_TRY(const std::string digest, digest_bytes(row.digest));
+    MFL_CHECK(insert
+                  .with(run, row.round, view(row.node), row.weight, row.loss, row.seconds, maybe_blob(digest),
+                        maybe_text(row.metrics))
+                  .run());
+  }
   return {};
 }
 

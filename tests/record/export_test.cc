@@ -64,14 +64,19 @@ TEST(Export, NoRunsIsAHeader) {
 TEST(Export, NodesAsCsvAndJson) {
   RunExport run = example();
   EXPECT_FALSE(parsed_json(export_json(run)).contains("nodes")) << "only if loaded";
-  EXPECT_EQ(nodes_csv(std::vector{run}), "run,round,node,weight,loss,seconds\n");
-  run.nodes = {{1, "a", 3, 0.5, 0.25}, {1, "b, \"c\"", 5, 0.125, std::nullopt}};
+  EXPECT_EQ(nodes_csv(std::vector{run}), "run,round,node,weight,loss,seconds,digest,metrics\n");
+  run.nodes = {{1, "a", 3, 0.5, 0.25}, {1, "b, \"c\"", 5, 0.125, std::nullopt, "ab", R"({"f1":0.5})"}};
   EXPECT_EQ(nodes_csv(std::vector{run}),
-            "run,round,node,weight,loss,seconds\n"
-            "0123abcd,1,a,3,0.5,0.25\n"
-            "0123abcd,1,\"b, \"\"c\"\"\",5,0.125,\n");
-  EXPECT_EQ(parsed_json(export_json(run))["nodes"][1],
-            (json{{"round", 1}, {"node", "b, \"c\""}, {"weight", 5}, {"loss", 0.125}, {"seconds", nullptr}}));
+            "run,round,node,weight,loss,seconds,digest,metrics\n"
+            "0123abcd,1,a,3,0.5,0.25,,\n"
+            "0123abcd,1,\"b, \"\"c\"\"\",5,0.125,,ab,\"{\"\"f1\"\":0.5}\"\n");
+  EXPECT_EQ(parsed_json(export_json(run))["nodes"][1], (json{{"round", 1},
+                                                             {"node", "b, \"c\""},
+                                                             {"weight", 5},
+                                                             {"loss", 0.125},
+                                                             {"seconds", nullptr},
+                                                             {"digest", "ab"},
+                                                             {"metrics", {{"f1", 0.5}}}}));
 }
 
 TEST(Export, JsonHasNoBareNanOrInfinity) {

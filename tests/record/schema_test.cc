@@ -17,6 +17,9 @@ std::string make_version(const Home& home, int version) {
     EXPECT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1.5));
   }
   Connection old(home.store);
+  old.run(
+      "ALTER TABLE nodes DROP COLUMN digest; ALTER TABLE nodes DROP COLUMN metrics; PRAGMA user_version = 8");
+  if (version == 8) return id;
   old.run("DROP TABLE choices; PRAGMA user_version = 7");
   if (version == 7) return id;
   old.run("DROP TABLE models; PRAGMA user_version = 6");
@@ -82,7 +85,7 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     rows[1].choice = RoundChoice{17, 0.5, 2, 0.25, 3.5, 1e-3, 0.125};
     auto records_of = records(0, 1);
     records_of[1].virtual_seconds = 12.5;
-    const std::vector<NodeRow> took_part = {{1, "a", 3, 0.5, 0.25}};
+    const std::vector<NodeRow> took_part = {{1, "a", 3, 0.5, 0.25, digest(7), R"({"f1":0.5})"}};
     ASSERT_TRUE(store.append(timed, rows, records_of, std::nullopt, took_part));
     EXPECT_EQ(store.nodes(timed).value(), took_part);
     RunSummary with_time = summary();
@@ -106,11 +109,11 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     ASSERT_TRUE(store.append(timed, std::vector<RoundRow>{rows[1]}, {}, std::nullopt))
         << "the choice was dropped with its round";
   }
-  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 8);
+  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 9);
   expect_whole(Store::open(home.store).value(), id);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3, 4, 5, 6, 7));
+INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3, 4, 5, 6, 7, 8));
 
 TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   const Home home;
