@@ -1,19 +1,14 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <iterator>
 #include <memory>
 #include <optional>
 
-#include "mfl/base/nearest.h"
 #include "mfl/cli/commands.h"
 #include "mfl/report/runs.h"
 
 namespace mfl::cli {
 namespace {
 
-constexpr std::string_view kStatuses[] = {"running", "done", "diverged", "interrupted", "failed", "killed"};
 constexpr std::size_t kUsualLimit = 20;
 
 struct Arguments {
@@ -22,30 +17,8 @@ struct Arguments {
   std::optional<std::size_t> limit;
 };
 
-Result<void> check_status(const std::string& status) {
-  if (status.empty() || std::ranges::find(kStatuses, status) != std::end(kStatuses)) return {};
-  const std::string near = nearest(status, kStatuses);
-  return fail(ErrorCode::kBadConfig,
-              fmt::format("--status {}: must be running, done, diverged, interrupted, failed or killed{}",
-                          status, near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
-}
-
-Result<std::vector<RunRow>> find_runs(const Arguments& args) {
-  std::error_code unseen;
-  if (!std::filesystem::exists(args.store, unseen) && !unseen) return std::vector<RunRow>{};
-  MFL_TRY(const Store store, open_store(args.store));
-  RunFilter filter = args.filter;
-  if (!args.status.empty())
-    filter.status = parse_run_status(args.status == "killed" ? "running" : args.status);
-  MFL_TRY(std::vector<RunRow> runs, store.list(filter));
-  if (!args.status.empty())
-    std::erase_if(runs, [&](const RunRow& run) { return shown_status(run) != args.status; });
-  return runs;
-}
-
 Result<Reply> list_command(const Arguments& args, bool json) {
-  MFL_CHECK(check_status(args.status));
-  MFL_TRY(std::vector<RunRow> runs, find_runs(args));
+  MFL_TRY(std::vector<RunRow> runs, find_runs(args.store, args.filter, args.status));
   const std::size_t found = runs.size();
   const std::size_t limit = args.limit.value_or(json ? 0 : kUsualLimit);
   if (limit > 0 && found > limit) runs.resize(limit);
@@ -67,7 +40,7 @@ void setup_runs_list(Command& runs, Commands& commands) {
       .add_option("--status", args->status,
                   "Only running, done, diverged, interrupted, failed or killed runs")
       ->type_name("STATUS")
-      ->choices({"running", "done", "diverged", "interrupted", "failed", "killed"});
+      ->choices({shown_statuses().begin(), shown_statuses().end()});
   command.add_option("--name", args->filter.name, "Only runs with this name")->type_name("TEXT");
   command.add_option("--model", args->filter.model, "Only runs of this model")->type_name("NAME");
   command.add_option("--algorithm", args->filter.algorithm, "Only runs of this algorithm")->type_name("NAME");

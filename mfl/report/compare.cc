@@ -49,9 +49,9 @@ std::optional<std::uint64_t> seed_of(const RunRow& run) { return config_number(r
 const CompareRow* baseline_of(const Comparison& comparison, const RunRow& run,
                               const CompareOptions& options) {
   const CompareRow* first = nullptr;
-  const Setting* setting = nullptr;
+  const RunSetting* setting = nullptr;
   for (const bool same_layout : {true, false})
-    for (const Setting& one : comparison.settings.all)
+    for (const RunSetting& one : comparison.settings.all)
       for (const std::size_t i : one.runs) {
         const CompareRow& row = comparison.rows[i];
         if (first != nullptr || !is_baseline(row.run, options) || group_of(row.run) != group_of(run))
@@ -121,6 +121,26 @@ Result<std::optional<RunSummary::Final>> last_known(const Store& store, const Ru
   return last;
 }
 
+// The digests of the updates that led to a round, by node.
+Result<std::map<std::string, std::string>> updates_of(const Store& store, const std::string& run,
+                                                      std::uint64_t round) {
+  MFL_TRY(const auto nodes, store.nodes(run));
+  std::map<std::string, std::string> out;
+  for (const NodeRow& node : nodes)
+    if (node.round == round && !node.digest.empty()) out[node.node] = node.digest;
+  return out;
+}
+
+Result<std::vector<std::string>> nodes_that_differ(const Store& store, const Parting& parting) {
+  MFL_TRY(const auto left, updates_of(store, parting.first, *parting.parted));
+  MFL_TRY(const auto right, updates_of(store, parting.second, *parting.parted));
+  std::vector<std::string> out;
+  for (const auto& [node, digest] : left)
+    if (const auto other = right.find(node); other != right.end() && other->second != digest)
+      out.push_back(node);
+  return out;
+}
+
 Result<Parting> part(const Store& store, const std::string& first, const std::string& second) {
   MFL_TRY(const auto left, store.rounds(first));
   MFL_TRY(const auto right, store.rounds(second));
@@ -135,6 +155,9 @@ Result<Parting> part(const Store& store, const std::string& first, const std::st
     parting.common_rounds = a->round;
     if (!parting.parted && a->digest != b->digest) parting.parted = a->round;
     ++a, ++b;
+  }
+  if (parting.parted) {
+    MFL_TRY(parting.nodes, nodes_that_differ(store, parting));
   }
   parting.same_length =
       left.empty() == right.empty() && (left.empty() || left.back().round == right.back().round);
@@ -202,6 +225,10 @@ Result<Comparison> compare_runs(const Store& store, std::span<const std::string>
 }
 
 std::string parting_text(const Parting& parting) {
+  if (parting.parted && !parting.nodes.empty())
+    return fmt::format(
+        "part at round {}: {}{} sent another update", *parting.parted, parting.nodes.front(),
+        parting.nodes.size() == 1 ? "" : fmt::format(" and {} more", parting.nodes.size() - 1));
   if (parting.parted) return fmt::format("part at round {}", *parting.parted);
   return fmt::format("identical for all {}{} rounds", parting.common_rounds,
                      parting.same_length ? "" : " common");

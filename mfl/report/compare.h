@@ -63,6 +63,8 @@ struct Parting {
   std::uint64_t common_rounds = 0;      // the last round that both have; round 0 is the initial state
   std::optional<std::uint64_t> parted;  // the first round whose digests differ; absent: none
   bool same_length = true;              // both ended at the same round
+  // Whose updates differ in that round, by name, where both runs have digests of them.
+  std::vector<std::string> nodes = {};
 };
 
 struct Target {
@@ -144,7 +146,7 @@ std::vector<std::string> comparison_notes(const Comparison& comparison);
 std::string to_target_text(const SettingRow& row, const std::optional<Spread>& spread);
 Json compare_json(const Comparison& comparison);
 
-// "identical for all 250 rounds", "part at round 17".
+// "identical for all 250 rounds", "part at round 17", "part at round 17: hospital-b sent another update".
 std::string parting_text(const Parting& parting);
 
 }  // namespace mfl

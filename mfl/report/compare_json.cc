@@ -27,7 +27,7 @@ Json config_json(const std::vector<ConfigValue>& values) {
 }
 
 Json setting_json(const Comparison& comparison, const SettingRow& row) {
-  const Setting& setting = comparison.settings.all[row.setting];
+  const RunSetting& setting = comparison.settings.all[row.setting];
   Json one = {{"title", setting.title},
               {"differences", config_json(setting.differences)},
               {"runs", Json::array()},
@@ -45,7 +45,7 @@ Json setting_json(const Comparison& comparison, const SettingRow& row) {
   for (const std::size_t i : setting.runs) one["runs"].push_back(comparison.rows[i].run.id);
   if (config_number(comparison.rows[setting.first()].run, "seed"))
     for (const std::uint64_t seed : setting.seeds) one["seeds"].push_back(seed);
-  for (const Setting::LeftOut& left : setting.left_out)
+  for (const RunSetting::LeftOut& left : setting.left_out)
     one["left_out"].push_back({{"run", comparison.rows[left.run].run.id}, {"reason", left.reason}});
   return one;
 }
@@ -95,7 +95,8 @@ Json compare_json(const Comparison& comparison) {
                                {"second", parting.second},
                                {"common_rounds", parting.common_rounds},
                                {"same_length", parting.same_length},
-                               {"parted_at_round", count_json(parting.parted)}});
+                               {"parted_at_round", count_json(parting.parted)},
+                               {"parted_by_nodes", parting.nodes}});
   return out.sorted();
 }
 

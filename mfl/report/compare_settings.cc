@@ -14,7 +14,7 @@ namespace mfl {
 namespace {
 
 template <class Get>
-std::optional<Spread> spread_over(const Comparison& comparison, const Setting& setting, Get get) {
+std::optional<Spread> spread_over(const Comparison& comparison, const RunSetting& setting, Get get) {
   std::vector<double> values;
   for (const std::size_t i : setting.runs)
     if (const auto value = get(comparison.rows[i])) values.push_back(static_cast<double>(*value));
@@ -39,9 +39,10 @@ struct Pairs {
   std::size_t alone = 0;  // runs for which the baseline has no partner
 };
 
-Pairs pairs_of(const Comparison& comparison, const Setting& setting, const Setting& baseline, bool given) {
+Pairs pairs_of(const Comparison& comparison, const RunSetting& setting, const RunSetting& baseline,
+               bool given) {
   std::vector<std::size_t> candidates = setting.runs;
-  for (const Setting::LeftOut& one : setting.left_out)
+  for (const RunSetting::LeftOut& one : setting.left_out)
     if (comparison.rows[one.run].run.status == RunStatus::kDiverged) candidates.push_back(one.run);
   Pairs out;
   for (const std::size_t i : candidates) {
@@ -152,9 +153,9 @@ std::string to_given_target(const Headline& headline, const Pairs& pairs) {
 }
 
 // An algorithm's own momentum is part of it and does not count.
-std::size_t different_keys(const Setting& a, const Setting& b) {
+std::size_t different_keys(const RunSetting& a, const RunSetting& b) {
   std::size_t count = 0;
-  const auto missing_in = [](const Setting& other, const ConfigValue& value, bool any_value) {
+  const auto missing_in = [](const RunSetting& other, const ConfigValue& value, bool any_value) {
     return std::ranges::none_of(other.differences, [&](const ConfigValue& one) {
       return one.table == value.table && one.key == value.key && (any_value || one.value == value.value);
     });
@@ -166,8 +167,8 @@ std::size_t different_keys(const Setting& a, const Setting& b) {
   return count;
 }
 
-std::optional<Headline> headline_of(const Comparison& comparison, const Setting& setting,
-                                    const Setting& baseline, bool given) {
+std::optional<Headline> headline_of(const Comparison& comparison, const RunSetting& setting,
+                                    const RunSetting& baseline, bool given) {
   const Pairs pairs = pairs_of(comparison, setting, baseline, given);
   if (pairs.pairs.empty()) return std::nullopt;
   const bool mixed = std::ranges::any_of(pairs.pairs, [&](const Pair& pair) {
@@ -197,7 +198,7 @@ bool exchanges(const RunRow& run) {
 std::vector<SettingRow> setting_rows(const Comparison& comparison) {
   std::vector<SettingRow> out;
   for (std::size_t s = 0; s < comparison.settings.all.size(); ++s) {
-    const Setting& setting = comparison.settings.all[s];
+    const RunSetting& setting = comparison.settings.all[s];
     const auto over = [&](auto get) { return spread_over(comparison, setting, get); };
     SettingRow row;
     row.setting = s;
@@ -221,16 +222,16 @@ std::vector<SettingRow> setting_rows(const Comparison& comparison) {
 
 std::vector<Headline> headlines_of(const Comparison& comparison, const CompareOptions& options) {
   std::vector<Headline> out;
-  const auto is_baseline = [&](const Setting& setting) {
+  const auto is_baseline = [&](const RunSetting& setting) {
     return !setting.runs.empty() && comparison.rows[setting.first()].run.algorithm == options.baseline;
   };
-  for (const Setting& setting : comparison.settings.all)
-    for (const Setting& baseline : comparison.settings.all) {
+  for (const RunSetting& setting : comparison.settings.all)
+    for (const RunSetting& baseline : comparison.settings.all) {
       if (&setting == &baseline || !is_baseline(baseline)) continue;
       auto headline = headline_of(comparison, setting, baseline, options.target.has_value());
       if (!headline) continue;
       const Layout layout = layout_of(comparison.rows[setting.first()].run);
-      const auto choices = std::ranges::count_if(comparison.settings.all, [&](const Setting& one) {
+      const auto choices = std::ranges::count_if(comparison.settings.all, [&](const RunSetting& one) {
         return is_baseline(one) && layout_of(comparison.rows[one.first()].run) == layout;
       });
       if (choices > 1 && different_keys(setting, baseline) > 1) continue;

@@ -40,7 +40,7 @@ std::string seconds_spread_text(const Spread& spread) {
   return spread.deviation ? spread_text(spread) + " s" : seconds_text(spread.mean);
 }
 
-std::string counted_text(const Setting& setting) {
+std::string counted_text(const RunSetting& setting) {
   return setting.runs.size() == setting.distinct_seeds
              ? fmt::format("{}", setting.runs.size())
              : fmt::format("{} of {}", setting.runs.size(), setting.distinct_seeds);
@@ -56,7 +56,7 @@ Table settings_for_people(const Comparison& comparison) {
   const bool accuracy = has_accuracy(comparison), target = !comparison.targets.empty();
   const bool timed = has_virtual_time(comparison);
   if (accuracy) columns.push_back({"accuracy at T", Align::kRight});
-  const bool rounds = std::ranges::all_of(comparison.settings.all, [&](const Setting& setting) {
+  const bool rounds = std::ranges::all_of(comparison.settings.all, [&](const RunSetting& setting) {
     return setting.runs.empty() || exchanges(comparison.rows[setting.first()].run);
   });
   if (target) columns.push_back({rounds ? "rounds to target" : "steps to target", Align::kRight});
@@ -64,7 +64,7 @@ Table settings_for_people(const Comparison& comparison) {
   if (target && timed) columns.push_back({"time to target", Align::kRight, 1});
   Table table(std::move(columns));
   for (const SettingRow& row : comparison.setting_rows) {
-    const Setting& setting = comparison.settings.all[row.setting];
+    const RunSetting& setting = comparison.settings.all[row.setting];
     std::vector<std::string> cells = {setting.title, counted_text(setting), spread_text(row.loss)};
     const auto given = [&](const std::optional<Spread>& spread, auto text) {
       return row.reached == row.with_target && spread ? text(*spread) : to_target_text(row, spread);
@@ -96,7 +96,7 @@ Table settings_for_programs(const Comparison& comparison) {
   }
   Table table(std::move(columns));
   for (const SettingRow& row : comparison.setting_rows) {
-    const Setting& setting = comparison.settings.all[row.setting];
+    const RunSetting& setting = comparison.settings.all[row.setting];
     std::vector<std::string> cells = {setting.title,
                                       comparison.rows[setting.first()].run.algorithm,
                                       fmt::format("{}", setting.runs.size()),

@@ -94,10 +94,10 @@ std::vector<RunRow> runs_of(const Comparison& comparison) {
 bool repeats(const Comparison& comparison, const Parting& parting) {
   const auto setting_of = [&](const std::string& id) -> std::size_t {
     for (std::size_t s = 0; s < comparison.settings.all.size(); ++s) {
-      const Setting& setting = comparison.settings.all[s];
+      const RunSetting& setting = comparison.settings.all[s];
       if (std::ranges::any_of(
               setting.left_out,
-              [&](const Setting::LeftOut& one) { return comparison.rows[one.run].run.id == id; }) ||
+              [&](const RunSetting::LeftOut& one) { return comparison.rows[one.run].run.id == id; }) ||
           std::ranges::any_of(setting.runs, [&](std::size_t i) { return comparison.rows[i].run.id == id; }))
         return s;
     }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "mfl/base/nearest.h"
 #include "mfl/report/table.h"
 #include "mfl/report/test_metrics.h"
 
@@ -265,14 +266,40 @@ std::string run_text(const RunExport& run, std::size_t last_records) {
   return run.rounds ? out + rounds_time_text(*run.rounds) + choices_text(*run.rounds) : out;
 }
 
-Json show_json(const RunExport& run) {
+Json whole_json(const RunExport& run) {
   Json out = export_json(run);
+  out["run"]["shown_status"] = shown_status(run.run);
+  return out.sorted();
+}
+
+Json show_json(const RunExport& run) {
+  Json out = whole_json(run);
   const bool chosen = run.rounds && std::ranges::any_of(*run.rounds, [](const RoundRow& row) {
                         return row.choice.has_value();
                       });
   if (!chosen && (!run.run.summary || !run.run.summary->virtual_seconds)) out.erase("rounds");
-  out["run"]["shown_status"] = shown_status(run.run);
-  return out.sorted();
+  return out;
+}
+
+std::span<const std::string_view> shown_statuses() {
+  static constexpr std::string_view kAll[] = {"running",     "done",   "diverged",
+                                              "interrupted", "failed", "killed"};
+  return kAll;
+}
+
+Result<std::vector<RunRow>> find_runs(const std::filesystem::path& path, RunFilter filter,
+                                      const std::string& status) {
+  if (!status.empty() && std::ranges::find(shown_statuses(), status) == shown_statuses().end())
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("status {}: must be running, done, diverged, interrupted, failed or killed{}",
+                            status, did_you_mean(status, shown_statuses())));
+  std::error_code unseen;
+  if (!std::filesystem::exists(path, unseen) && !unseen) return std::vector<RunRow>{};
+  MFL_TRY(const Store store, Store::open(path, {.read_only = true}));
+  if (!status.empty()) filter.status = parse_run_status(status == "killed" ? "running" : status);
+  MFL_TRY(std::vector<RunRow> runs, store.list(filter));
+  if (!status.empty()) std::erase_if(runs, [&](const RunRow& run) { return shown_status(run) != status; });
+  return runs;
 }
 
 }  // namespace mfl

@@ -3,14 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mfl/base/json.h"
+#include "mfl/base/result.h"
 #include "mfl/record/export.h"
 #include "mfl/record/run.h"
+#include "mfl/record/store.h"
 
 namespace mfl {
 
@@ -34,7 +38,16 @@ Json runs_json(std::span<const RunRow> runs);
 // Everything about a run: its fields, metrics of the test set, its configuration, the last `last_records` records and its virtual time. The host and
 // process only while it is running: the text may be published.
 std::string run_text(const RunExport& run, std::size_t last_records = 10);
-// export_json with "shown_status" in "run"; all records, and rounds where the run has a virtual time.
+// export_json with "shown_status" in "run".
+Json whole_json(const RunExport& run);
+// The same, with rounds only where the run has a virtual time.
 Json show_json(const RunExport& run);
+
+// Runs of a store, newest first; none where the store does not exist. `status` as shown_status() gives it, "" for any: kBadConfig for
+// another word.
+Result<std::vector<RunRow>> find_runs(const std::filesystem::path& store, RunFilter filter,
+                                      const std::string& status);
+// {"running", "done", "diverged", "interrupted", "failed", "killed"}
+std::span<const std::string_view> shown_statuses();
 
 }  // namespace mfl

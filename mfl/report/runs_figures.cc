@@ -15,14 +15,14 @@ namespace {
 
 // One curve: the mean over its runs.
 struct Curve {
-  const Setting* setting = nullptr;
+  const RunSetting* setting = nullptr;
   std::vector<const RunExport*> runs;
   const RunRow& first() const { return runs.front()->run; }
 };
 
-std::vector<Curve> curves_of(const Setting& setting, const std::vector<RunExport>& runs) {
+std::vector<Curve> curves_of(const RunSetting& setting, const std::vector<RunExport>& runs) {
   std::vector<std::size_t> each = setting.runs;
-  for (const Setting::LeftOut& one : setting.left_out) each.push_back(one.run);
+  for (const RunSetting::LeftOut& one : setting.left_out) each.push_back(one.run);
   std::ranges::sort(each);
   const bool one_curve = setting.distinct_seeds > 1 && !setting.runs.empty();
   std::vector<Curve> curves;
@@ -47,7 +47,7 @@ void join(Group& group, Group&& more) {
 
 std::vector<Group> groups_of(const std::vector<RunExport>& runs, const Settings& settings) {
   std::vector<Group> groups;
-  for (const Setting& setting : settings.all) {
+  for (const RunSetting& setting : settings.all) {
     Group added{{}, curves_of(setting, runs)};
     for (const Curve& curve : added.curves)
       for (const RunExport* run : curve.runs) added.functions.emplace(run->run.model, run->run.problem);
@@ -111,7 +111,7 @@ std::string subject_of(const Group& group) {
 }
 
 // What tells a setting from others besides what a title has anyway.
-std::string more_differences(const Setting& setting) {
+std::string more_differences(const RunSetting& setting) {
   static const std::set<std::string> kInTitle = {"algorithm.name", "algorithm.eta",    "algorithm.gamma",
                                                  "algorithm.tau",  "federation.nodes", "run.precision"};
   std::string out;

@@ -142,14 +142,14 @@ std::string toml_of(const std::vector<ConfigValue>& values) {
 // A row for each setting, a column for each key in which they differ.
 std::optional<PageTable> differences_table(const Settings& settings) {
   std::vector<std::string> keys;
-  for (const Setting& setting : settings.all)
+  for (const RunSetting& setting : settings.all)
     for (const ConfigValue& value : setting.differences)
       if (const std::string key = value.table + "." + value.key; std::ranges::count(keys, key) == 0)
         keys.push_back(key);
   if (keys.empty()) return std::nullopt;
   PageTable table{.caption = "What differs", .columns = {{"setting"}}, .rows = {}};
   for (const std::string& key : keys) table.columns.push_back({key});
-  for (const Setting& setting : settings.all) {
+  for (const RunSetting& setting : settings.all) {
     auto& cells = table.rows.emplace_back();
     cells.push_back({setting.title});
     for (const std::string& key : keys) {

@@ -61,7 +61,7 @@ bool counts(const RunRow& run) {
 
 // The runs so far, by seed.
 struct Gathered {
-  Setting setting;
+  RunSetting setting;
   Values values;
   std::map<std::uint64_t, std::size_t> by_seed;  // the first run of each
 };
@@ -74,7 +74,7 @@ bool belongs(const Gathered& gathered, const Values& values, std::uint64_t seed,
 }
 
 void take(Gathered& gathered, std::span<const RunRow> runs, std::size_t i, std::uint64_t seed) {
-  Setting& setting = gathered.setting;
+  RunSetting& setting = gathered.setting;
   gathered.by_seed.try_emplace(seed, i);
   const auto counted = std::ranges::find(setting.seeds, seed);
   if (!counts(runs[i])) {
@@ -156,10 +156,10 @@ std::vector<ConfigValue> differences_of(const Gathered& gathered, const RunRow& 
   return out;
 }
 
-void make_unique(std::vector<Setting>& settings, std::span<const RunRow> runs) {
+void make_unique(std::vector<RunSetting>& settings, std::span<const RunRow> runs) {
   std::map<std::string, int> seen;
-  for (const Setting& setting : settings) ++seen[setting.title];
-  for (Setting& setting : settings)
+  for (const RunSetting& setting : settings) ++seen[setting.title];
+  for (RunSetting& setting : settings)
     if (seen[setting.title] > 1) setting.title += " " + runs[setting.first()].id;
 }
 
@@ -195,7 +195,7 @@ Layout layout_of(const RunRow& run) {
 }
 
 bool Settings::grouped() const {
-  return std::ranges::any_of(all, [](const Setting& setting) { return setting.distinct_seeds > 1; });
+  return std::ranges::any_of(all, [](const RunSetting& setting) { return setting.distinct_seeds > 1; });
 }
 
 Settings settings_of(std::span<const RunRow> runs) {
@@ -211,7 +211,7 @@ Settings settings_of(std::span<const RunRow> runs) {
   for (const std::string_view key : kWithoutEffect)
     if (varying.contains(std::string(key))) out.varying.emplace_back(key);
   for (const Gathered& one : gathered) {
-    Setting setting = one.setting;
+    RunSetting setting = one.setting;
     const RunRow& run = runs[setting.first()];
     setting.differences = differences_of(one, run, different);
     setting.title = title_of(run, setting.differences);
@@ -224,8 +224,8 @@ Settings settings_of(std::span<const RunRow> runs) {
 
 std::vector<std::string> left_out_notes(const Settings& settings, std::span<const RunRow> runs) {
   std::vector<std::string> notes;
-  for (const Setting& setting : settings.all)
-    for (const Setting::LeftOut& one : setting.left_out) {
+  for (const RunSetting& setting : settings.all)
+    for (const RunSetting::LeftOut& one : setting.left_out) {
       const RunRow& run = runs[one.run];
       const auto seed = config_number(run, "seed");
       notes.push_back(fmt::format("Run {} ({}{}) is not part of the means: {}.", run.id, setting.title,

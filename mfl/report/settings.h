@@ -40,7 +40,7 @@ Layout layout_of(const RunRow& run);
 // Keys that do not change a run's numbers ("run.threads"), with those that tell runs of a setting apart ("run.seed", "run.name").
 std::span<const std::string_view> keys_without_effect();
 
-struct Setting {
+struct RunSetting {
   struct LeftOut {
     std::size_t run = 0;
     std::string reason;  // "diverged", "interrupted", "repeats run 3f2a91bc"
@@ -61,7 +61,7 @@ struct Setting {
 };
 
 struct Settings {
-  std::vector<Setting> all;         // in the order of their first runs
+  std::vector<RunSetting> all;      // in the order of their first runs
   std::vector<ConfigValue> common;  // what all runs have in common
   // Keys without effect whose values are not the same in all runs: "run.seed".
   std::vector<std::string> varying;

@@ -141,7 +141,7 @@ std::string speed_text(const AccelerationReport& report, const Diagnosis& diagno
 TheoryTable acceleration_table(const Diagnosis& diagnosis) {
   const AccelerationReport& report = *diagnosis.acceleration;
   TheoryTable table{"Proposition 3: momentum against none", {{""}, {""}}, {}};
-  if (report.verdict == Verdict::kNotApplicable) {
+  if (report.verdict == Judgement::kNotApplicable) {
     table.rows.push_back({"limit on gamma", "not applicable"});
   } else {
     table.rows.push_back(
@@ -256,7 +256,7 @@ Json run_json(const RunDiagnosis& run) {
 }
 
 Json acceleration_json(const AccelerationReport& report) {
-  const bool judged = report.verdict != Verdict::kNotApplicable;
+  const bool judged = report.verdict != Judgement::kNotApplicable;
   return {{"gamma_limit", judged ? Json(report.gamma_limit) : Json(nullptr)},
           {"verdict", verdict_name(report.verdict)},
           {"t_1", optional_json(report.crossing.steps)},

@@ -104,11 +104,11 @@ void add_convergence(Plot& plot, const RunDiagnosis& run, const Diagnosis& diagn
   std::erase_if(plot.series, [](const PlotSeries& series) { return series.x.empty(); });
 }
 
-Tone tone(Verdict verdict) {
+Tone tone(Judgement verdict) {
   switch (verdict) {
-    case Verdict::kPass: return Tone::kGood;
-    case Verdict::kFail: return Tone::kBad;
-    case Verdict::kNotApplicable: return Tone::kNeutral;
+    case Judgement::kPass: return Tone::kGood;
+    case Judgement::kFail: return Tone::kBad;
+    case Judgement::kNotApplicable: return Tone::kNeutral;
   }
   return Tone::kNeutral;
 }

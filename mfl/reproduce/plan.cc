@@ -74,7 +74,7 @@ std::vector<fs::path> long_files(const fs::path& folder) {
   return files;
 }
 
-Result<void> add_figure_6(const PlanOptions& options, Plan& plan, Gathering& gathering) {
+Result<void> add_figure_6(const PlanOptions& options, FigurePlan& plan, Gathering& gathering) {
   MFL_TRY(const auto settings, settings_of(options, options.experiments / "figure-6.toml"));
   for (const Config& config : settings) gathering.add(config, true, false);
   if (options.quick) return {};
@@ -109,14 +109,14 @@ Result<std::set<std::string>> parse_figures(std::string_view text) {
   }
 }
 
-Result<Plan> make_plan(const PlanOptions& options) {
+Result<FigurePlan> make_plan(const PlanOptions& options) {
   const fs::path first = options.experiments / "figure-4.toml";
   std::error_code ignored;
   if (!fs::exists(first, ignored))
     return fail(ErrorCode::kBadConfig, fmt::format("there is no {}", first.string()),
                 "name the folder of the paper's experiments with --experiments");
   MFL_TRY(const auto figure_4, settings_of(options, first));
-  Plan plan;
+  FigurePlan plan;
   plan.gamma = figure_4.front().algorithm.gamma;
   plan.tau = round_length(figure_4.front().algorithm);
   plan.steps = run_length(figure_4.front());

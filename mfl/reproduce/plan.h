@@ -32,13 +32,13 @@ struct PlannedRun {
   bool accuracy = false;  // and the accuracy at every record
 };
 
-struct Plan {
+struct FigurePlan {
   double gamma = 0;
   std::uint64_t tau = 0, steps = 0, long_steps = 0;  // as in Evidence
   std::vector<PlannedRun> runs;                      // each setting once
 };
 
 // Errors are those of read_sweep; a folder without the files says how to name another.
-Result<Plan> make_plan(const PlanOptions& options);
+Result<FigurePlan> make_plan(const PlanOptions& options);
 
 }  // namespace mfl

@@ -65,7 +65,7 @@ Result<RunEvidence> evidence_of(const Store& store, const PlannedRun& planned, c
   return run;
 }
 
-Result<void> complete_records(const Plan& plan, std::vector<RunOutcome>& outcomes,
+Result<void> complete_records(const FigurePlan& plan, std::vector<RunOutcome>& outcomes,
                               const std::filesystem::path& path, const RunHooks& hooks) {
   std::vector<std::size_t> lacking;
   {
@@ -89,7 +89,7 @@ Result<void> complete_records(const Plan& plan, std::vector<RunOutcome>& outcome
 Result<Reproduction> reproduce(const PlanOptions& options, const std::filesystem::path& store_path,
                                const RunHooks& hooks) {
   const std::filesystem::path path = store_path.empty() ? default_store_path() : store_path;
-  MFL_TRY(const Plan plan, make_plan(options));
+  MFL_TRY(const FigurePlan plan, make_plan(options));
   std::vector<Config> configs;
   configs.reserve(plan.runs.size());
   for (const PlannedRun& run : plan.runs) configs.push_back(run.config);

@@ -93,7 +93,8 @@ class Writer {
   std::vector<std::size_t> leaders(const CellResult& cell) const {
     std::vector<std::size_t> out;
     for (std::size_t i = 0; i < cell.algorithms.size(); ++i)
-      if (cell.algorithms[i].best || (!one_seed() && cell.algorithms[i].to_best.verdict == Verdict::kTie))
+      if (cell.algorithms[i].best ||
+          (!one_seed() && cell.algorithms[i].to_best.verdict == PairedVerdict::kTie))
         out.push_back(i);
     return out;
   }
@@ -132,18 +133,18 @@ class Writer {
     std::size_t wins = 0, ties = 0, unknown = 0;
     for (const CellComparison& one : compare_algorithms(results_, focus, plan_.reference)) {
       const CellResult& cell = results_.cells[one.cell];
-      const bool behind = one.difference.verdict == Verdict::kWorse ||
-                          (one.difference.verdict == Verdict::kUnknown && one.difference.mean > 0);
+      const bool behind = one.difference.verdict == PairedVerdict::kWorse ||
+                          (one.difference.verdict == PairedVerdict::kUnknown && one.difference.mean > 0);
       const double of = summary_of(cell.algorithms[plan_.reference].scores).mean;
       if (behind)
         losses.push_back(fmt::format("{} {}", cell_text(plan_, cell.cell),
                                      amount_text(one.difference.mean, of, plan_.metric)));
-      wins += one.difference.verdict == Verdict::kBetter ||
-                      (one.difference.verdict == Verdict::kUnknown && one.difference.mean < 0)
+      wins += one.difference.verdict == PairedVerdict::kBetter ||
+                      (one.difference.verdict == PairedVerdict::kUnknown && one.difference.mean < 0)
                   ? 1
                   : 0;
-      ties += one.difference.verdict == Verdict::kTie ? 1 : 0;
-      unknown += one.difference.verdict == Verdict::kUnknown ? 1 : 0;
+      ties += one.difference.verdict == PairedVerdict::kTie ? 1 : 0;
+      unknown += one.difference.verdict == PairedVerdict::kUnknown ? 1 : 0;
     }
     const std::string ours = label(focus), theirs = label(plan_.reference);
     out_.push_back(
@@ -164,7 +165,7 @@ class Writer {
       if (i == focus) continue;
       std::size_t wins = 0;
       for (const CellComparison& one : compare_algorithms(results_, i, focus))
-        wins += one.difference.verdict == Verdict::kBetter ? 1 : 0;
+        wins += one.difference.verdict == PairedVerdict::kBetter ? 1 : 0;
       if (wins > 0) better.push_back(fmt::format("{} in {}", label(i), wins));
       behind += wins;
     }

@@ -41,7 +41,7 @@ std::vector<double> mean_rank_of(const std::vector<std::vector<std::vector<doubl
   return sums;
 }
 
-Interval middle_of(std::vector<double> samples) {
+ConfidenceInterval middle_of(std::vector<double> samples) {
   std::ranges::sort(samples);
   const std::size_t outside = samples.size() / 40;
   return {samples[outside], samples[samples.size() - 1 - outside]};
@@ -90,17 +90,19 @@ PairedDifference compare_paired(std::span<const double> a, std::span<const doubl
   std::vector<double> differences;
   for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
   const Summary summary = summary_of(differences);
-  PairedDifference out{summary.mean, {}, Verdict::kUnknown};
+  PairedDifference out{summary.mean, {}, PairedVerdict::kUnknown};
   if (!all_finite(a) || !all_finite(b)) {
-    out.verdict = all_finite(a) ? Verdict::kBetter : all_finite(b) ? Verdict::kWorse : Verdict::kTie;
+    out.verdict = all_finite(a)   ? PairedVerdict::kBetter
+                  : all_finite(b) ? PairedVerdict::kWorse
+                                  : PairedVerdict::kTie;
     return out;
   }
   if (summary.sd)
     out.margin = student_t(summary.count - 1) * *summary.sd / std::sqrt(static_cast<double>(summary.count));
   if (out.mean == 0 || (out.margin && std::abs(out.mean) <= *out.margin))
-    out.verdict = Verdict::kTie;
+    out.verdict = PairedVerdict::kTie;
   else if (out.margin)
-    out.verdict = out.mean < 0 ? Verdict::kBetter : Verdict::kWorse;
+    out.verdict = out.mean < 0 ? PairedVerdict::kBetter : PairedVerdict::kWorse;
   return out;
 }
 

@@ -22,26 +22,26 @@ std::vector<double> ranks_of(std::span<const double> values);
 // The 0.975 quantile of Student's t with so many degrees of freedom, >= 1. Above 30, that of 30.
 double student_t(std::size_t degrees);
 
-enum class Verdict { kBetter, kTie, kWorse, kUnknown };
+enum class PairedVerdict { kBetter, kTie, kWorse, kUnknown };
 
 // `a` against `b` of the same seeds, less being better.
 struct PairedDifference {
   double mean = 0;               // of a - b; infinite or NaN where one diverged
   std::optional<double> margin;  // half of the 95 % interval of the mean; absent for one seed
-  Verdict verdict = Verdict::kUnknown;
+  PairedVerdict verdict = PairedVerdict::kUnknown;
 };
 // Better or worse where the 95 % interval of the mean paired difference (Student's t) leaves out 0, else a tie. One seed has no
 // interval: the verdict is kUnknown unless the values are equal. One that is infinite for some seed is worse than one that is finite
 // for all; two of that kind are a tie.
 PairedDifference compare_paired(std::span<const double> a, std::span<const double> b);
 
-struct Interval {
+struct ConfidenceInterval {
   double low = 0, high = 0;
 };
 
 struct MeanRank {
   double rank = 0;
-  std::optional<Interval> interval;  // 95 %, by bootstrap over seeds; absent for one seed
+  std::optional<ConfidenceInterval> interval;  // 95 %, by bootstrap over seeds; absent for one seed
 };
 
 inline constexpr std::size_t kBootstrapSamples = 2000;

@@ -37,7 +37,7 @@ CostToTarget in_megabytes(const CostToTarget& cost) {
 std::string place_text(const AlgorithmResult& result, bool one_seed) {
   if (result.best) return "best";
   if (one_seed) return "";
-  return result.to_best.verdict == Verdict::kTie ? "tie" : "";
+  return result.to_best.verdict == PairedVerdict::kTie ? "tie" : "";
 }
 
 std::vector<Column> result_columns(const StudyResults& results) {
@@ -65,12 +65,12 @@ Cells result_cells(const StudyPlan& plan, const StudyResults& results, const Cel
   return cells;
 }
 
-std::string_view verdict_word(Verdict verdict) {
+std::string_view verdict_word(PairedVerdict verdict) {
   switch (verdict) {
-    case Verdict::kBetter: return "better";
-    case Verdict::kTie: return "tie";
-    case Verdict::kWorse: return "worse";
-    case Verdict::kUnknown: break;
+    case PairedVerdict::kBetter: return "better";
+    case PairedVerdict::kTie: return "tie";
+    case PairedVerdict::kWorse: return "worse";
+    case PairedVerdict::kUnknown: break;
   }
   return "unknown";
 }
@@ -177,7 +177,7 @@ Table ranking_table(const StudyEvidence& evidence, const StudyResults& results) 
     std::size_t best = 0, tied = 0;
     for (const CellResult& cell : results.cells) {
       best += cell.best == i ? 1 : 0;
-      tied += cell.best == i || cell.algorithms[i].to_best.verdict == Verdict::kTie ? 1 : 0;
+      tied += cell.best == i || cell.algorithms[i].to_best.verdict == PairedVerdict::kTie ? 1 : 0;
     }
     const std::size_t cells = results.cells.size();
     table.add({evidence.plan.algorithms[i].label, fmt::format("{:.2f}", rank.rank),

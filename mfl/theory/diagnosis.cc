@@ -76,11 +76,11 @@ void add_virtual_step(PathConstants& out, const VirtualStep& at, const StepParam
 
 }  // namespace
 
-std::string_view verdict_name(Verdict verdict) {
+std::string_view verdict_name(Judgement verdict) {
   switch (verdict) {
-    case Verdict::kPass: return "PASS";
-    case Verdict::kFail: return "FAIL";
-    case Verdict::kNotApplicable: return "not applicable";
+    case Judgement::kPass: return "PASS";
+    case Judgement::kFail: return "FAIL";
+    case Judgement::kNotApplicable: return "not applicable";
   }
   return "?";
 }

@@ -14,15 +14,15 @@
 
 namespace mfl {
 
-enum class Verdict { kPass, kFail, kNotApplicable };
+enum class Judgement { kPass, kFail, kNotApplicable };
 
 // "PASS", "FAIL", "not applicable".
-std::string_view verdict_name(Verdict verdict);
+std::string_view verdict_name(Judgement verdict);
 
 struct Condition {
   std::string id;         // for programs: "eta_beta"
   std::string statement;  // "0 < eta beta < 1"
-  Verdict verdict = Verdict::kNotApplicable;
+  Judgement verdict = Judgement::kNotApplicable;
   std::string why;  // one sentence
 };
 
@@ -79,7 +79,7 @@ struct ConvergenceReport {
 // Proposition 3: MFL against FL.
 struct AccelerationReport {
   double gamma_limit = 0;
-  Verdict verdict = Verdict::kNotApplicable;
+  Judgement verdict = Judgement::kNotApplicable;
   Crossing crossing;                               // T_1
   double reached_loss = 0;                         // F(w^f) of FL
   std::optional<std::uint64_t> fl_step, mfl_step;  // aggregated steps at which each first has a loss as low

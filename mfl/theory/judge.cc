@@ -16,11 +16,11 @@ class Conditions {
 
   bool check(std::string id, std::string statement, bool holds, std::string why) {
     to_.push_back(
-        {std::move(id), std::move(statement), holds ? Verdict::kPass : Verdict::kFail, std::move(why)});
+        {std::move(id), std::move(statement), holds ? Judgement::kPass : Judgement::kFail, std::move(why)});
     return holds;
   }
   void not_applicable(std::string id, std::string statement, std::string why) {
-    to_.push_back({std::move(id), std::move(statement), Verdict::kNotApplicable, std::move(why)});
+    to_.push_back({std::move(id), std::move(statement), Judgement::kNotApplicable, std::move(why)});
   }
 
  private:
@@ -176,7 +176,7 @@ AccelerationReport acceleration(const Diagnosis& diagnosis, Conditions& conditio
   if (!run.constants || !fl.constants) return out;
   out.gamma_limit = gamma_limit(run.step, run.constants->cos_theta, run.constants->momentum_ratio);
   const bool holds = run.step.gamma > 0 && run.step.gamma < out.gamma_limit;
-  out.verdict = holds ? Verdict::kPass : Verdict::kFail;
+  out.verdict = holds ? Judgement::kPass : Judgement::kFail;
   conditions.check(
       "acceleration", "Proposition 3: 0 < gamma < 2 (1 - beta eta) cos theta / (beta eta p^2)", holds,
       fmt::format("The limit is {:.4g}; the condition is sufficient for alpha > alpha_FL, not necessary "

@@ -8,7 +8,7 @@
 namespace mfl {
 namespace {
 
-Plan plan_of(std::string_view figures, std::uint64_t seeds, bool quick) {
+FigurePlan plan_of(std::string_view figures, std::uint64_t seeds, bool quick) {
   PlanOptions options;
   options.experiments = std::string(MFL_EXPERIMENTS) + "/paper";
   options.figures = parse_figures(figures).value();
@@ -16,7 +16,7 @@ Plan plan_of(std::string_view figures, std::uint64_t seeds, bool quick) {
   options.quick = quick;
   auto plan = make_plan(options);
   EXPECT_TRUE(plan) << plan.error().text();
-  return plan.value_or(Plan{});
+  return plan.value_or(FigurePlan{});
 }
 
 TEST(Plan, FiguresAreNamedAsInThePaper) {
@@ -31,7 +31,7 @@ TEST(Plan, FiguresAreNamedAsInThePaper) {
 }
 
 TEST(Plan, IsThePapersSetting) {
-  const Plan plan = plan_of("all", 2, false);
+  const FigurePlan plan = plan_of("all", 2, false);
   EXPECT_EQ(plan.gamma, 0.5);
   EXPECT_EQ(plan.tau, 4U);
   EXPECT_EQ(plan.steps, 1000U);
@@ -50,7 +50,7 @@ TEST(Plan, IsThePapersSetting) {
 }
 
 TEST(Plan, WhatFiguresShareIsRunOnce) {
-  const Plan plan = plan_of("all", 1, true);
+  const FigurePlan plan = plan_of("all", 1, true);
   EXPECT_EQ(plan.long_steps, 0U);
   std::size_t shared = 0;
   for (const PlannedRun& run : plan.runs)
@@ -66,7 +66,7 @@ TEST(Plan, WhatFiguresShareIsRunOnce) {
 TEST(Plan, OneFigureNeedsOnlyItsRuns) {
   EXPECT_EQ(plan_of("4c", 1, false).runs.size(), 4U);
   EXPECT_EQ(plan_of("4a", 1, false).runs.size(), 8U);
-  const Plan five = plan_of("5c", 1, false);
+  const FigurePlan five = plan_of("5c", 1, false);
   EXPECT_EQ(std::ranges::count_if(five.runs,
                                   [](const PlannedRun& run) { return run.config.algorithm.name == "fl"; }),
             2);

@@ -47,28 +47,28 @@ TEST(Statistics, ADifferenceBeyondItsIntervalIsAVerdict) {
   const auto tie = compare_paired(std::vector{1.0, 1.0, 1.0}, std::vector{2.0, 3.0, 4.0});
   EXPECT_DOUBLE_EQ(tie.mean, -2);
   EXPECT_NEAR(tie.margin.value(), 2.4843, 1e-4);
-  EXPECT_EQ(tie.verdict, Verdict::kTie);
+  EXPECT_EQ(tie.verdict, PairedVerdict::kTie);
   // Differences -2, -2.5, -3: sd 0.5, margin 1.242 below 2.5.
   const std::vector a = {1.0, 1.0, 1.0}, b = {3.0, 3.5, 4.0};
-  EXPECT_EQ(compare_paired(a, b).verdict, Verdict::kBetter);
-  EXPECT_EQ(compare_paired(b, a).verdict, Verdict::kWorse);
+  EXPECT_EQ(compare_paired(a, b).verdict, PairedVerdict::kBetter);
+  EXPECT_EQ(compare_paired(b, a).verdict, PairedVerdict::kWorse);
 }
 
 TEST(Statistics, PairingRemovesWhatSeedsHaveInCommon) {
   const std::vector a = {1.0, 5.0, 9.0}, b = {1.1, 5.1, 9.1};
-  EXPECT_EQ(compare_paired(a, b).verdict, Verdict::kBetter);
+  EXPECT_EQ(compare_paired(a, b).verdict, PairedVerdict::kBetter);
 }
 
 TEST(Statistics, OneSeedDecidesNothing) {
-  EXPECT_EQ(compare_paired(std::vector{1.0}, std::vector{2.0}).verdict, Verdict::kUnknown);
-  EXPECT_EQ(compare_paired(std::vector{1.0}, std::vector{1.0}).verdict, Verdict::kTie);
+  EXPECT_EQ(compare_paired(std::vector{1.0}, std::vector{2.0}).verdict, PairedVerdict::kUnknown);
+  EXPECT_EQ(compare_paired(std::vector{1.0}, std::vector{1.0}).verdict, PairedVerdict::kTie);
 }
 
 TEST(Statistics, OneThatDivergesIsWorse) {
   const std::vector fine = {1.0, 2.0}, once = {1.0, kNever}, always = {kNever, kNever};
-  EXPECT_EQ(compare_paired(fine, once).verdict, Verdict::kBetter);
-  EXPECT_EQ(compare_paired(always, fine).verdict, Verdict::kWorse);
-  EXPECT_EQ(compare_paired(once, always).verdict, Verdict::kTie);
+  EXPECT_EQ(compare_paired(fine, once).verdict, PairedVerdict::kBetter);
+  EXPECT_EQ(compare_paired(always, fine).verdict, PairedVerdict::kWorse);
+  EXPECT_EQ(compare_paired(once, always).verdict, PairedVerdict::kTie);
 }
 
 TEST(Statistics, MeanRanksAreOverCells) {
