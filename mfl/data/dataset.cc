@@ -15,6 +15,8 @@
 namespace mfl {
 namespace {
 
+constexpr std::size_t kBlock = 256;  // borrowed rows that are read at a time
+
 static_assert(std::endian::native == std::endian::little, "digests and NPY files are little-endian");
 
 template <class X>
@@ -45,6 +47,11 @@ SparseRows<X> pick(const SparseRows<X>& from, std::size_t, std::span<const std::
   return to;
 }
 
+template <class X>
+BorrowedRows<X> pick(const BorrowedRows<X>& from, std::size_t, std::span<const std::uint32_t> rows) {
+  return some_of(from, {rows.begin(), rows.end()});
+}
+
 // Along the cycles of the permutation.
 template <class X>
 void reorder(DenseRows<X>& dense, std::size_t columns, std::span<const std::uint32_t> order) {
@@ -66,9 +73,9 @@ void reorder(DenseRows<X>& dense, std::size_t columns, std::span<const std::uint
   }
 }
 
-template <class X>
-void reorder(SparseRows<X>& sparse, std::size_t columns, std::span<const std::uint32_t> order) {
-  sparse = pick(sparse, columns, order);
+template <class Rows>
+void reorder(Rows& rows, std::size_t columns, std::span<const std::uint32_t> order) {
+  rows = pick(rows, columns, order);
 }
 
 template <class To, class From>
@@ -112,6 +119,12 @@ void add(Sha256& hash, const DenseRows<X>& dense) {
 }
 
 template <class X>
+void add(Sha256& hash, const BorrowedRows<X>& borrowed) {
+  for_each_block(borrowed, kBlock,
+                 [&](std::size_t, std::span<const X> numbers) { hash.update(std::as_bytes(numbers)); });
+}
+
+template <class X>
 void add(Sha256& hash, const SparseRows<X>& sparse) {
   hash.update(std::uint64_t{sparse.values.size()});
   add(hash, sparse.starts);
@@ -119,7 +132,41 @@ void add(Sha256& hash, const SparseRows<X>& sparse) {
   add(hash, sparse.values);
 }
 
+// Features has its dense kinds first, and last the borrowed rows of each.
+constexpr std::size_t kFirstBorrowed = 5;
+static_assert(
+    std::is_same_v<std::variant_alternative_t<0, Features>, DenseRows<std::uint8_t>> &&
+    std::is_same_v<std::variant_alternative_t<kFirstBorrowed, Features>, BorrowedRows<std::uint8_t>>);
+
+// What the rows are like, whoever owns them.
+std::size_t kind_of(const Features& features) {
+  return features.index() < kFirstBorrowed ? features.index() : features.index() - kFirstBorrowed;
+}
+
+template <class Rows>
+Rows copied(const Rows& rows) {
+  return rows;
+}
+
+template <class X>
+DenseRows<X> copied(const BorrowedRows<X>& rows) {
+  DenseRows<X> own;
+  own.values.reserve(rows.rows * rows.columns);
+  for_each_block(rows, kBlock, [&](std::size_t, std::span<const X> numbers) {
+    own.values.insert(own.values.end(), numbers.begin(), numbers.end());
+  });
+  return own;
+}
+
 }  // namespace
+
+bool is_borrowed(const Dataset& data) { return data.features.index() >= kFirstBorrowed; }
+
+Dataset owned(Dataset data) {
+  if (is_borrowed(data))
+    data.features = std::visit([](const auto& rows) -> Features { return copied(rows); }, data.features);
+  return data;
+}
 
 bool is_sparse(const Dataset& data) {
   return std::holds_alternative<SparseRows<float>>(data.features) ||
@@ -186,6 +233,7 @@ Dataset reordered(Dataset data, std::span<const std::uint32_t> order) {
 }
 
 Result<Dataset> with_precision(Dataset data, Precision precision) {
+  data = owned(std::move(data));
   if (precision == Precision::kF64) {
     data.features = as_floating<double>(std::move(data.features));
     return data;
@@ -200,7 +248,7 @@ Result<Dataset> with_precision(Dataset data, Precision precision) {
 void DatasetDigest::begin(std::size_t rows, const Dataset& like) {
   hash_.update("mfl dataset 1");
   hash_.update(std::uint64_t{rows}).update(std::uint64_t{like.columns}).update(like.scale);
-  hash_.update(std::uint64_t{like.features.index()});
+  hash_.update(std::uint64_t{kind_of(like.features)});
 }
 
 void DatasetDigest::add(const Features& features) {

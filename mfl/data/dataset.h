@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -15,6 +16,7 @@
 #include "mfl/base/digest.h"
 #include "mfl/base/result.h"
 #include "mfl/base/vectors.h"
+#include "mfl/data/borrowed_rows.h"
 
 namespace mfl {
 
@@ -32,8 +34,9 @@ struct SparseRows {
   std::vector<X> values;
 };
 
-using Features = std::variant<DenseRows<std::uint8_t>, DenseRows<float>, DenseRows<double>, SparseRows<float>,
-                              SparseRows<double>>;
+using Features =
+    std::variant<DenseRows<std::uint8_t>, DenseRows<float>, DenseRows<double>, SparseRows<float>,
+                 SparseRows<double>, BorrowedRows<std::uint8_t>, BorrowedRows<float>, BorrowedRows<double>>;
 
 // What a source says about its columns and labels beside their numbers.
 struct Origin {
@@ -71,6 +74,24 @@ struct Dataset {
 };
 
 bool is_sparse(const Dataset& data);
+bool is_borrowed(const Dataset& data);
+
+// The same data with rows of its own where they were borrowed.
+Dataset owned(Dataset data);
+
+// std::visit for rows that are not borrowed; throws std::logic_error for those that are.
+template <class Visitor, class AnyFeatures>
+auto visit_owned(const Visitor& visitor, AnyFeatures& features) {
+  using Returned = decltype(visitor(std::get<0>(features)));
+  return std::visit(
+      [&](auto& rows) -> Returned {
+        if constexpr (requires { rows.row_stride; })
+          throw std::logic_error("borrowed rows: call owned() first");
+        else
+          return visitor(rows);
+      },
+      features);
+}
 
 // Of labels without names and lines.
 std::shared_ptr<const Origin> origin_at(const std::filesystem::path& path,
@@ -88,18 +109,19 @@ std::string label_place(const Dataset& data, double label);
 // A number in the shortest form that reads back to the same bits: "1", "-1", "0.5". Zero has no sign.
 std::string number_label(double number);
 
-// The rows named, in the order named.
+// The rows named, in the order named. Borrowed rows stay borrowed.
 Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows);
 
-// All rows, row order[i] becoming row i. Dense rows move in place: no second copy of them is made.
+// All rows, row order[i] becoming row i. Dense rows move in place: no second copy of them is made. Borrowed rows stay where they are.
 Dataset reordered(Dataset data, std::span<const std::uint32_t> order);
 
-// Floating features converted to the precision of the run (bytes stay bytes). Moves when there is nothing to do.
+// Floating features converted to the precision of the run (bytes stay bytes). Moves when there is nothing to do, except that
+// borrowed rows are copied.
 // A number too large for it is kBadData.
 Result<Dataset> with_precision(Dataset data, Precision precision);
 
 // SHA-256 (hex) of shape, scale, features, labels and, where labels are text, the classes: two equal digests are the same
-// data.
+// data, whoever owns it.
 std::string data_digest(const Dataset& data);
 
 // The same of a set that is read in parts: begin with all its rows counted, add the features of its parts in order, and

@@ -64,7 +64,7 @@ Description describe(const Dataset& data) {
   out.scale = data.scale;
   Tally seen;
   seen.used.resize(data.columns);
-  std::visit([&](const auto& rows) { tally(rows, data, seen); }, data.features);
+  visit_owned([&](const auto& rows) { tally(rows, data, seen); }, data.features);
   out.min = data.scale * seen.min;
   out.max = data.scale * seen.max;
   const double cells = static_cast<double>(data.rows) * static_cast<double>(data.columns);

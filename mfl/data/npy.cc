@@ -286,7 +286,7 @@ Result<void> write_npy(const fs::path& path, std::span<const double> vector) {
 }
 
 Result<void> write_npy_folder(const fs::path& folder, const Dataset& data, std::optional<bool> own_data) {
-  const std::size_t size = std::visit([](const auto& rows) { return dense_size(rows); }, data.features);
+  const std::size_t size = visit_owned([](const auto& rows) { return dense_size(rows); }, data.features);
   if (size != 0 && data.columns != 0 && data.rows > kLargestDense / size / data.columns)
     return fail(
         ErrorCode::kBadData,
@@ -294,8 +294,8 @@ Result<void> write_npy_folder(const fs::path& folder, const Dataset& data, std::
                     (folder / "x.npy").string(), data.rows, data.columns),
         "NPY is dense: use fewer rows or columns");
   MFL_CHECK(make_folder(folder));
-  MFL_CHECK(std::visit([&](const auto& rows) { return write_features(folder / "x.npy", rows, data); },
-                       data.features));
+  MFL_CHECK(visit_owned([&](const auto& rows) { return write_features(folder / "x.npy", rows, data); },
+                        data.features));
   MFL_CHECK(write_npy(folder / "y.npy", data.labels));
   return own_data ? write_file(folder / kAbout, Json{{"own_data", *own_data}}.dump() + "\n") : Result<void>{};
 }

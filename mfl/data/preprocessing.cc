@@ -57,7 +57,7 @@ SparseRows<double> sparse(const Dataset& data, const SparseRows<X>& rows, const 
 }
 
 Result<void> check_finite(const Dataset& data) {
-  const bool finite = std::visit(
+  const bool finite = visit_owned(
       [](const auto& rows) {
         return std::ranges::all_of(rows.values, [](auto x) { return std::isfinite(static_cast<double>(x)); });
       },
@@ -89,8 +89,9 @@ Result<Dataset> preprocessed(Dataset data, const Preprocessing& done, bool const
     return fail(ErrorCode::kBadConfig,
                 "standardise = full subtracts means, which would fill the zeros of sparse rows",
                 "use standardise = scale, which divides by the deviations alone");
+  data = owned(std::move(data));
   const std::size_t columns = data.columns + (constant_column ? 1 : 0);
-  Features features = std::visit(
+  Features features = visit_owned(
       [&](const auto& rows) -> Features {
         if constexpr (requires { rows.starts; })
           return sparse(data, rows, done, columns);

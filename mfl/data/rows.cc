@@ -15,8 +15,7 @@ namespace {
 class HeldRows final : public RowSource {
  public:
   explicit HeldRows(Dataset data)
-      : RowSource({data.rows, data.columns, data.scale, data.features.index() >= 3}, data.labels,
-                  data.origin),
+      : RowSource({data.rows, data.columns, data.scale, is_sparse(data)}, data.labels, data.origin),
         data_(std::move(data)) {}
   Result<Features> read(std::span<const std::uint32_t> rows) const override {
     return take_rows(data_, rows).features;
@@ -61,7 +60,7 @@ std::uint64_t row_hash(const SparseRows<X>& sparse, std::size_t /*columns*/, std
 
 std::vector<std::uint64_t> row_hashes(const Dataset& data) {
   std::vector<std::uint64_t> out(data.rows);
-  std::visit(
+  visit_owned(
       [&](const auto& features) {
         for (std::size_t row = 0; row < data.rows; ++row)
           out[row] = row_hash(features, data.columns, row, kMix + data.features.index());

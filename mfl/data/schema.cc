@@ -16,7 +16,8 @@
 namespace mfl {
 namespace {
 
-constexpr std::array<std::string_view, 5> kTaskNames = {"", "binary", "even-odd", "regression", "multiclass"};
+constexpr std::array<std::string_view, 6> kTaskNames = {"",           "binary",     "even-odd",
+                                                        "regression", "multiclass", "external"};
 
 bool has_two_classes(LabelTask task) { return task == LabelTask::kBinary || task == LabelTask::kEvenOdd; }
 
@@ -75,6 +76,42 @@ std::optional<std::string> classes_difference(const Schema& run, const Schema& d
     return fmt::format("the positive class is {} here and {} in the run", in_quotes(data.positive),
                        in_quotes(run.positive));
   return std::nullopt;
+}
+
+// Of two texts that differ.
+std::string tensors_difference(const std::string& run, const std::string& data) {
+  const auto ours = Json::parse(run), theirs = Json::parse(data);
+  const auto tensor = [](const Result<Json>& list, std::size_t i) {
+    if (!list || i >= list->elements().size()) return std::string("missing");
+    const Json *name = list->elements()[i].find("name"), *shape = list->elements()[i].find("shape");
+    return fmt::format("{} {}", name ? name->text() : "", shape ? shape->dump() : "");
+  };
+  std::size_t i = 0;
+  while (tensor(ours, i) == tensor(theirs, i)) ++i;
+  return fmt::format("tensor {} of the model is {} here and {} in the run", i + 1, shown(tensor(theirs, i)),
+                     shown(tensor(ours, i)));
+}
+
+// Of an external task. The order of classes counts: it is that of a model's outputs.
+std::optional<std::string> external_difference(const Schema& run, const Schema& data) {
+  if (!run.tensors.empty() && run.tensors != data.tensors)
+    return tensors_difference(run.tensors, data.tensors);
+  if (!run.classes.empty() && run.classes != data.classes)
+    return fmt::format("classes are {} here and {} in the run", listed_in_quotes(data.classes),
+                       listed_in_quotes(run.classes));
+  if (run.features != data.features && !run.features.empty()) return features_difference(run, data);
+  return std::nullopt;
+}
+
+// `run` has the task external and fits.
+Schema settle_external(Schema run, const Schema& data) {
+  if (!run.tensors.empty()) return run;
+  run.tensors = data.tensors;
+  run.columns = data.columns;
+  run.classes = data.classes;
+  run.features = data.features;
+  run.features_digest = data.features_digest;
+  return run;
 }
 
 // `run` has the task multiclass and fits.
@@ -154,7 +191,7 @@ Result<void> read_preprocessing(const Json& json, const Schema& schema, Preproce
 // As a schema of more than two classes has them.
 Result<void> check_classes(const Schema& schema) {
   const bool multiclass = schema.task == LabelTask::kMulticlass;
-  if (!multiclass && schema.classes.size() <= 2) return {};
+  if (schema.task == LabelTask::kExternal || (!multiclass && schema.classes.size() <= 2)) return {};
   if (!multiclass && schema.task != LabelTask::kUnknown)
     return fail(ErrorCode::kBadData, fmt::format("{} classes for the task {}", schema.classes.size(),
                                                  label_task_name(schema.task)));
@@ -177,6 +214,7 @@ std::optional<LabelTask> parse_label_task(std::string_view name) {
 bool is_complete(const Schema& schema) {
   if (schema.columns == 0 || schema.task == LabelTask::kUnknown) return false;
   if (schema.task == LabelTask::kRegression) return true;
+  if (schema.task == LabelTask::kExternal) return !schema.tensors.empty();
   if (schema.task == LabelTask::kMulticlass) return schema.classes.size() >= 2;
   return schema.classes.size() == 2 && !schema.positive.empty();
 }
@@ -212,6 +250,7 @@ std::optional<std::string> classes_fault(std::span<const std::string> classes) {
 }
 
 Result<void> check_targets(const Schema& schema, TargetKind kind, std::string_view who) {
+  if (kind == TargetKind::kNone) return {};
   const auto refuse = [&](std::string_view what, std::string_view advice) {
     return fail(ErrorCode::kBadConfig, fmt::format("{} {}", who, what), std::string(advice));
   };
@@ -247,6 +286,7 @@ std::optional<std::string> difference(const Schema& run, const Schema& data) {
   if (!run.label.empty() && !data.label.empty() && run.label != data.label)
     return fmt::format("the label column is {} here and {} in the run", in_quotes(data.label),
                        in_quotes(run.label));
+  if (run.task == LabelTask::kExternal) return external_difference(run, data);
   if (auto features = features_difference(run, data)) return features;
   return classes_difference(run, data);
 }
@@ -254,6 +294,10 @@ std::optional<std::string> difference(const Schema& run, const Schema& data) {
 Result<Schema> settle(const Schema& run, const Schema& data) {
   if (const auto found = difference(run, data)) return fail(ErrorCode::kBadData, *found);
   Schema out = run;
+  if (out.task == LabelTask::kExternal) {
+    if (out.label.empty()) out.label = data.label;
+    return settle_external(std::move(out), data);
+  }
   if (out.columns == 0) {
     out.columns = data.columns;
     out.features = data.features;
@@ -285,7 +329,9 @@ Result<Schema> settle(const Schema& run, const Schema& data) {
 
 Result<Schema> settle_alone(Schema schema) {
   if (schema.task == LabelTask::kMulticlass && schema.classes.size() < 2) return one_class(schema.classes);
-  if (schema.task == LabelTask::kRegression || schema.classes.size() != 1) return schema;
+  if (schema.task == LabelTask::kExternal || schema.task == LabelTask::kRegression ||
+      schema.classes.size() != 1)
+    return schema;
   std::string& only = schema.classes.front();
   if (only == "0" || only == "-1") {
     schema.classes.emplace_back("1");
@@ -304,6 +350,7 @@ std::string labels_text(const Schema& schema) {
   std::string out = schema.label.empty() ? "" : fmt::format("column {}: ", in_quotes(schema.label));
   if (schema.task == LabelTask::kUnknown) return out + "not known yet";
   if (schema.task == LabelTask::kRegression) return out + "a number";
+  if (schema.task == LabelTask::kExternal && schema.classes.empty()) return out + "those of the trainers";
   if (schema.classes.empty())
     return out +
            (schema.task == LabelTask::kMulticlass ? "classes not known yet" : "two classes, not known yet");
@@ -312,6 +359,10 @@ std::string labels_text(const Schema& schema) {
 }
 
 std::string schema_text(const Schema& schema) {
+  if (schema.task == LabelTask::kExternal)
+    return schema.tensors.empty()
+               ? "model of the trainers, not known yet"
+               : fmt::format("model of {} numbers; {}", schema.columns, labels_text(schema));
   if (schema.columns == 0) return "features not known yet; " + labels_text(schema);
   return fmt::format("{} features{}; {}", schema.columns, has_names(schema) ? "" : " without names",
                      labels_text(schema));
@@ -326,6 +377,7 @@ std::string schema_json(const Schema& schema) {
   if (schema.task != LabelTask::kUnknown) out["task"] = label_task_name(schema.task);
   if (!schema.classes.empty()) out["classes"] = schema.classes;
   if (!schema.positive.empty()) out["positive"] = schema.positive;
+  if (!schema.tensors.empty()) out["tensors"] = schema.tensors;
   if (schema.own_data) out["own_data"] = *schema.own_data;
   if (const Preprocessing& done = schema.preprocessing; done != Preprocessing{}) {
     Json& to = out["preprocessing"] = Json::object();
@@ -358,7 +410,9 @@ Result<Schema> parse_schema(std::string_view json) {
   schema.task = *known;
   MFL_CHECK(read_texts(parsed, "classes", schema.classes));
   MFL_CHECK(read_text(parsed, "positive", schema.positive));
-  if (!schema.features.empty() && schema.features.size() != schema.columns)
+  MFL_CHECK(read_text(parsed, "tensors", schema.tensors));
+  if (schema.task != LabelTask::kExternal && !schema.features.empty() &&
+      schema.features.size() != schema.columns)
     return fail(ErrorCode::kBadData,
                 fmt::format("{} feature names for {} columns", schema.features.size(), schema.columns));
   MFL_CHECK(check_classes(schema));

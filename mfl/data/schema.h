@@ -26,26 +26,29 @@ enum class LabelTask {
   kEvenOdd,     // labels are whole numbers from 0; the classes are "odd" and "even"
   kRegression,  // labels are numbers and the targets themselves
   kMulticlass,  // every label is one of two or more classes, none of them positive
+  kExternal,    // labels are the business of trainers outside of mfl
 };
 
-// "", "binary", "even-odd", "regression", "multiclass".
+// "", "binary", "even-odd", "regression", "multiclass", "external".
 std::string_view label_task_name(LabelTask task);
 std::optional<LabelTask> parse_label_task(std::string_view name);
 
 // Every part may be left open: a run that is still to learn its schema has one with gaps.
 struct Schema {
-  std::uint64_t columns = 0;          // number of features; 0: open
+  std::uint64_t columns = 0;          // number of features; 0: open. Of an external task the numbers of w
   std::vector<std::string> features;  // their names in order; empty: open, or the columns have no names
   std::string features_digest;        // in place of names that are too long to send (shortened())
   std::string label;                  // name of the label column; empty: open, or it has none
   LabelTask task = LabelTask::kUnknown;
-  // In the order of class_before() ("odd", "even" for kEvenOdd). At most two unless the task is multiclass. Empty: open, or a
-  // regression.
+  // In the order of class_before() ("odd", "even" for kEvenOdd), but of an external task in the trainers' own. At most two unless the task is
+  // multiclass or external. Empty: open, or a regression.
   std::vector<std::string> classes;
   std::string positive;  // one of the classes; empty: open, or the task is multiclass
   // The data is the user's own and not a set that mfl provides (is_own_data()): defaults depend on it. Nothing: open. Not compared.
   std::optional<bool> own_data = {};
   Preprocessing preprocessing = {};  // of a run, as far as it is measured; data has none
+  // Of an external task: names and shapes of the tensors of w, as JSON (mfl/model/tensors.h). Empty: open.
+  std::string tensors = {};
 
   bool operator==(const Schema&) const = default;
 };
@@ -94,6 +97,7 @@ enum class TargetKind {
   kUnit,    // 1 / 0
   kReal,    // the label itself; +1 / -1 where the task has classes
   kIndex,   // the position of the label's class in Schema::classes, from 0
+  kNone,    // there are none: trainers outside of mfl have their own
 };
 
 // Whether what a schema states can be the targets of a model of this kind; open parts can. kBadConfig: many classes for a

@@ -29,9 +29,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 10> kKinds = {"mnist", "fashion-mnist",    "cifar10", "idx",
-                                                     "csv",   "libsvm",           "npy",     "synthetic",
-                                                     "fleet", "synthetic-fedprox"};
+constexpr std::string_view kMemory = "memory";
+constexpr std::array<std::string_view, 11> kKinds = {
+    "mnist",     "fashion-mnist", "cifar10",           "idx",  "csv", "libsvm", "npy",
+    "synthetic", "fleet",         "synthetic-fedprox", kMemory};
 constexpr const char* kSpecs =
     "specs are: mnist, fashion-mnist, cifar10, idx:DIR, csv:FILE, libsvm:FILE, npy:DIR, "
     "synthetic[:ROWSxCOLUMNS], "
@@ -169,6 +170,14 @@ Result<Parts> open_synthetic(const std::string& spec, std::string_view shape, st
   return Parts{std::move(pool), std::nullopt};
 }
 
+Result<Parts> open_memory(const TrainTest* memory) {
+  if (memory == nullptr)
+    return fail(ErrorCode::kBadConfig,
+                "data memory: a program gave this data in memory, and it is not stored",
+                "continue from that program, or save the arrays and use npy:DIR");
+  return Parts{memory->train, memory->test};
+}
+
 tl::unexpected<Error> unknown_kind(const std::string& spec, std::string_view kind) {
   const std::string near = nearest(kind, kKinds);
   return fail(ErrorCode::kBadConfig, fmt::format("unknown data spec {}", excerpt(spec)),
@@ -191,8 +200,8 @@ Result<Spec> parse_spec(const std::string& spec) {
                 fmt::format("{} has no rows to read: each node makes its own when it runs", excerpt(spec)),
                 "use it with mfl run or mfl sweep; synthetic is a stored set of the same classes");
   const bool fetched = find_public_set(kind) != nullptr;
-  const bool needs = !fetched && kind != "synthetic";
-  if ((needs && argument.empty()) || (fetched && colon < spec.size()))
+  const bool needs = !fetched && kind != "synthetic" && kind != kMemory;
+  if ((needs && argument.empty()) || ((fetched || kind == kMemory) && colon < spec.size()))
     return fail(ErrorCode::kBadConfig,
                 fmt::format("data spec {} {} a path", excerpt(spec), needs ? "lacks" : "does not take"),
                 kSpecs);
@@ -207,6 +216,7 @@ Result<Parts> open_kind(const std::string& spec, const DataOptions& options) {
   if (kind == "synthetic-fedprox") return open_fedprox(spec, options.seed);
   if (kind == "idx") return open_idx(argument, {});
   if (kind == "npy") return open_npy(argument);
+  if (kind == kMemory) return open_memory(options.memory);
   if (kind == "synthetic") return open_synthetic(spec, argument, options.seed);
   auto pool = kind == "csv" ? read_csv(argument, options.csv) : read_libsvm(argument);
   MFL_TRY(Dataset data, std::move(pool));
@@ -441,7 +451,7 @@ Result<RowParts> open_row_parts(const std::string& spec, const DataOptions& opti
 
 bool is_own_data(std::string_view source) {
   const std::string_view kind = source.substr(0, source.find(':'));
-  return kind == "csv" || kind == "libsvm" || kind == "npy";
+  return kind == "csv" || kind == "libsvm" || kind == "npy" || kind == kMemory;
 }
 
 Result<TrainTest> load(const DataOptions& options) {

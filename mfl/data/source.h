@@ -7,6 +7,7 @@
 //   npy:DIR                 x.npy, y.npy and, if present, x_test.npy, y_test.npy
 //   synthetic[:ROWSxCOLS]   see synthetic.h; 10000x784 by default
 //   synthetic-fedprox(ALPHA, BETA)  see synthetic_fedprox.h
+//   memory                  the sets that a program has in memory (DataOptions::memory)
 //   fleet[:...]             refused here: its rows are made node by node (fleet.h)
 #pragma once
 
@@ -28,6 +29,8 @@ enum class Take {
   kRandom,  // without replacement, in the order drawn; a larger count begins with the rows of a smaller one
 };
 
+struct TrainTest;
+
 struct DataOptions {
   std::string source = "mnist";
   // Where the test set comes from (its test part if it has one, else all of it). Empty: the source's own test
@@ -48,6 +51,8 @@ struct DataOptions {
   std::size_t folds = 0;
   std::size_t fold = 0;
   std::uint64_t seed = 0;  // of take = random, of folds and of the synthetic set
+  const TrainTest* memory =
+      nullptr;  // the training and the test part of `memory`; outlives the call. Null: there is none
 };
 
 struct TrainTest {
@@ -56,7 +61,7 @@ struct TrainTest {
   std::optional<Dataset> test;
 };
 
-// Whether a spec names files of the user's own (csv, libsvm, npy) and not a set of the paper's kind (mnist, idx) or one that mfl makes.
+// Whether a spec names files of the user's own (csv, libsvm, npy) or is in memory, and not a set of the paper's kind (mnist, idx) or one that mfl makes.
 bool is_own_data(std::string_view source);
 
 // Reads what the options name. kBadConfig for a bad spec or option, kBadData for files and for more samples

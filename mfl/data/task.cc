@@ -20,6 +20,7 @@ constexpr const char* kTasks = "tasks are: even-odd, raw, multiclass";
 }  // namespace
 
 LabelTask label_task(Task task, TargetKind kind) {
+  if (kind == TargetKind::kNone) return LabelTask::kExternal;
   if (task == Task::kEvenOdd) return LabelTask::kEvenOdd;
   if (task == Task::kMulticlass || kind == TargetKind::kIndex) return LabelTask::kMulticlass;
   return kind == TargetKind::kReal ? LabelTask::kRegression : LabelTask::kBinary;

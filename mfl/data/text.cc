@@ -109,11 +109,10 @@ std::string as_utf8(std::string_view text) {
   return out;
 }
 
-std::string excerpt(std::string_view text) {
-  constexpr std::size_t kLongest = 40;
+std::string excerpt(std::string_view text, std::size_t longest) {
   std::string shown = "'";
-  for (const char c : text.substr(0, kLongest)) shown += c >= ' ' && c != 127 ? c : '?';
-  shown += text.size() > kLongest ? "...'" : "'";
+  for (const char c : text.substr(0, longest)) shown += c >= ' ' && c != 127 ? c : '?';
+  shown += text.size() > longest ? "...'" : "'";
   return shown;
 }
 

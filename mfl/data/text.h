@@ -37,8 +37,8 @@ bool is_utf8(std::string_view text);
 // The text as UTF-8: as it is, or taken for Latin-1 where it is not well-formed.
 std::string as_utf8(std::string_view text);
 
-// At most 40 characters in quotes, on one line, for use in a message.
-std::string excerpt(std::string_view text);
+// The first bytes of a text in quotes, on one line, for use in a message.
+std::string excerpt(std::string_view text, std::size_t longest = 40);
 
 inline constexpr const char* kCheckPath = "check the path and that the file may be read";
 

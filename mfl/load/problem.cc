@@ -1,6 +1,6 @@
 #include "mfl/load/problem.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -33,6 +33,22 @@ template <class T>
 Result<Samples<T>> test_samples(const Config& config, const Schema& schema, Dataset data) {
   MFL_TRY(const auto targets, targets_of(config, schema, data));
   return make_samples<T>(config, schema, std::move(data), targets, Use::kTest);
+}
+
+// The rows stay where they are.
+template <class T>
+Result<Samples<T>> borrowed_samples(const Preprocessing& preprocessing, bool constant_column,
+                                    const Dataset& data, std::span<const double> targets) {
+  MFL_TRY(PreparedRows rows, PreparedRows::make(data, preprocessing, constant_column, precision_of<T>()));
+  return Samples<T>(std::move(rows), targets);
+}
+
+template <class T>
+Result<Samples<T>> own_samples(const Preprocessing& preprocessing, bool constant_column, Dataset data,
+                               std::span<const double> targets) {
+  MFL_TRY(data, preprocessed(std::move(data), preprocessing, constant_column));
+  MFL_TRY(data, with_precision(std::move(data), precision_of<T>()));
+  return Samples<T>(std::move(data), targets);
 }
 
 std::string feature_name(const Schema& schema, std::size_t column) {
@@ -150,9 +166,10 @@ template <class T>
 Result<Samples<T>> make_samples(const Config& config, const Schema& schema, Dataset data,
                                 std::span<const double> targets, Use use) {
   const bool constant_column = make_model<T>(config.model, data.columns, schema)->constant_column();
-  MFL_TRY(data, preprocessed(std::move(data), schema.preprocessing, constant_column));
-  MFL_TRY(data, with_precision(std::move(data), precision_of<T>()));
-  Samples<T> samples(std::move(data), targets);
+  MFL_TRY(Samples<T> samples,
+          is_borrowed(data)
+              ? borrowed_samples<T>(schema.preprocessing, constant_column, data, targets)
+              : own_samples<T>(schema.preprocessing, constant_column, std::move(data), targets));
   const std::vector<double>& of_class = schema.preprocessing.class_weights;
   if (use == Use::kTraining && !of_class.empty()) {
     std::vector<T> weights;
@@ -179,9 +196,17 @@ Result<Schema> schema_of(const Config& config, const Dataset& train) {
   if (!closed)
     return fail(closed.error().code, fmt::format("{}: {}", config.data.source, closed.error().message),
                 closed.error().hint);
-  if (config.model.balanced && closed->task == LabelTask::kRegression)
-    return fail(ErrorCode::kBadConfig, "class_weight = balanced: a regression has no classes",
-                "leave class_weight out");
+  if (config.model.weighs_classes() && closed->task == LabelTask::kRegression)
+    return fail(ErrorCode::kBadConfig, "class_weight: a regression has no classes", "leave class_weight out");
+  if (const auto& weights = config.model.class_weights; !weights.empty()) {
+    if (weights.size() != closed->classes.size())
+      return fail(
+          ErrorCode::kBadConfig,
+          fmt::format("class_weight has {} numbers, and there are {} classes: {}", weights.size(),
+                      closed->classes.size(), excerpt(fmt::format("{}", fmt::join(closed->classes, ", ")))),
+          "give one number per class, in this order");
+    closed->preprocessing.class_weights = weights;
+  }
   closed->preprocessing.intercept = effective_intercept(config.model, closed->own_data.value_or(false));
   closed->preprocessing.standardise = config.model.standardise;
   return closed;
@@ -232,6 +257,7 @@ std::string function_digest(const Config& config, const std::string& train_diges
   if (config.model.standardise != Standardise::kNone)
     digest.update(standardise_name(config.model.standardise));
   if (config.model.balanced) digest.update("balanced");
+  for (const double weight : config.model.class_weights) digest.update(weight);
   if (const FederationConfig& nodes = config.federation;
       nodes.feature_skew != FederationConfig{}.feature_skew)
     digest.update(nodes.feature_skew).update(nodes.partition).update(nodes.nodes).update(config.run.seed);
@@ -276,10 +302,16 @@ Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
 }
 
 template <class T>
-Result<Problem<T>> load_problem(const Config& config) {
+Result<Problem<T>> load_problem(const Config& config, const TrainTest* memory) {
+  if (is_external(config.model))
+    return fail(ErrorCode::kBadConfig,
+                "model external is trained by a program of yours, not on data that mfl reads",
+                "use mfl run --trainer or mfl node --trainer");
   const auto start = std::chrono::steady_clock::now();
   const auto load_stored = [&]() -> Result<Problem<T>> {
-    MFL_TRY(TrainTest loaded, load(data_options(config)));
+    DataOptions options = data_options(config);
+    options.memory = memory;
+    MFL_TRY(TrainTest loaded, load(options));
     return make_problem<T>(config, std::move(loaded));
   };
   auto loaded = is_fleet(config.data.source) ? fleet_problem<T>(config) : load_stored();
@@ -294,7 +326,7 @@ template Result<Samples<double>> make_samples(const Config&, const Schema&, Data
                                               Use);
 template Result<Problem<float>> make_problem(const Config&, TrainTest);
 template Result<Problem<double>> make_problem(const Config&, TrainTest);
-template Result<Problem<float>> load_problem(const Config&);
-template Result<Problem<double>> load_problem(const Config&);
+template Result<Problem<float>> load_problem(const Config&, const TrainTest*);
+template Result<Problem<double>> load_problem(const Config&, const TrainTest*);
 
 }  // namespace mfl

@@ -45,11 +45,12 @@ Population population_of(const Config& config, const Problem<T>& problem) {
 // kBadConfig unless all nodes hold stored data and take part in every round with steps on all their samples, which `what` ("mfl theory") requires.
 Result<void> require_all_nodes(const Config& config, std::string_view what);
 
-// For a centralised algorithm one node holds all data, whatever [federation] says.
+// For a centralised algorithm one node holds all data, whatever [federation] says. `memory` as of DataOptions.
 template <class T>
-Result<Problem<T>> load_problem(const Config& config);
+Result<Problem<T>> load_problem(const Config& config, const TrainTest* memory = nullptr);
 
-// The same of data that is loaded already.
+// The same of data that is loaded already. Borrowed rows are prepared block by block as the problem is used (prepared_rows.h), with the same
+// results; only a feature skew copies them.
 template <class T>
 Result<Problem<T>> make_problem(const Config& config, TrainTest data);
 

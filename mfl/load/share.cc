@@ -282,8 +282,8 @@ Result<std::vector<RankFact>> source_facts(std::span<const Config> configs) {
 }  // namespace
 
 template <class T>
-Result<Problem<T>> load_problem(const Config& config, Ranks& where) {
-  if (where.size() == 1) return load_problem<T>(config);
+Result<Problem<T>> load_problem(const Config& config, Ranks& where, const TrainTest* memory) {
+  if (where.size() == 1 || is_external(config.model)) return load_problem<T>(config, memory);
   const auto start = std::chrono::steady_clock::now();
   Comparison compared;
   MFL_TRY(Problem<T> problem, is_fleet(config.data.source)
@@ -300,7 +300,7 @@ Result<void> require_same_sources(std::span<const Config> configs, Ranks& ranks)
   return ranks.require_same(facts, ErrorCode::kBadData, kSameData);
 }
 
-template Result<Problem<float>> load_problem(const Config&, Ranks&);
-template Result<Problem<double>> load_problem(const Config&, Ranks&);
+template Result<Problem<float>> load_problem(const Config&, Ranks&, const TrainTest*);
+template Result<Problem<double>> load_problem(const Config&, Ranks&, const TrainTest*);
 
 }  // namespace mfl

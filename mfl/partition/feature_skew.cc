@@ -43,6 +43,7 @@ Catalog<FeatureSkewEntry>& feature_skews() {
 Result<void> skew_features(std::string_view spec, Dataset& rows, const NodesOfRows& nodes) {
   MFL_TRY(const auto chosen, parse_spec(spec, feature_skews()));
   if (!chosen.entry->change) return {};
+  rows = owned(std::move(rows));
   return chosen.entry->change(rows, nodes, chosen.values);
 }
 

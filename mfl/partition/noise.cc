@@ -36,7 +36,7 @@ Result<void> add_noise(Dataset& rows, const NodesOfRows& nodes, double sigma) {
     rows.features = std::move(scaled);
     rows.scale = 1;
   }
-  std::visit(
+  visit_owned(
       [&](auto& features) {
         using Rows = std::remove_reference_t<decltype(features)>;
         if constexpr (std::is_same_v<Rows, DenseRows<float>> || std::is_same_v<Rows, DenseRows<double>>)

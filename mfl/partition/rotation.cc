@@ -78,7 +78,7 @@ Result<void> rotate_images(Dataset& rows, const NodesOfRows& nodes, double degre
                 fmt::format("feature_skew rotation: {} features are no square image",
                             is_sparse(rows) ? "sparse" : fmt::format("{}", rows.columns)),
                 "leave feature_skew out; rotation is for images such as those of MNIST, 28 x 28 features");
-  std::visit(
+  visit_owned(
       [&](auto& features) {
         using Rows = std::remove_reference_t<decltype(features)>;
         if constexpr (!std::is_same_v<Rows, SparseRows<float>> && !std::is_same_v<Rows, SparseRows<double>>)

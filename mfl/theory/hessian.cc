@@ -86,10 +86,11 @@ void HessianOperator::apply(std::span<const double> v, std::span<double> out) co
     for (std::size_t block = first; block < last; ++block) {
       const std::size_t at = block * kRowBlock;
       const Shard rows = {shard_.first + at, std::min(kRowBlock, shard_.count - at)};
+      const RowBlock<double> numbers = samples_->rows(rows);
       std::array<double, kRowBlock> z;
-      kernels.margins(samples_->rows(rows), v.data(), z.data());
+      kernels.margins(numbers, v.data(), z.data());
       for (std::size_t r = 0; r < rows.count; ++r) z[r] *= curvatures_[at + r];
-      kernels.add_rows(samples_->rows(rows), z.data(), part.data());
+      kernels.add_rows(numbers, z.data(), part.data());
     }
   });
   std::fill(out.begin(), out.end(), 0.0);
@@ -101,9 +102,8 @@ void HessianOperator::apply(std::span<const double> v, std::span<double> out) co
 std::vector<double> HessianOperator::diagonal() const {
   const std::size_t d = columns();
   std::vector<double> sum(d, 0.0), row(d);
-  const RowBlock<double> rows = samples_->rows(shard_);
   for (std::size_t r = 0; r < shard_.count; ++r) {
-    copy_row(rows, r, row.data());
+    copy_row(samples_->rows({shard_.first + r, 1}), 0, row.data());
     for (std::size_t j = 0; j < d; ++j) sum[j] += curvatures_[r] * row[j] * row[j];
   }
   for (double& x : sum) x = lambda_ + x / static_cast<double>(shard_.count);

@@ -38,7 +38,7 @@ void require_whole(const Dataset& data) {
   require(data.rows > 0 && data.columns > 0, "a set has rows and columns");
   require(data.labels.size() == data.rows, "a label for each row");
   require(all_finite(data.labels), "finite labels");
-  std::visit([&](const auto& features) { require_features(features, data); }, data.features);
+  visit_owned([&](const auto& features) { require_features(features, data); }, data.features);
 }
 
 void require_error(const Error& error) {

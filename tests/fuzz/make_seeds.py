@@ -172,6 +172,24 @@ def npys():
     yield "structured", two_files(npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1, 2)}", b""), y)
 
 
+def safetensors():
+    def file(index, numbers):
+        return struct.pack("<Q", len(index)) + index + numbers
+
+    def entry(kind, shape, first, last):
+        return f'{{"dtype":"{kind}","shape":{shape},"data_offsets":[{first},{last}]}}'.encode()
+
+    one = b'{"w/a":' + entry("F32", "[2]", 0, 8) + b'}'
+    yield "one", file(one, b"12345678")
+    yield "two", file(b'{"w/a":' + entry("F64", "[1,2]", 0, 16) + b',"d/a":' + entry("F64", "[]", 16, 24) + b"}  ", bytes(24))
+    yield "metadata", file(b'{"__metadata__":{"mfl":"x"},"a":' + entry("BF16", "[0,3]", 0, 0) + b"}", b"")
+    yield "overlap", file(b'{"a":' + entry("U8", "[2]", 0, 2) + b',"b":' + entry("U8", "[2]", 1, 3) + b"}", b"123")
+    yield "claims_all_memory", file(b'{"a":' + entry("F64", "[4294967296,4294967296]", 0, 8) + b"}", bytes(8))
+    yield "long_index", struct.pack("<Q", 2**63) + b"{}"
+    yield "negative", file(b'{"a":' + entry("F32", "[-1]", -4, 0) + b"}", b"1234")
+    yield "cut", file(one, b"1234")
+
+
 def vectors(code, values):
     return struct.pack(f"<Q{len(values)}{code}", len(values), *values)
 
@@ -284,6 +302,7 @@ def corpora():
     yield "csv", csv()
     yield "libsvm", libsvm()
     yield "npy", npys()
+    yield "safetensors", safetensors()
     yield "state", states()
     yield "round", rounds()
     yield "wire", wire()
