@@ -45,5 +45,9 @@ add_feature_info(png PNG_FOUND "mfl data fetch cifar10 from npm (libpng-dev)")
 
 # Optional: the engine mpi. Its deprecated C++ bindings are not used.
 set(MPI_CXX_SKIP_MPICXX ON)
-find_package(MPI COMPONENTS CXX)
+if(MFL_MPI)
+  find_package(MPI COMPONENTS CXX)
+else()
+  set(MPI_CXX_FOUND FALSE)
+endif()
 add_feature_info(mpi MPI_CXX_FOUND "one run over many machines: mpirun -n R mfl run (libopenmpi-dev)")

@@ -1,4 +1,5 @@
-# Install and export: find_package(mfl) gives mfl::mfl (everything) and mfl::FOLDER (one folder and what it needs).
+# Install and export: find_package(mfl) gives mfl::mfl (everything), mfl::FOLDER (one folder and what it needs), and mfl::capi, the shared
+# library with the C interface.
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY MFL_LIBRARIES)
@@ -8,7 +9,7 @@ set_target_properties(mfl_all PROPERTIES EXPORT_NAME mfl)
 target_link_libraries(mfl_all INTERFACE ${libraries})
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/mfl)
-install(TARGETS mfl_all ${libraries} EXPORT mflTargets FILE_SET HEADERS)
+install(TARGETS mfl_all mfl_capi ${libraries} EXPORT mflTargets FILE_SET HEADERS)
 install(EXPORT mflTargets NAMESPACE mfl:: DESTINATION ${package_folder})
 if(TARGET mfl_cli)
   install(TARGETS mfl_cli)

@@ -48,6 +48,16 @@ LongMean long_mean(ExactMean sum) {
   return out;
 }
 
+template <class X>
+double number_at(const DenseRows<X>& rows, std::size_t r, std::size_t j, std::size_t columns) {
+  return static_cast<double>(rows.values[r * columns + j]);
+}
+
+template <class X>
+double number_at(const BorrowedRows<X>& rows, std::size_t r, std::size_t j, std::size_t /*columns*/) {
+  return static_cast<double>(rows.at(rows.row(r), j));
+}
+
 }  // namespace
 
 Result<void> ColumnSums::add(const Dataset& rows, std::span<const double> class_numbers) {
@@ -69,8 +79,7 @@ Result<void> ColumnSums::add(const Dataset& rows, std::span<const double> class_
     return {};
   };
   const auto add_dense = [&](const auto& features, std::size_t r) -> Result<void> {
-    for (std::size_t j = 0; j < columns_; ++j)
-      dense[j] = rows.scale * static_cast<double>(features.values[r * columns_ + j]);
+    for (std::size_t j = 0; j < columns_; ++j) dense[j] = rows.scale * number_at(features, r, j, columns_);
     moments.resize(3 * columns_);
     fill_moments(dense, moments);
     if (const auto bad = moments_.add(moments, 1)) return too_large(*bad % columns_);

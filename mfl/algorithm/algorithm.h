@@ -144,6 +144,16 @@ struct Descent {
   double gamma = 0;  // 0: without momentum
 };
 
+// Steps that a program outside of mfl can take, given w and d: x <- x - eta g, or with momentum d <- gamma d + g and x <- x - eta d
+// (with Nesterov's form x <- x - eta (g + gamma d)); mu (x - w) is added to g.
+struct NodeSteps {
+  double eta = 0;
+  std::optional<double> gamma = {};  // nothing: without momentum
+  bool nesterov = false;
+  double mu = 0;
+  std::size_t d = 0;  // the number of the vector, with momentum
+};
+
 // What an algorithm computes. Immutable, so safe to use from several threads. Element-wise IEEE operations in a fixed order: then every
 // engine gives the same bits. Derive from MethodOf.
 class Method {
@@ -152,6 +162,8 @@ class Method {
 
   virtual std::vector<VectorFlow> vectors() const = 0;
   virtual std::optional<Descent> descent() const { return std::nullopt; }
+  // What a step does, where it reads and writes w and d alone and begin_node() needs no gradient; nothing elsewhere.
+  virtual std::optional<NodeSteps> node_steps() const { return std::nullopt; }
 
   // At a node: before the first step, with a gradient at its w, and after the last step.
   virtual void begin_node(NodeRound<float>& node) const = 0;

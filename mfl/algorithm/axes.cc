@@ -43,6 +43,25 @@ class Composed final : public MethodOf<Composed> {
     return Descent{local->eta, local->gamma};
   }
 
+  std::optional<NodeSteps> node_steps() const override {
+    NodeSteps steps;
+    if (const auto* proximal = std::get_if<Proximal>(&axes_.correction))
+      steps.mu = proximal->mu;
+    else if (!is<NoCorrection>(axes_.correction))
+      return std::nullopt;
+    if (const auto* plain = std::get_if<PlainSteps>(&axes_.momentum)) {
+      steps.eta = plain->eta;
+      return steps;
+    }
+    const auto* local = std::get_if<LocalMomentum>(&axes_.momentum);
+    if (local == nullptr) return std::nullopt;
+    steps.eta = local->eta;
+    steps.gamma = local->gamma;
+    steps.nesterov = local->nesterov;
+    steps.d = local->first;
+    return steps;
+  }
+
   template <class T>
   void begin(NodeRound<T>& node) const {
     every_part([&](const auto& part) { part.begin(node); });

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "mfl/aggregate/metric_means.h"
 #include "mfl/algorithm/algorithm.h"
 #include "mfl/codec/codec.h"
 #include "mfl/model/model.h"
@@ -21,12 +23,23 @@ State<T> initial_state(const Algorithm& algorithm, const Model<T>& model, std::u
 // Steps of the next round: tau, or the rest of `total` if that is less.
 std::uint64_t next_round_steps(const Algorithm& algorithm, std::uint64_t step, std::uint64_t total);
 
+// What an external node sent in a round.
+struct NodeReport {
+  std::size_t node = 0;
+  std::uint64_t samples = 0;
+  double loss = 0;
+  double seconds = 0;  // that its program took
+  Metrics metrics = {};
+  std::string digest = {};  // SHA-256 of what it sent up, hex
+};
+
 // The result of a round.
 template <class T>
 struct Aggregate {
-  double loss_before = 0;          // F at the broadcast w
-  double mean_square_move = 0;     // weighted mean of |w_i - broadcast w|^2, if requested
-  std::vector<Vector<T>> vectors;  // means of those that are sent up, in the order of VectorLayout::up()
+  double loss_before = 0;              // F at the broadcast w
+  double mean_square_move = 0;         // weighted mean of |w_i - broadcast w|^2, if requested
+  std::vector<Vector<T>> vectors;      // means of those that are sent up, in the order of VectorLayout::up()
+  std::vector<NodeReport> nodes = {};  // external ones, ascending; others report nothing
 };
 
 // What the training loss of a round is over. Without batches it is over all samples of the round's nodes. With them it is the mean

@@ -179,4 +179,8 @@ std::string Json::dump(int indent) const {
   return std::visit(JsonText{}, value_).dump(indent, ' ', false, Library::error_handler_t::replace);
 }
 
+Json error_json(const Error& error) {
+  return {{"code", error_code_name(error.code)}, {"message", error.text()}, {"hint", error.first_hint()}};
+}
+
 }  // namespace mfl

@@ -101,4 +101,7 @@ class Json {
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array, Object> value_;
 };
 
+// {"code":"bad_config","message","hint"}
+Json error_json(const Error& error);
+
 }  // namespace mfl

@@ -23,6 +23,7 @@ enum class Purpose : std::uint64_t {
   kInitialise = 19,
   kBatches = 20,
   kPowerIteration = 21,
+  kTrainer = 22,
   kBootstrap = 32,
 };
 

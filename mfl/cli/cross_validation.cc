@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "mfl/cli/experiment_flags.h"
-#include "mfl/cli/outcome_json.h"
 #include "mfl/cli/text.h"
 #include "mfl/report/table.h"
 #include "mfl/report/test_metrics.h"
+#include "mfl/run/outcome_json.h"
 
 namespace mfl::cli {
 namespace {

@@ -1,6 +1,7 @@
 // An experiment on the command line: FILE, its keys as flags and --set, for every command that trains.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,8 @@ class ExperimentFlags {
   void add(
       Command& command, bool (*wanted)(const Key&) = [](const Key&) { return true; });
 
-  // After parsing: defaults < FILE < --set < flags, validated.
-  Result<Config> assemble() const;
+  // After parsing: defaults < FILE < --set < flags < `last`, if any, validated.
+  Result<Config> assemble(const std::function<void(Config&)>& last = {}) const;
 
   // What the command line gave: the name of FILE, "--gamma", "--set".
   std::vector<std::string> given() const;

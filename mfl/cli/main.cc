@@ -1,10 +1,9 @@
 #include <exception>
-#include <new>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
+#include "mfl/base/caught.h"
 #include "mfl/cli/commands.h"
 #include "mfl/cli/help.h"
 #include "mfl/cli/parse.h"
@@ -20,39 +19,12 @@ bool asks_for_json(int argc, const char* const* argv) {
   return false;
 }
 
-Error out_of_memory() {
-  return {ErrorCode::kRunFailed, "out of memory", "use fewer samples or a larger machine", nullptr};
-}
-
-Error no_more_threads() {
-  return {ErrorCode::kRunFailed, "the system refuses to start another thread",
-          "raise the limit on processes (ulimit -u, or the container's pids limit)", nullptr};
-}
-
-Error bug(const std::exception& error) {
-  return {ErrorCode::kInternal, std::string("internal error: ") + error.what(),
-          "this is a bug: please report it with the command line", nullptr};
-}
-
-// What the exception that is being handled means to a user.
-Error caught() {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  } catch (const std::system_error& error) {
-    return error.code() == std::errc::resource_unavailable_try_again ? no_more_threads() : bug(error);
-  } catch (const std::exception& error) {
-    return bug(error);
-  }
-}
-
 // Other processes must learn of a failure before the stack unwinds.
 Result<Reply> guarded(const Commands::Action& action) {
   try {
     return action();
   } catch (const std::exception&) {
-    return tl::unexpected<Error>(caught());
+    return tl::unexpected<Error>(caught_error());
   }
 }
 
@@ -83,7 +55,7 @@ int guarded_run(int argc, const char* const* argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception&) {
-    return print_error(caught(), json);
+    return print_error(caught_error(), json);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "mfl/base/files.h"
 #include "mfl/cli/model_flags.h"
-#include "mfl/trained/model_file.h"
+#include "mfl/trained/exported.h"
 #include "mfl/trained/onnx.h"
 
 namespace mfl::cli {
@@ -16,10 +16,8 @@ struct Arguments {
 };
 
 Result<Reply> export_command(const Arguments& args) {
-  if (args.format != "npz" && args.format != "onnx")
-    return fail(ErrorCode::kBadConfig, fmt::format("--format {}: must be npz or onnx", args.format));
   MFL_TRY(const TrainedModel model, args.model.find());
-  MFL_TRY(const std::string bytes, args.format == "onnx" ? onnx_bytes(model) : model_file_bytes(model));
+  MFL_TRY(const std::string bytes, exported_model(model, args.format));
   MFL_CHECK(prepare_output(args.out));
   MFL_CHECK(write_file(args.out, bytes));
   Reply reply;
@@ -42,10 +40,12 @@ void setup_model_export(Command& model, Commands& commands) {
                                   [args] { return export_command(*args); });
   args->model.add(command);
   command
-      .add_option("--format", args->format,
-                  "npz: a model file of mfl, which numpy opens; onnx: a graph for other programs")
+      .add_option(
+          "--format", args->format,
+          "npz: a model file of mfl, which numpy opens; onnx: a graph for other programs; safetensors: the "
+          "weights alone")
       ->type_name("FORMAT")
-      ->choices({"npz", "onnx"})
+      ->choices({"npz", "onnx", "safetensors"})
       ->capture_default_str();
   command.add_option("--out", args->out, "The file to write")->type_name("FILE")->required();
 }

@@ -13,6 +13,7 @@
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/network_log.h"
 #include "mfl/cli/text.h"
+#include "mfl/cli/trainer_flags.h"
 
 namespace mfl::cli {
 namespace {
@@ -22,6 +23,7 @@ struct Arguments {
   LogFlags log;
   bool plaintext = false;
   std::optional<double> give_up_after;
+  TrainerFlags trainer;
   ConfigFlags flags;
 };
 
@@ -44,6 +46,7 @@ Result<Reply> node_command(const Arguments& args) {
   options.threads = config.run.threads;
   options.config_digest = args.config_digest;
   options.state = args.state;
+  options.trainer = args.trainer.setup();
   if (args.give_up_after)
     options.give_up_after = std::chrono::milliseconds(std::llround(1000 * *args.give_up_after));
   MFL_TRY(options.log, make_log(args.log));
@@ -57,9 +60,12 @@ Result<Reply> node_command(const Arguments& args) {
   reply.text = facts_text({
       {"run", outcome.connections == 0 ? "none: stopped before the node had joined one"
                                        : fmt::format("{} ({})", outcome.run_id, outcome.status)},
-      {"data", outcome.samples == 0 ? ""
-                                    : fmt::format("{} samples x {} features, which stayed here",
-                                                  outcome.samples, outcome.columns)},
+      {"data",
+       outcome.samples == 0 ? ""
+       : args.trainer.spec.empty()
+           ? fmt::format("{} samples x {} features, which stayed here", outcome.samples, outcome.columns)
+           : fmt::format("{} samples, which stayed here; a model of {} numbers", outcome.samples,
+                         outcome.columns)},
       {"rounds",
        outcome.connections == 0 ? "" : fmt::format("{} with an update of this node", outcome.rounds)},
       {"digest", outcome.digest},
@@ -76,7 +82,8 @@ void setup_node(Command& mfl, Commands& commands) {
   Command& command = commands.add(
       mfl, "node", "Take part in a federation with the data of this machine",
       "  mfl node --server fl.example.org:7443 --data csv:my.csv --tls pki/hospital-a\n"
-      "The data stays here: only model vectors, losses, durations and the number of samples are sent.",
+      "The data stays here: only model vectors, losses, durations and the number of samples are sent.\n"
+      "With --trainer \"python train.py\" a program of yours trains a model of yours (docs/trainer.md).",
       [args] { return node_command(*args); });
   command.add_option("--server", args->server, "Address of the server")->type_name("HOST:PORT")->required();
   command.add_option("--tls", args->tls, "Folder with ca.pem, cert.pem and key.pem, made by mfl certs")
@@ -94,6 +101,7 @@ void setup_node(Command& mfl, Commands& commands) {
                   "Seconds without a connection before it gives up (default: never)")
       ->type_name("S")
       ->check_range(0.0, 1e9);
+  args->trainer.add(command);
   args->log.add(command);
   args->flags.add(command, [](const Key& key) {
     return (key.table == "data" && key.key != "test" && key.key != "test_source") || key.key == "seed" ||

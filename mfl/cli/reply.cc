@@ -31,10 +31,6 @@ std::string error_line(const Error& error) {
          '\n';
 }
 
-Json error_json(const Error& error) {
-  return {{"code", error_code_name(error.code)}, {"message", error.text()}, {"hint", error.first_hint()}};
-}
-
 int print_out(const std::string& text, int code) {
   std::fputs(text.c_str(), stdout);
   if (std::fflush(stdout) == 0) return code;

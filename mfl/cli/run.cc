@@ -9,13 +9,14 @@
 #include "mfl/cli/cross_validation.h"
 #include "mfl/cli/experiment_flags.h"
 #include "mfl/cli/interrupt.h"
-#include "mfl/cli/outcome_json.h"
 #include "mfl/cli/progress.h"
 #include "mfl/cli/shell_command.h"
 #include "mfl/cli/text.h"
+#include "mfl/cli/trainer_flags.h"
 #include "mfl/config/config.h"
 #include "mfl/report/table.h"
 #include "mfl/report/test_metrics.h"
+#include "mfl/run/outcome_json.h"
 #include "mfl/run/runner.h"
 #include "mfl/run/sweep.h"
 
@@ -25,6 +26,7 @@ namespace {
 struct Arguments {
   std::string resume, store, weights_out;
   bool reuse = false, quiet = false, monitor = false;
+  TrainerFlags trainer;
   ExperimentFlags experiment;
 };
 
@@ -115,7 +117,11 @@ Result<Reply> cross_validate(const Config& config, const RunOptions& options, bo
 }
 
 Result<Config> assemble(const Arguments& args) {
-  MFL_TRY(Config config, args.experiment.assemble());
+  MFL_TRY(Config config, args.experiment.assemble([&](Config& made) {
+    if (args.trainer.spec.empty() || !args.resume.empty()) return;
+    made.model.name = "external";
+    made.data.source = "trainer";
+  }));
   MFL_CHECK(check_resume(args));
   return config;
 }
@@ -133,6 +139,7 @@ Result<Reply> run_command(const Arguments& args, Commands& commands) {
                            .reuse = args.reuse,
                            .weights_out = args.weights_out,
                            .monitor = args.monitor,
+                           .trainer = args.trainer.setup(),
                            .ranks = where};
   const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
   if (is_cross_validation(config)) return cross_validate(config, options, silent, stop);
@@ -166,7 +173,8 @@ void setup_run(Command& mfl, Commands& commands) {
       "--round-deadline 5 "
       "--quorum 15\n"
       "Precedence, lowest first: defaults, FILE, --set, the other flags.\n"
-      "Ctrl-C stops at the end of a round; mfl run --resume latest continues it.",
+      "Ctrl-C stops at the end of a round; mfl run --resume latest continues it.\n"
+      "With --trainer \"python train.py\" a program of yours trains a model of yours (docs/trainer.md).",
       [args, &commands] { return run_command(*args, commands); });
   commands.processes.share(command);
   args->experiment.add(command);
@@ -184,6 +192,8 @@ void setup_run(Command& mfl, Commands& commands) {
       ->type_name("FILE.npy");
   command.add_flag("--monitor", args->monitor,
                    "Warn when eta, drift or momentum leave the region in which averaging helps");
+  args->trainer.add(command);
+  args->trainer.add_processes(command);
   command.add_flag("--quiet", args->quiet, "No progress on stderr");
 }
 

@@ -10,10 +10,10 @@
 #include "mfl/cli/config_flags.h"
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/network_log.h"
-#include "mfl/cli/outcome_json.h"
 #include "mfl/cli/text.h"
 #include "mfl/network/host.h"
 #include "mfl/report/test_metrics.h"
+#include "mfl/run/outcome_json.h"
 
 namespace mfl::cli {
 namespace {

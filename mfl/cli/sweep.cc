@@ -9,11 +9,11 @@
 #include "mfl/cli/commands.h"
 #include "mfl/cli/config_flags.h"
 #include "mfl/cli/interrupt.h"
-#include "mfl/cli/outcome_json.h"
 #include "mfl/cli/progress.h"
 #include "mfl/cli/text.h"
 #include "mfl/config/sweep_grid.h"
 #include "mfl/report/table.h"
+#include "mfl/run/outcome_json.h"
 
 namespace mfl::cli {
 namespace {

@@ -7,10 +7,10 @@
 #include "mfl/cli/commands.h"
 #include "mfl/cli/experiment_flags.h"
 #include "mfl/cli/interrupt.h"
-#include "mfl/cli/outcome_json.h"
 #include "mfl/cli/shell_command.h"
 #include "mfl/cli/text.h"
 #include "mfl/report/table.h"
+#include "mfl/run/outcome_json.h"
 
 namespace mfl::cli {
 namespace {

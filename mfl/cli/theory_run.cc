@@ -8,11 +8,11 @@
 #include "mfl/cli/commands.h"
 #include "mfl/cli/experiment_flags.h"
 #include "mfl/cli/interrupt.h"
-#include "mfl/cli/outcome_json.h"
 #include "mfl/cli/progress.h"
 #include "mfl/cli/text.h"
 #include "mfl/report/theory.h"
 #include "mfl/report/theory_page.h"
+#include "mfl/run/outcome_json.h"
 
 namespace mfl::cli {
 namespace {

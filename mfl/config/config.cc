@@ -74,7 +74,7 @@ Result<void> validate_fleet(const Config& config) {
   if (config.federation.feature_skew != "none")
     return refuse("feature_skew " + config.federation.feature_skew, "leave feature_skew out");
   if (config.data.train) return refuse("a number of training samples", "say it in the spec: fleet:10x784");
-  if (config.model.standardise != Standardise::kNone || config.model.balanced)
+  if (config.model.standardise != Standardise::kNone || config.model.weighs_classes())
     return refuse("standardise or class_weight", "leave both out");
   if (config.model.intercept.value_or(false) && linear_loss(config.model))
     return refuse("an intercept of a linear model", "leave intercept out");
@@ -164,6 +164,37 @@ Result<void> validate_adaptive(const Config& config) {
   return {};
 }
 
+// A model that programs of the user's train. What they train on, and how they regularise, is theirs to say.
+Result<void> validate_external(const Config& config) {
+  const auto refuse = [](std::string what, std::string_view advice) {
+    return fail(ErrorCode::kBadConfig, std::move(what), std::string(advice));
+  };
+  const AlgorithmConfig& algorithm = config.algorithm;
+  if (!algorithm.eta) return refuse("a trainer's step size is not measured", "state eta in [algorithm]");
+  if (is_centralised(algorithm))
+    return refuse(fmt::format("{} has all samples in one place, and trainers keep theirs", algorithm.name),
+                  "use fl, mfl or another algorithm of nodes");
+  if (!make_algorithm(algorithm).method().node_steps())
+    return refuse(
+        fmt::format("{} changes every step at a node, which mfl does not see where a trainer takes them",
+                    algorithm.name),
+        "use an algorithm whose nodes take plain or momentum steps: docs/trainer.md lists them");
+  if (algorithm.adaptive_tau)
+    return refuse("tau = \"adaptive\" measures gradients, which trainers do not send", "set tau to a number");
+  if (algorithm.drop_last)
+    return refuse("drop_last is for batches that mfl draws", "leave it out: trainers draw their own");
+  if (config.model.lambda || config.model.intercept || config.model.weighs_classes() ||
+      config.model.standardise != Standardise::kNone)
+    return refuse("lambda, intercept, standardise and class_weight are for models that mfl trains",
+                  "leave them out: the trainer does what it likes to its data and its loss");
+  if (config.schema != Schema{} || config.data.task || !config.data.positive.empty())
+    return refuse("[schema], task and positive describe data that mfl reads",
+                  "leave them out: trainers describe their own in their hello");
+  if (config.federation.feature_skew != FederationConfig{}.feature_skew || config.data.folds != 0)
+    return refuse("feature_skew and folds are for data that mfl reads", "leave them out");
+  return {};
+}
+
 Result<void> validate_length(const Config& config) {
   const auto refuse = [](std::string what, std::string_view advice) {
     return fail(ErrorCode::kBadConfig, std::move(what), std::string(advice));
@@ -186,7 +217,7 @@ Result<void> validate_length(const Config& config) {
         "leave local_epochs out, or use fl or mfl");
   if (algorithm.drop_last && algorithm.batch_size == 0)
     return refuse("drop_last without a batch_size has no effect", "set batch_size, or leave drop_last out");
-  if (config.run.evaluate_every != 0 && algorithm.batch_size == 0)
+  if (config.run.evaluate_every != 0 && algorithm.batch_size == 0 && !is_external(config.model))
     return refuse(
         "evaluate_every without a batch_size has no effect: every round has the loss over all samples",
         "set batch_size, or leave evaluate_every out");
@@ -322,6 +353,7 @@ Result<void> validate(const Config& config) {
     return fail(ErrorCode::kBadConfig, fmt::format("model {} has no intercept", config.model.name),
                 "leave intercept out, or use " +
                     model_names([](const ModelEntry& entry) { return entry.has_intercept; }));
+  if (is_external(config.model)) MFL_CHECK(validate_external(config));
   if (is_fleet(config.data.source)) MFL_CHECK(validate_fleet(config));
   return at_most_nodes("min_available_nodes", config.federation.min_available_nodes);
 }

@@ -85,7 +85,10 @@ struct ModelConfig {
   std::optional<bool> intercept = {};
   Standardise standardise = Standardise::kNone;  // what is done to features first
   bool balanced = false;  // every class counts as much in the loss as any other, however many samples it has
+  // What a training sample of each class counts in the loss, in the order of the schema's classes; empty: see balanced.
+  std::vector<double> class_weights = {};
 
+  bool weighs_classes() const { return balanced || !class_weights.empty(); }
   bool operator==(const ModelConfig&) const = default;
 };
 

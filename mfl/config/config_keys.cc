@@ -137,6 +137,33 @@ Result<void> set_spec(std::string& to, std::string_view text, const Catalog<Entr
   return set_text(to, spec.text, false);
 }
 
+Result<void> set_class_weights(ModelConfig& to, std::string_view text) {
+  bool balanced = false;
+  std::vector<double> weights;
+  if (!set_choice<bool>(balanced, text, kClassWeights)) {
+    constexpr std::string_view kWhat =
+        "must be none, balanced, or two or more numbers > 0 separated by commas";
+    const auto parts = texts_value(text);
+    if (!parts || parts->size() < 2) return fail(ErrorCode::kBadConfig, std::string(kWhat));
+    for (const std::string& part : *parts) {
+      const auto weight = number_value(part, kPositive);
+      if (!weight) return fail(ErrorCode::kBadConfig, std::string(kWhat));
+      weights.push_back(*weight);
+    }
+  }
+  to.balanced = balanced;
+  to.class_weights = std::move(weights);
+  return {};
+}
+
+std::string toml_class_weights(const ModelConfig& model) {
+  if (model.class_weights.empty()) return toml_choice<bool>(model.balanced, kClassWeights);
+  std::string text;
+  for (const double weight : model.class_weights)
+    text += fmt::format("{}{}", text.empty() ? "" : ",", toml_number(weight));
+  return toml_text(text);
+}
+
 constexpr std::string_view kAsTheAlgorithm = "auto";
 
 template <class Entry>
@@ -350,11 +377,10 @@ constexpr Key kKeys[] = {
      [](const Config& c) { return toml_choice<Standardise>(c.model.standardise, kStandardises); },
      kNamesOf<kStandardises>},
     {"model", "class_weight", "--class-weight", "HOW",
-     "what a sample counts in the loss: none (as any other) or balanced (classes count alike)",
-     KeyKind::kText, "", kLaterResult,
-     [](Config& c, Text t) { return set_choice<bool>(c.model.balanced, t, kClassWeights); },
-     [](const Config& c) { return toml_choice<bool>(c.model.balanced, kClassWeights); },
-     kNamesOf<kClassWeights>},
+     "what a sample counts in the loss: none (as any other), balanced (classes count alike), or one number "
+     "per class in their order, separated by commas",
+     KeyKind::kText, "", kLaterResult, [](Config& c, Text t) { return set_class_weights(c.model, t); },
+     [](const Config& c) { return toml_class_weights(c.model); }, kNamesOf<kClassWeights>},
 
     {"algorithm",
      "name",

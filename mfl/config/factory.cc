@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "mfl/algorithm/estimating.h"
+#include "mfl/model/tensors.h"
 
 namespace mfl {
 namespace {
@@ -48,7 +49,7 @@ Result<Config> without_intercept(Config config, std::string_view what) {
     return fail(ErrorCode::kBadConfig,
                 fmt::format("{} measures the paper's losses, which regularise every parameter", what),
                 "leave intercept out");
-  if (config.model.balanced)
+  if (config.model.weighs_classes())
     return fail(ErrorCode::kBadConfig,
                 fmt::format("{} measures the paper's losses, in which samples count alike", what),
                 "leave class_weight out");
@@ -59,11 +60,14 @@ Result<Config> without_intercept(Config config, std::string_view what) {
 template <class T>
 std::shared_ptr<const Model<T>> make_model(const ModelConfig& model, std::size_t columns,
                                            const Schema& schema) {
-  return entry_of(model).make<T>(
-      {columns, schema.classes.size(), effective_intercept(model, schema.own_data.value_or(false))});
+  ModelShape shape{columns, schema.classes.size(),
+                   effective_intercept(model, schema.own_data.value_or(false))};
+  if (!schema.tensors.empty()) shape.tensors = parse_tensors(schema.tensors).value();
+  return entry_of(model).make<T>(shape);
 }
 
 TargetKind target_kind(const ModelConfig& model) { return entry_of(model).targets; }
+bool is_external(const ModelConfig& model) { return entry_of(model).external; }
 
 LabelTask stated_task(const Config& config) {
   if (config.schema.task != LabelTask::kUnknown) return config.schema.task;
@@ -129,8 +133,10 @@ CodecChain codecs_of(const Config& config) {
 }
 
 EngineOptions engine_options(const Config& config) {
-  return {
-      .batching = make_batching(config), .aggregator = aggregator_of(config), .codecs = codecs_of(config)};
+  return {.batching = make_batching(config),
+          .aggregator = aggregator_of(config),
+          .codecs = codecs_of(config),
+          .update_digests = true};
 }
 
 LossRule make_loss_rule(const Config& config) {
@@ -145,7 +151,8 @@ StopRule make_stop_rule(const Config& config) {
 template <class T>
 std::unique_ptr<Engine<T>> make_engine(const Federation<T>& federation, std::vector<Setting> settings,
                                        const Config& config, Ranks& ranks) {
-  auto workers = make_workers(config.run, ranks);
+  auto workers =
+      federation.external ? thread_workers(federation.external->workers()) : make_workers(config.run, ranks);
   EngineOptions options = engine_options(config);
   if (ranks.size() == 1)
     return local_engine<T>(federation, std::move(settings), std::move(workers), std::move(options));

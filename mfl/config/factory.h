@@ -32,6 +32,8 @@ template <class T>
 std::shared_ptr<const Model<T>> make_model(const ModelConfig& model, std::size_t columns,
                                            const Schema& schema);
 TargetKind target_kind(const ModelConfig& model);
+// Trained by a program of the user's, which mfl calls (mfl/external).
+bool is_external(const ModelConfig& model);
 
 // What the labels mean as far as the configuration says: [schema] task, else [data] task. kUnknown where neither does.
 LabelTask stated_task(const Config& config);

@@ -16,6 +16,7 @@
 #include "mfl/aggregate/aggregator.h"
 #include "mfl/algorithm/node_states.h"
 #include "mfl/algorithm/rounds.h"
+#include "mfl/engine/external.h"
 #include "mfl/engine/fleet.h"
 #include "mfl/engine/node.h"
 #include "mfl/engine/ranks.h"
@@ -35,6 +36,9 @@ struct Federation {
   std::optional<Samples<T>> test;
   // If set, the nodes' data is generated when they run: train then has columns but no rows, and nodes is empty.
   std::shared_ptr<const Fleet<T>> fleet = nullptr;
+  // If set, nodes are run by programs outside of mfl: train then has no rows, and nodes have numbers of samples alone. For one setting, in
+  // one process, and no more workers than it has.
+  std::shared_ptr<ExternalNodes<T>> external = nullptr;
   std::size_t first_node = 0;  // the number of nodes[0] among all nodes
   // The number of samples of each node, including those of other processes; empty if this process has all nodes. Any process
   // can run any node of a fleet.
@@ -57,7 +61,7 @@ struct NotFinite {
   std::string what;  // "the loss" or "d[17]"
 };
 
-// Beside loss and accuracy what was asked for (TestDetail).
+// Beside loss and accuracy what was asked for (TestDetail). Of external nodes a mean over those that measured it, NaN where one did not.
 struct TestMetrics : ScoreMetrics {
   double loss = 0;
   double accuracy = 0;
@@ -100,11 +104,15 @@ class Engine {
                             std::span<const std::uint32_t> participants) = 0;
   double train_loss(std::size_t setting, const Vector<T>& w) { return train_loss(setting, w, {}); }
 
-  // On the test set; empty if there is none. Detail takes another pass, and targets that are what it asks for.
+  // On the test set; empty if there is none. External nodes have their own: what they measured of this w in the last run() from it, or
+  // train_loss() of it. Detail takes another pass, and targets that are what it asks for.
   virtual std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, TestDetail detail) = 0;
   std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w) {
     return test(setting, w, TestDetail::kNone);
   }
+
+  // What external nodes measured in the last run() or train_loss(): means over them.
+  virtual Metrics measured() const { return {}; }
 
   // The nodes of the setting's last round keep what they had at its end (VectorFlow::kept). Without this call the next round starts from
   // what they had before.
@@ -124,7 +132,8 @@ struct EngineOptions {
   // How the vectors of the nodes become one; null: the exact mean. Any other needs memory for the vectors of all nodes of a round.
   // Losses are always means that are weighted by samples.
   std::shared_ptr<const Aggregator> aggregator = nullptr;
-  CodecChain codecs = {};  // that an update passes before it is aggregated
+  CodecChain codecs = {};       // that an update passes before it is aggregated
+  bool update_digests = false;  // NodeReport::digest of external nodes is wanted
   std::function<void()> before_step =
       {};  // called by workers before every local step; what it throws ends run()
 };

@@ -12,6 +12,7 @@
 
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/algorithm/participation.h"
+#include "mfl/base/digest.h"
 #include "mfl/base/visible.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/quarantine.h"
@@ -20,6 +21,7 @@
 #include "mfl/federation/run_warnings.h"
 #include "mfl/federation/seats.h"
 #include "mfl/federation/update_limits.h"
+#include "mfl/model/starting_model.h"
 #include "mfl/model/tensors.h"
 
 namespace mfl {
@@ -291,6 +293,12 @@ class RoundCoordinator final : public Coordinator {
 
   bool keep_preparation() {
     const Prepared& result = preparation_->result();
+    if (!result.initial_weights
+             .empty()) {  // kept with the first round: until then they can be asked for again
+      if (result.differ) warnings_.different_starts(members_.begin()->first);
+      ++version_;
+      return true;
+    }
     shape_.set_preprocessing(result.preprocessing);
     if (auto kept = log_.prepare(schema_json(schema()), result.eta); !kept) {
       stop_with(std::move(kept).error());
@@ -406,6 +414,7 @@ class RoundCoordinator final : public Coordinator {
     if (update.payload.size() != expected)
       return {Reason::kShape,
               fmt::format("{} bytes of vectors, {} expected", update.payload.size(), expected)};
+    const std::string digest = steps_ == 0 ? "" : sha256_hex(update.payload);
     if (steps_ != 0) decode(update.payload);
     UpdateSize size{{}, update.loss};
     Verdict verdict = measure(update, size);
@@ -419,8 +428,14 @@ class RoundCoordinator final : public Coordinator {
     loss_.add(std::span<const double>(&size.loss, 1), weight);
     sizes_[node] = std::move(size);
     const double took = update.timing.compute;
-    parts_[node] = {ticket_.round, node, weight, update.loss,
-                    std::isfinite(took) && took >= 0 ? std::optional(took) : std::nullopt};
+    parts_[node] = {ticket_.round,
+                    node,
+                    weight,
+                    update.loss,
+                    std::isfinite(took) && took >= 0 ? std::optional(took) : std::nullopt,
+                    digest,
+                    metrics_json(update.metrics)};
+    metrics_.add(update.metrics, weight);
     return {};
   }
 
@@ -587,6 +602,7 @@ class RoundCoordinator final : public Coordinator {
     refusal_.clear();
     if (sum_) sum_->clear();
     loss_.clear();
+    metrics_.clear();
   }
 
   void start_round() {
@@ -595,6 +611,10 @@ class RoundCoordinator final : public Coordinator {
     if (!prepare() || ready_nodes() < needed_nodes()) return;
     if (state_.vectors.empty()) {
       state_ = first_state();
+      if (const auto bad = first_not_finite(std::span<const T>(state_.w())))
+        return stop_with({ErrorCode::kRunFailed,
+                          fmt::format("number {} of the initial weights is not finite", *bad),
+                          "check the trainer of the first node", nullptr});
       make_place();
     }
     ticket_ = {options_.epoch, state_.round + 1, ++attempt_};
@@ -619,7 +639,11 @@ class RoundCoordinator final : public Coordinator {
 
   State<T> first_state() const {
     if (!model_of_) return initial_state<T>(algorithm_, static_cast<std::size_t>(shape_.columns()));
-    return initial_state<T>(algorithm_, *model_of_(shape_.whole_schema()), options_.seed);
+    const auto model = model_of_(shape_.whole_schema());
+    if (!preparation_ || preparation_->result().initial_weights.empty())
+      return initial_state<T>(algorithm_, *model, options_.seed);
+    auto w = from_payload<T>(preparation_->result().initial_weights, std::array{model->parameters()});
+    return initial_state<T>(algorithm_, *starting_from(model, std::move(w.front())), options_.seed);
   }
 
   // Those that may be chosen; names those that are set aside in left_out_.
@@ -661,6 +685,16 @@ class RoundCoordinator final : public Coordinator {
     warnings_.heaviest(node, share, seats_.size(), ticket_.round);
   }
 
+  // What trainers have measured of the State's w.
+  std::optional<TestRow> test_of_nodes() const {
+    if (!algorithm_.starts_at_w() && steps_ != 0) return std::nullopt;
+    const Metrics means = metrics_.means();
+    const auto loss = find_metric(means, kTestLossMetric);
+    TestRow row{loss.value_or(std::numeric_limits<double>::quiet_NaN()),
+                find_metric(means, kTestAccuracyMetric)};
+    return loss || row.accuracy ? std::optional(std::move(row)) : std::nullopt;
+  }
+
   RoundRow row_of_state(double train_loss) const {
     return {state_.round, state_.step, train_loss, bytes_up_, bytes_down_, state_digest_};
   }
@@ -674,6 +708,7 @@ class RoundCoordinator final : public Coordinator {
     CommittedRound round;
     round.round = ticket_.round;
     round.closed = row_of_state(train_loss);
+    round.measured = test_of_nodes();
     round.weights = weights_;
     round.nodes = seats_.names(Seat::State::kCounted);
     for (const std::string& node : round.nodes) round.node_rows.push_back(parts_.at(node));
@@ -753,6 +788,7 @@ class RoundCoordinator final : public Coordinator {
 
   void end(RunStatus status, std::string message, double train_loss) {
     Ending ending{status, std::move(message), row_of_state(train_loss), weights_, {}};
+    ending.measured = test_of_nodes();
     RunSummary& summary = ending.summary;
     summary.final = {state_.step, train_loss, {}, {}};
     summary.best = {state_.best.step, state_.best.train_loss};
@@ -816,6 +852,7 @@ class RoundCoordinator final : public Coordinator {
   std::optional<RoundSum<T>> sum_;
   Aggregate<T> aggregate_;  // its memory is the next round's
   ExactMean loss_{1};
+  MetricMeans metrics_;
 
   // What nodes have said of the current State, over all attempts.
   std::set<std::string> diverging_;

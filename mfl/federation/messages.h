@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mfl/aggregate/metric_means.h"
 #include "mfl/data/schema.h"
 
 namespace mfl {
@@ -34,7 +35,7 @@ struct Plan {
 struct Joining {
   std::string config_digest;  // of the plan that it follows
   std::uint64_t weight = 0;   // |D_i|
-  std::uint64_t columns = 0;  // features of its samples
+  std::uint64_t columns = 0;  // features of its samples; of an external model the numbers of w
   std::uint32_t bits = 32;
   // What its data has (observe()), with the positive class where the node's operator names one. The coordinator compares it
   // with the run's; one without a task is compared by its columns alone; the wire refuses such a node.
@@ -69,9 +70,10 @@ std::string blocks_text(const std::vector<Block>& blocks);
 
 // What a task is.
 enum class Work : std::uint8_t {
-  kTrain,    // `steps` steps from the vectors of the payload, or, for 0 steps, their loss alone
-  kMeasure,  // the sums of the node's columns (preparation.h)
-  kPrepare,  // take up means and deviations, and tell the smoothness of the loss
+  kTrain,       // `steps` steps from the vectors of the payload, or, for 0 steps, their loss alone
+  kMeasure,     // the sums of the node's columns (preparation.h)
+  kPrepare,     // take up means and deviations, and tell the smoothness of the loss
+  kInitialise,  // the weights that the node's trainer starts from
 };
 
 // Work for a node.
@@ -104,6 +106,7 @@ struct Update {
   std::vector<Block> blocks = {};  // of the payload
   std::string payload = {};        // the vectors that are sent up, encoded; empty for a task of 0 steps
   Timing timing = {};
+  Metrics metrics = {};  // that a trainer measured at the w of the task
 };
 
 // Why something that a node sent was not counted.

@@ -17,7 +17,8 @@ Participant::Next Participant::next() const {
 }
 
 Update Participant::update() const {
-  return {task_->run_id, task_->ticket, weight_, work_->loss, work_->blocks, work_->payload};
+  return {task_->run_id, task_->ticket,  weight_, work_->loss,
+          work_->blocks, work_->payload, {},      work_->metrics};
 }
 
 void Participant::lost() {
@@ -37,8 +38,9 @@ void Participant::ordered(Order order) {
   }
 }
 
-void Participant::trained(double loss, std::vector<Block> blocks, std::string payload) {
-  work_ = Done{task_->state_digest, task_->steps, task_->work, loss, std::move(blocks), std::move(payload)};
+void Participant::trained(double loss, std::vector<Block> blocks, std::string payload, Metrics metrics) {
+  work_ = Done{task_->state_digest, task_->steps,       task_->work,       loss,
+               std::move(blocks),   std::move(payload), std::move(metrics)};
 }
 
 void Participant::judged(const Verdict& verdict) {

@@ -34,7 +34,7 @@ class Participant {
   void lost();
   void ordered(Order order);
   // The work of task(): no blocks and no payload for a task of 0 steps.
-  void trained(double loss, std::vector<Block> blocks, std::string payload);
+  void trained(double loss, std::vector<Block> blocks, std::string payload, Metrics metrics = {});
   void judged(const Verdict& verdict);
 
   // How the run ended; nothing while it continues.
@@ -50,6 +50,7 @@ class Participant {
     double loss;
     std::vector<Block> blocks;
     std::string payload;
+    Metrics metrics;
   };
 
   bool has_work() const;

@@ -89,7 +89,7 @@ Preparation::Preparation(const Schema& schema, Prepared settled)
 }
 
 void Preparation::join(const std::string& node, std::uint64_t samples) {
-  members_[node] = {samples, {}, {}};
+  members_[node] = {.samples = samples, .sums = {}};
   if (!settled_) measure();
 }
 
@@ -101,18 +101,21 @@ void Preparation::leave(const std::string& node) {
 void Preparation::measure() {
   ++stage_;
   const auto count = static_cast<double>(columns_);
-  task_ = task_of(Work::kMeasure, {{"columns", kDoubles, 1}}, bytes_of({&count, 1}));
+  task_ = task_of(needs_.initial_weights != 0 ? Work::kInitialise : Work::kMeasure,
+                  {{"columns", kDoubles, 1}}, bytes_of({&count, 1}));
   for (auto& [node, member] : members_) member.smoothness.reset();
 }
 
 bool Preparation::answered(const std::string& node) const {
   const auto found = members_.find(node);
   if (found == members_.end()) return false;
+  if (task_.work == Work::kInitialise) return settled_ || !found->second.weights.empty();
   return task_.work == Work::kMeasure ? !needs_.sums() || !found->second.sums.empty()
                                       : found->second.smoothness.has_value();
 }
 
 std::uint64_t Preparation::most_bytes() const {
+  if (task_.work == Work::kInitialise) return columns_ * needs_.initial_weights;
   return task_.work == Work::kMeasure ? ColumnSums::most_packed_bytes(columns_, classes_) : sizeof(double);
 }
 
@@ -129,6 +132,15 @@ Verdict Preparation::take_sums(Member& member, const Update& update) const {
   return {};
 }
 
+Verdict Preparation::take_weights(Member& member, const Update& update) const {
+  const std::string encoding = needs_.initial_weights == sizeof(float) ? "f32" : kDoubles;
+  if (update.blocks != std::vector<Block>{{"w", encoding, columns_}} || update.payload.size() != most_bytes())
+    return {Reason::kShape,
+            fmt::format("sent {} in place of the weights of its trainer", blocks_text(update.blocks))};
+  member.weights = update.payload;
+  return {};
+}
+
 Verdict Preparation::submit(const std::string& node, const Update& update) {
   const auto found = members_.find(node);
   if (found == members_.end()) return {Reason::kForeign, "the node has not joined"};
@@ -136,6 +148,7 @@ Verdict Preparation::submit(const std::string& node, const Update& update) {
   if (update.weight != member.samples)
     return {Reason::kWeight, fmt::format("{} samples, {} when it joined", update.weight, member.samples)};
   if (task_.work == Work::kMeasure) return take_sums(member, update);
+  if (task_.work == Work::kInitialise) return take_weights(member, update);
   double smoothness = 0;
   if (update.blocks != std::vector<Block>{{kSmoothness, kDoubles, 1}} ||
       update.payload.size() != sizeof smoothness)
@@ -167,6 +180,14 @@ Result<bool> Preparation::advance() {
            std::ranges::all_of(members_, [&](const auto& member) { return answered(member.first); });
   };
   if (settled_ || !all_answered()) return false;
+  if (task_.work == Work::kInitialise) {
+    result_.initial_weights = members_.begin()->second.weights;
+    result_.differ = std::ranges::any_of(
+        members_, [&](const auto& member) { return member.second.weights != result_.initial_weights; });
+    for (auto& [node, member] : members_) member.weights.clear();
+    settled_ = true;
+    return true;
+  }
   if (task_.work == Work::kMeasure) {
     MFL_CHECK(prepare());
     if (!all_answered()) return false;

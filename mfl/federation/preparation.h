@@ -5,6 +5,9 @@
 //      (Work::kPrepare);
 //   3. the step size is that of the least smooth node.
 //
+// A model that trainers of the nodes train starts where they say: every node sends the weights of its trainer (Work::kInitialise), and the
+// run starts from those of the first node by name.
+//
 // All that are connected take part; whoever joins or leaves before the end changes who they are, and 1 is done again with the others'
 // sums kept. Afterwards only newcomers are prepared, with what is settled. The bits are those of a simulation with the same nodes.
 #pragma once
@@ -28,9 +31,11 @@ struct PreparationNeeds {
   bool class_weights = false;
   bool step_size = false;
   bool known_means = false;  // means and deviations are those of the schema, and nodes are told
+  std::size_t initial_weights =
+      0;  // bytes of a number of w, which a trainer initialises; 0: nothing of all this
 
   bool sums() const { return standardise != Standardise::kNone || class_weights; }
-  bool any() const { return sums() || step_size || known_means; }
+  bool any() const { return sums() || step_size || known_means || initial_weights != 0; }
 };
 
 // What was settled.
@@ -38,6 +43,8 @@ struct Prepared {
   Preprocessing preprocessing;  // as measured
   double eta = 0;               // 0: that of the experiment
   std::vector<std::size_t> constant_columns = {};
+  std::string initial_weights = {};  // little-endian numbers; empty: the model decides
+  bool differ = false;               // nodes sent different ones
 };
 
 // The work of a node's task, without what all tasks have.
@@ -89,11 +96,13 @@ class Preparation {
     std::uint64_t samples = 0;
     std::string sums;                    // packed; empty: not sent yet
     std::optional<double> smoothness{};  // in the stage in progress
+    std::string weights{};               // of its trainer; empty: not sent yet
   };
 
   void measure();
   Result<void> prepare();
   Verdict take_sums(Member& member, const Update& update) const;
+  Verdict take_weights(Member& member, const Update& update) const;
 
   PreparationNeeds needs_;
   std::uint64_t columns_, classes_;

@@ -16,6 +16,13 @@
 
 namespace mfl {
 
+// Of the weights on a test set.
+struct TestRow {
+  double loss = 0;                 // NaN where nodes measure the accuracy alone
+  std::optional<double> accuracy;  // where the targets are classes
+  std::string details = {};        // RunSummary::test_metrics; of the final weights only
+};
+
 // A committed round: the state after it, the row of the state before it (whose loss came with the round) and the
 // nodes that took part.
 struct CommittedRound {
@@ -23,10 +30,11 @@ struct CommittedRound {
   std::string blob;  // encode_round()
   RoundRow closed;
   std::shared_ptr<const std::string>
-      weights;                          // begins with w of the state that `closed` describes, as it is sent
-  std::string data_schema;              // JSON, with the first commit of a process; else empty
-  std::vector<std::string> nodes = {};  // whose updates were counted, in the order of their names
-  std::vector<NodeRow> node_rows = {};  // what each of them sent
+      weights;                           // begins with w of the state that `closed` describes, as it is sent
+  std::string data_schema;               // JSON, with the first commit of a process; else empty
+  std::vector<std::string> nodes = {};   // whose updates were counted, in the order of their names
+  std::vector<NodeRow> node_rows = {};   // what each of them sent
+  std::optional<TestRow> measured = {};  // by trainers, of the weights that `closed` describes
 };
 
 // How a run ended.
@@ -38,13 +46,7 @@ struct Ending {
   RunSummary summary;
   std::vector<std::string> warnings = {};  // FederationStatus::warnings at the end
   std::optional<FinalModel> model = {};    // of a run that is done, where the server knows its model
-};
-
-// Of the weights on a test set.
-struct TestRow {
-  double loss = 0;
-  std::optional<double> accuracy;  // where the targets are classes
-  std::string details = {};        // RunSummary::test_metrics; of the final weights only
+  std::optional<TestRow> measured = {};    // by trainers, of the final weights
 };
 
 // Not thread-safe. What a call has returned without an error survives a crash of the process and a power cut, unless durable() says

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "mfl/aggregate/exact_mean.h"
+#include "mfl/model/tensors.h"
 
 namespace mfl {
 
@@ -49,6 +50,15 @@ Verdict RunShape::check(const Joining& joining) const {
     return {Reason::kWeight, fmt::format("{} samples: max_samples of this server is {}", joining.weight,
                                          options_.max_samples)};
   if (joining.columns == 0) return {Reason::kShape, "0 features: must be at least 1"};
+  if (joining.schema.task == LabelTask::kExternal) {
+    const auto tensors = parse_tensors(joining.schema.tensors);
+    if (!tensors) return {Reason::kShape, tensors.error().message};
+    std::uint64_t numbers = 0;
+    for (const Tensor& tensor : *tensors) numbers += tensor.size();
+    if (numbers != joining.columns)
+      return {Reason::kShape, fmt::format("tensors of {} numbers, {} announced", numbers, joining.columns)};
+    return {};  // check_schema() compares
+  }
   if (columns_ != 0 && joining.columns != columns_)
     return {Reason::kShape,
             fmt::format("samples have {} features in this run{}, the node's {}", columns_,
@@ -68,6 +78,9 @@ Verdict RunShape::check_size(Schema schema, std::uint64_t columns) const {
   const std::uint64_t parameters =
       options_.parameters && columns <= options_.max_parameters ? options_.parameters(schema) : columns;
   if (parameters <= options_.max_parameters) return {};
+  if (schema.task == LabelTask::kExternal)
+    return {Reason::kShape, fmt::format("a model of {} numbers: at most {} (--max-model-mb)", parameters,
+                                        options_.max_parameters)};
   return {Reason::kShape, fmt::format("{} features make a model of {} numbers: at most {}", columns,
                                       parameters, options_.max_parameters)};
 }

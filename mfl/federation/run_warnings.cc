@@ -35,6 +35,12 @@ void RunWarnings::constant_features(const Schema& schema, const std::vector<std:
                                      columns.size(), name));
 }
 
+void RunWarnings::different_starts(const std::string& node) {
+  first_.push_back(fmt::format(
+      "the trainers of the nodes initialise the model differently: the run starts from the weights of {}",
+      node));
+}
+
 std::vector<std::string> RunWarnings::list() const {
   std::vector<std::string> out = first_;
   for (const auto& [node, text] : heavy_) out.push_back(text);

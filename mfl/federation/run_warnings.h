@@ -30,6 +30,9 @@ class RunWarnings {
   // Columns that standardising cannot scale.
   void constant_features(const Schema& schema, const std::vector<std::size_t>& columns);
 
+  // The trainers of the nodes do not start from the same weights: those of `node` were taken.
+  void different_starts(const std::string& node);
+
   // One sentence each, in a fixed order.
   std::vector<std::string> list() const;
 

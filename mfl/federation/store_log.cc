@@ -37,16 +37,18 @@ double StoreLog::seconds() const {
 }
 
 std::vector<RecordRow> StoreLog::records_of(const RoundRow& row,
-                                            const std::shared_ptr<const std::string>& weights, bool is_last) {
+                                            const std::shared_ptr<const std::string>& weights,
+                                            const std::optional<TestRow>& measured, bool is_last) {
   const std::uint64_t every = options_.record_every;
   const bool passed = row.step == 0 || (recorded_ && row.step / every > *recorded_ / every);
   recorded_ = row.step;
   if (!passed && !is_last) return {};
   RecordRow record{row.step, row.round, row.train_loss, {}, {}, row.bytes_up, row.bytes_down, 0, row.digest};
-  if (options_.test && weights && std::isfinite(row.train_loss)) {
-    const TestRow test = options_.test(*weights, is_last);
-    record.test_loss = test.loss;
-    record.test_accuracy = test.accuracy;
+  std::optional<TestRow> test = measured;
+  if (options_.test && weights && std::isfinite(row.train_loss)) test = options_.test(*weights, is_last);
+  if (test) {
+    if (!measured || !std::isnan(test->loss)) record.test_loss = test->loss;
+    record.test_accuracy = test->accuracy;
     last_test_ = test;
   }
   record.wall_seconds = seconds();
@@ -54,7 +56,7 @@ std::vector<RecordRow> StoreLog::records_of(const RoundRow& row,
 }
 
 Result<void> StoreLog::commit(const CommittedRound& round) {
-  const auto records = records_of(round.closed, round.weights, false);
+  const auto records = records_of(round.closed, round.weights, round.measured, false);
   // First, and on its own: a schema without a round binds nobody to anything else than the round would.
   if (!round.data_schema.empty()) MFL_CHECK(store_.set_data_schema(run_id_, round.data_schema));
   MFL_CHECK(store_.append(run_id_, std::span(&round.closed, 1), records,
@@ -68,7 +70,7 @@ Result<void> StoreLog::prepare(const std::string& data_schema, double eta) {
 }
 
 Result<void> StoreLog::finish(const Ending& ending) {
-  const auto records = records_of(ending.last, ending.weights, true);
+  const auto records = records_of(ending.last, ending.weights, ending.measured, true);
   RunSummary summary = ending.summary;
   summary.final.test_loss = records.front().test_loss;
   summary.final.test_accuracy = records.front().test_accuracy;

@@ -43,7 +43,7 @@ class StoreLog final : public RoundLog {
  private:
   double seconds() const;
   std::vector<RecordRow> records_of(const RoundRow& row, const std::shared_ptr<const std::string>& weights,
-                                    bool is_last);
+                                    const std::optional<TestRow>& measured, bool is_last);
 
   Store& store_;
   std::string run_id_;

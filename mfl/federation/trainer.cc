@@ -114,7 +114,10 @@ class ShardTrainer final : public Trainer {
   }
 
   Result<Trained> work(const Assignment& task) {
-    if (task.steps == 0) return Trained{engine_->train_loss(0, state_.w()), {}, {}};
+    if (task.steps == 0) {
+      const double loss = engine_->train_loss(0, state_.w());
+      return Trained{loss, {}, {}, engine_->measured()};
+    }
     state_.round = task.ticket.round - 1;
     if (algorithm_.keeps_at_nodes()) {
       MFL_TRY(const auto kept, kept_.at(task.counted_round));
@@ -135,7 +138,8 @@ class ShardTrainer final : public Trainer {
     }
     const std::vector<Vector<T>> origin = origin_of_updates(layout, state_);
     return Trained{aggregate_.loss_before, std::move(blocks),
-                   options_.codecs.encode<T>(update_vectors(aggregate_.vectors, origin))};
+                   options_.codecs.encode<T>(update_vectors(aggregate_.vectors, origin)),
+                   engine_->measured()};
   }
 
   const Federation<T>& federation_;

@@ -16,6 +16,7 @@ struct Trained {
   double loss = 0;            // F_i at the task's w; may be not finite
   std::vector<Block> blocks;  // of the payload
   std::string payload;
+  Metrics metrics = {};  // of an external node
 };
 
 // Not thread-safe: one call at a time.

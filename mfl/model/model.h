@@ -127,4 +127,8 @@ std::shared_ptr<const Model<T>> linear_model(Loss loss, std::size_t columns, boo
 template <class T>
 std::shared_ptr<const Model<T>> softmax_model(std::size_t columns, std::size_t classes, bool intercept);
 
+// What mfl knows of a model that it does not train: its tensors. Losses, gradients and scores throw std::logic_error.
+template <class T>
+std::shared_ptr<const Model<T>> external_model(std::vector<Tensor> tensors);
+
 }  // namespace mfl

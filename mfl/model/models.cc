@@ -42,6 +42,17 @@ ModelEntry softmax_entry() {
   return entry;
 }
 
+ModelEntry external_entry() {
+  ModelEntry entry;
+  entry.name = "external";
+  entry.description = "a model of your own, trained by a program of your own (--trainer)";
+  entry.targets = TargetKind::kNone;
+  entry.external = true;
+  entry.make_f32 = [](const ModelShape& shape) { return external_model<float>(shape.tensors); };
+  entry.make_f64 = [](const ModelShape& shape) { return external_model<double>(shape.tensors); };
+  return entry;
+}
+
 }  // namespace
 
 Catalog<ModelEntry>& models() {
@@ -54,7 +65,7 @@ Catalog<ModelEntry>& models() {
               kPaperLambda),
        linear("linear", "linear regression with the squared loss", Loss::kSquared, TargetKind::kReal, 0),
        linear("logistic", "logistic regression, for two classes", Loss::kLogistic, TargetKind::kUnit, 0),
-       softmax_entry()});
+       softmax_entry(), external_entry()});
   return all;
 }
 

@@ -16,9 +16,10 @@ namespace mfl {
 
 // What a model is made for.
 struct ModelShape {
-  std::size_t columns = 0;  // features, without a constant column
-  std::size_t classes = 0;  // of the schema; 0 for a regression
-  bool intercept = false;   // only for models that have one
+  std::size_t columns = 0;           // features, without a constant column
+  std::size_t classes = 0;           // of the schema; 0 for a regression
+  bool intercept = false;            // only for models that have one
+  std::vector<Tensor> tensors = {};  // of an external model
 };
 
 // What makes probabilities of classes out of scores.
@@ -34,6 +35,7 @@ struct ModelEntry : CatalogEntry {
   bool has_intercept = false;     // on request
   std::optional<Loss> loss = {};  // of a linear model: what the theory measures
   Link link = Link::kNone;
+  bool external = false;  // trained outside of mfl, by a program of the user's (docs/trainer.md)
   std::function<std::shared_ptr<const Model<float>>(const ModelShape&)> make_f32 = {};
   std::function<std::shared_ptr<const Model<double>>(const ModelShape&)> make_f64 = {};
 

@@ -54,9 +54,10 @@ Json number_json(const NumberMetrics& metrics) {
 
 TestLabels test_labels(const Schema& schema, TargetKind kind, std::size_t outputs) {
   TestLabels out;
+  out.external = schema.task == LabelTask::kExternal;
   out.are_numbers = schema.task == LabelTask::kRegression && outputs == 1;
   out.has_accuracy = schema.task != LabelTask::kRegression;
-  if (!out.has_accuracy) return out;
+  if (!out.has_accuracy || out.external) return out;
   const std::vector<std::string>& classes = schema.classes;
   if (kind == TargetKind::kIndex) {
     if (outputs == classes.size() && outputs > 1) out.classes = classes;

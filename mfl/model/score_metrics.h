@@ -26,6 +26,7 @@ struct TestLabels {
   std::vector<std::string>
       classes;               // their names in the order of ClassCounts; empty: metrics by class do not apply
   bool are_numbers = false;  // they are numbers that the one score of a sample predicts
+  bool external = false;     // trainers measure what they like
 };
 
 // For targets that make_targets() has made for a model of this kind with as many outputs. Of two classes the positive one is the

@@ -21,8 +21,7 @@ tl::unexpected<Error> bad(std::string_view what) {
 Result<Tensor> read_tensor(const Json& from) {
   const Json* const name = from.find("name");
   const Json* const shape = from.find("shape");
-  if (name == nullptr || !name->is_string() || name->text().empty() || shape == nullptr ||
-      !shape->is_array() || shape->elements().empty())
+  if (name == nullptr || !name->is_string() || name->text().empty() || shape == nullptr || !shape->is_array())
     return bad("one lacks its name or its shape");
   Tensor out{std::string(name->text()), {}};
   std::size_t numbers = 1;

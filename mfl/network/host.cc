@@ -158,6 +158,10 @@ std::uint64_t random_number() {
   return (std::uint64_t{device()} << 32U) | device();
 }
 
+std::size_t bytes_of_number(const Config& config) {
+  return config.run.precision == Precision::kF32 ? sizeof(float) : sizeof(double);
+}
+
 CoordinatorOptions coordinator_options(const Config& config, const HostOptions& options, const RunRow& run) {
   CoordinatorOptions out;
   out.run_id = run.id;
@@ -185,9 +189,13 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.needs = [config](const Schema& schema) {
     const bool own_data = schema.own_data.value_or(false);
     const bool known = !schema.preprocessing.deviations.empty();  // of an initial model
-    return PreparationNeeds{effective_intercept(config.model, own_data),
-                            known ? Standardise::kNone : config.model.standardise, config.model.balanced,
-                            measures_eta(config.algorithm, own_data), known};
+    return PreparationNeeds{
+        effective_intercept(config.model, own_data),
+        known ? Standardise::kNone : config.model.standardise,
+        config.model.balanced,
+        measures_eta(config.algorithm, own_data),
+        known,
+        is_external(config.model) && config.run.init.empty() ? bytes_of_number(config) : 0};
   };
   out.step_size_of = step_size_of;
   out.algorithm_of = [config](double eta) {
@@ -268,6 +276,7 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
   if (options.columns != 0) out.schema.columns = options.columns;
   if (out.schema.task == LabelTask::kUnknown && target_kind(config.model) == TargetKind::kIndex)
     out.schema.task = LabelTask::kMulticlass;
+  if (is_external(config.model)) out.schema.task = LabelTask::kExternal;
   if (out.schema.task == LabelTask::kEvenOdd) out.schema.classes = {"odd", "even"};
   if (out.schema.task != LabelTask::kMulticlass && out.schema.classes.size() == 2 &&
       out.schema.positive.empty())
@@ -290,7 +299,7 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
   out.schema_from = "the run's store";
   if (!out.schema.own_data)
     out.schema.own_data = false;  // a run of an earlier version, which measured nothing
-  if (const PreparationNeeds needs = out.needs(out.schema); needs.any()) {
+  if (const PreparationNeeds needs = out.needs(out.schema); needs.any() && needs.initial_weights == 0) {
     out.schema.preprocessing = parse_schema(run.data_schema)->preprocessing;
     out.prepared = Prepared{out.schema.preprocessing, needs.step_size ? run.eta : 0};
   }
@@ -342,6 +351,9 @@ Result<HostOutcome> host_as(const Config& config, const std::optional<TrainedMod
   if (algorithm.centralised)
     return fail(ErrorCode::kBadConfig, fmt::format("algorithm {} has all data in one place", algorithm.name),
                 "a federation runs fl or mfl");
+  if (!config.model.class_weights.empty())
+    return fail(ErrorCode::kBadConfig, "class_weight with a number per class is not supported by a server",
+                "use class_weight = balanced, or leave it out");
   MFL_TRY(StateFolder folder, open_state(config, options));
   Store& store = folder.store();
   const CoordinatorOptions defaults = coordinator_options(config, options, {});
@@ -361,6 +373,9 @@ Result<HostOutcome> host_as(const Config& config, const std::optional<TrainedMod
   for (const RoundRow& row : rows) coordinator.past_losses.push_back({row.round, row.train_loss});
   if (!options.server.tls) coordinator.warnings.emplace_back(kPlaintextWarning);
   MFL_CHECK(state_schema(config, options, run, initial, coordinator));
+  if (!options.test_data.empty() && is_external(config.model))
+    return fail(ErrorCode::kBadConfig, "--test-data: the server cannot evaluate an external model",
+                "leave it out: trainers may report test_loss and test_accuracy");
   if (!options.test_data.empty()) {
     const bool measured = coordinator.prepared.has_value();
     const Config& load_with = measured ? config : without_measures(config);

@@ -14,8 +14,10 @@
 #include "mfl/federation/preparation.h"
 #include "mfl/federation/trainer.h"
 #include "mfl/load/problem.h"
+#include "mfl/model/tensors.h"
 #include "mfl/network/certificate.h"
 #include "mfl/network/expiry.h"
+#include "mfl/run/external_run.h"
 #include "mfl/run/step_size.h"
 
 namespace mfl {
@@ -35,11 +37,20 @@ Result<Config> config_of(const Plan& plan, const NodeOptions& options) {
                 "give the node's own data; mfl run simulates fleets");
   MFL_TRY(Config config, parse_config(plan.experiment, "the server's experiment"));
   MFL_CHECK(validate(config));
+  if (is_external(config.model) != options.trainer.has_value())
+    return fail(ErrorCode::kBadConfig,
+                options.trainer
+                    ? fmt::format("--trainer: mfl itself trains the model {} of this run", config.model.name)
+                    : "the model of this run is trained by programs of its nodes",
+                options.trainer ? "leave --trainer out and give --data" : "name yours with --trainer");
   config.data = options.data;
   config.data.test = 0;
   config.data.test_source.clear();
   config.schema = {};
-  config.federation = {.nodes = 1, .partition = "contiguous", .codecs = config.federation.codecs};
+  config.federation = {.nodes = 1,
+                       .partition = "contiguous",
+                       .codecs = config.federation.codecs,
+                       .max_update_norm = config.federation.max_update_norm};
   config.devices = {};
   config.network = {};
   config.run.threads = options.threads;
@@ -72,10 +83,10 @@ std::uint64_t random_instance() {
   return ((std::uint64_t{device()} << 32U) | device()) | 1U;  // 0 is none
 }
 
-Joining joining_of(const Plan& plan, const Config& config, const Schema& schema, const Dataset& data) {
+Joining joining_of(const Plan& plan, const Config& config, const Schema& schema, const NodeOutcome& node) {
   return {plan.config_digest,
-          data.rows,
-          data.columns,
+          node.samples,
+          node.columns,
           config.run.precision == Precision::kF32 ? 32U : 64U,
           schema,
           random_instance()};
@@ -86,12 +97,22 @@ struct Identity {
   std::string run_id, node;
 };
 
+// What is asked while a program of the user's works.
+std::function<void()> poll_of(const std::atomic<bool>* stop) {
+  if (stop == nullptr) return {};
+  return [stop] {
+    if (*stop) throw ExternalFailure({ErrorCode::kRunFailed, "stopped", {}, nullptr});
+  };
+}
+
 // Owns what a trainer works on.
 class Workplace {
  public:
   virtual ~Workplace() = default;
   // Of the node's loss; see node_smoothness().
   virtual Result<double> smoothness() = 0;
+  // The weights that its trainer starts from, as bytes.
+  virtual Result<std::string> initial_weights() = 0;
   // With this step size, the same every time; 0: that of the experiment.
   virtual Trainer& trainer(double eta) = 0;
 };
@@ -109,12 +130,20 @@ class LoadedWorkplace final : public Workplace {
     return node_smoothness(config_, problem_.federation, problem_.federation.nodes.front());
   }
 
+  Result<std::string> initial_weights() override {
+    return catch_external([&]() -> Result<std::string> {
+      Vector<T> w(problem_.federation.model->parameters());
+      problem_.federation.external->initialise(w, config_.run.seed, poll_of(stop_));
+      return number_bytes(w);
+    });
+  }
+
   Trainer& trainer(double eta) override {
     if (trainer_) return *trainer_;
     if (eta != 0) config_.algorithm.eta = eta;
     trainer_ = make_trainer<T>(problem_.federation, setting_of(config_, make_algorithm(config_.algorithm)),
-                               make_workers(config_.run), stop_,
-                               {make_batching(config_), make_loss_rule(config_), codecs_of(config_)},
+                               problem_.federation.external ? serial_workers() : make_workers(config_.run),
+                               stop_, {make_batching(config_), make_loss_rule(config_), codecs_of(config_)},
                                std::move(kept_));
     return *trainer_;
   }
@@ -127,10 +156,18 @@ class LoadedWorkplace final : public Workplace {
   std::unique_ptr<Trainer> trainer_;
 };
 
+// What a node works with: data that mfl has read, or a trainer that has its own.
+struct NodeMaterial {
+  TrainTest data;
+  std::shared_ptr<Trainers> trainers;
+};
+
 template <class T>
-Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, TrainTest data, const Identity& who,
-                                                const NodeOptions& options) {
-  MFL_TRY(Problem<T> problem, make_problem<T>(config, std::move(data)));
+Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, NodeMaterial material,
+                                                const Identity& who, const NodeOptions& options) {
+  auto made = material.trainers ? Result<Problem<T>>(external_problem<T>(std::move(material.trainers)))
+                                : make_problem<T>(config, std::move(material.data));
+  MFL_TRY(Problem<T> problem, std::move(made));
   const Algorithm algorithm = make_algorithm(config.algorithm);
   const std::size_t vectors = std::max(algorithm.vectors().down().size(), algorithm.vectors().up().size());
   const std::size_t parameters = problem.federation.model->parameters();
@@ -166,11 +203,11 @@ Config following(Config config, const Schema& run) {
   return config;
 }
 
-Result<std::unique_ptr<Workplace>> make_workplace(const Config& config, TrainTest data, const Identity& who,
-                                                  const NodeOptions& options) {
+Result<std::unique_ptr<Workplace>> make_workplace(const Config& config, NodeMaterial material,
+                                                  const Identity& who, const NodeOptions& options) {
   return config.run.precision == Precision::kF32
-             ? workplace_as<float>(config, std::move(data), who, options)
-             : workplace_as<double>(config, std::move(data), who, options);
+             ? workplace_as<float>(config, std::move(material), who, options)
+             : workplace_as<double>(config, std::move(material), who, options);
 }
 
 // Exponential, with jitter.
@@ -298,19 +335,38 @@ class NodeRun {
   Result<void> prepare(const Plan& plan) {
     if (prepared_) return {};
     MFL_TRY(config_, config_of(plan, options_));
-    MFL_CHECK(load_data(plan.schema.columns));
-    MFL_TRY(const Schema schema, schema_to_send(config_, plan.schema, data_.train));
-    joining_ = joining_of(plan, config_, schema, data_.train);
+    Schema schema;
+    if (is_external(config_.model)) {
+      MFL_CHECK(start_trainer());
+      schema = trainers_->facts().schema;
+      outcome_.samples = trainers_->facts().samples.front();
+      outcome_.columns = schema.columns;
+    } else {
+      MFL_CHECK(load_data(plan.schema.columns));
+      MFL_TRY(schema, schema_to_send(config_, plan.schema, data_.train));
+      outcome_.samples = data_.train.rows;
+      outcome_.columns = data_.train.columns;
+    }
+    joining_ = joining_of(plan, config_, schema, outcome_);
     digest_ = plan.config_digest;
     outcome_.run_id = plan.run_id;
-    outcome_.samples = data_.train.rows;
-    outcome_.columns = data_.train.columns;
     participant_.emplace(joining_.weight);
     prepared_ = true;
     log(LogLine::Level::kInfo, "loaded",
         {{"samples", fmt::to_string(outcome_.samples)},
          {"features", fmt::to_string(outcome_.columns)},
          {"labels", labels_text(schema)}});
+    return {};
+  }
+
+  Result<void> start_trainer() {
+    MFL_TRY(const std::string name, own_name(options_.client));
+    TrainerSetup setup = *options_.trainer;
+    if (setup.max_norm == 0) setup.max_norm = config_.federation.max_update_norm;
+    MFL_TRY(trainers_, catch_external([&] {
+              return Trainers::open(std::move(setup), introduction_of(config_, {name}),
+                                    poll_of(options_.stop));
+            }));
     return {};
   }
 
@@ -340,11 +396,11 @@ class NodeRun {
   // Makes the workplace, with the node's data.
   Result<void> settle_in(const Preprocessing& preprocessing) {
     workplace_.reset();
-    MFL_CHECK(have_data());
+    if (!trainers_) MFL_CHECK(have_data());
     Schema run = schema_;
     run.preprocessing = preprocessing;
     MFL_TRY(const std::string name, own_name(options_.client));
-    MFL_TRY(workplace_, make_workplace(following(config_, run), std::exchange(data_, {}),
+    MFL_TRY(workplace_, make_workplace(following(config_, run), {std::exchange(data_, {}), trainers_},
                                        {outcome_.run_id, name}, options_));
     return {};
   }
@@ -393,10 +449,20 @@ class NodeRun {
         0, {{kSmoothness, "f64", 1}}, {reinterpret_cast<const char*>(&smoothness_), sizeof smoothness_}};
   }
 
+  Result<Trained> initialise() {
+    if (!workplace_ || !trainers_)
+      return fail(ErrorCode::kNetwork, "the server asks for the weights of a trainer, and there is none",
+                  "check that server and node have the same mfl");
+    MFL_TRY(std::string w, workplace_->initial_weights());
+    const char* const encoding = config_.run.precision == Precision::kF32 ? "f32" : "f64";
+    return Trained{0, {{"w", encoding, outcome_.columns}}, std::move(w)};
+  }
+
   Result<Trained> work(const Assignment& task) {
     switch (task.work) {
       case Work::kMeasure: return measure();
       case Work::kPrepare: return prepare(task);
+      case Work::kInitialise: return initialise();
       case Work::kTrain: break;
     }
     if (!workplace_)
@@ -407,7 +473,7 @@ class NodeRun {
                   fmt::format("the step size of the run has changed from {} to {}", *eta_, task.eta),
                   "start the node again");
     eta_ = task.eta;
-    return workplace_->trainer(task.eta).train(task);
+    return catch_external([&] { return workplace_->trainer(task.eta).train(task); });
   }
 
   Result<bool> take_part(FederationClient& client) {
@@ -430,7 +496,8 @@ class NodeRun {
           if (stopped()) return stop_here();
           if (!trained) return tl::unexpected<Error>(std::move(trained).error());
           timing_.compute = seconds_since(start);
-          participant_->trained(trained->loss, std::move(trained->blocks), std::move(trained->payload));
+          participant_->trained(trained->loss, std::move(trained->blocks), std::move(trained->payload),
+                                std::move(trained->metrics));
           break;
         }
         case Participant::Next::kSubmit: {
@@ -515,7 +582,8 @@ class NodeRun {
   Backoff backoff_;
   bool prepared_ = false;
   Config config_;
-  TrainTest data_;  // until workplace_ has it
+  TrainTest data_;                      // until workplace_ has it
+  std::shared_ptr<Trainers> trainers_;  // of an external model
   Joining joining_;
   Schema schema_;                // of the run, once following_
   bool following_ = false;       // the run has said what data means

@@ -9,6 +9,7 @@
 
 #include "mfl/base/result.h"
 #include "mfl/config/config.h"
+#include "mfl/external/trainers.h"
 #include "mfl/network/client.h"
 #include "mfl/network/server.h"
 
@@ -20,6 +21,7 @@ struct NodeOptions {
   std::uint64_t seed = 1;     // of what the data options draw
   std::uint64_t threads = 0;  // 0: one per core
   std::string config_digest;  // refuse any other; empty: accept the server's
+  std::optional<TrainerSetup> trainer = {};  // of a run whose model is external; data then counts for nothing
   std::filesystem::path
       state;  // file of what this node keeps across rounds; needed by algorithms that keep something
   std::uint64_t max_payload = std::uint64_t{1} << 30U;     // bytes of vectors that the server may send

@@ -31,10 +31,12 @@ v1::Schema to_wire(const Schema& whole) {
   for (const std::string& name : schema.classes) out.add_classes(name);
   out.set_positive(schema.positive);
   if (schema.own_data) out.set_own_data(*schema.own_data);
+  out.set_tensors(schema.tensors);
   return out;
 }
 
 Result<void> check_classes(const Schema& schema) {
+  if (schema.task == LabelTask::kExternal) return {};
   if (schema.task != LabelTask::kMulticlass) {
     if (schema.classes.size() > 2 || (schema.classes.size() == 2 && schema.classes[0] == schema.classes[1]))
       return malformed("classes that are not two");
@@ -57,7 +59,9 @@ Result<Schema> from_wire(const v1::Schema& message) {
   out.classes.assign(message.classes().begin(), message.classes().end());
   out.positive = message.positive();
   if (message.has_own_data()) out.own_data = message.own_data();
-  if (!out.features.empty() && out.features.size() != out.columns) return malformed("names of other columns");
+  out.tensors = message.tensors();
+  if (out.task != LabelTask::kExternal && !out.features.empty() && out.features.size() != out.columns)
+    return malformed("names of other columns");
   MFL_CHECK(check_classes(out));
   return out;
 }

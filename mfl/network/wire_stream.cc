@@ -49,6 +49,19 @@ Result<std::vector<Block>> take_blocks(const Blocks& blocks) {
   return out;
 }
 
+template <class List>
+Result<Metrics> take_metrics(const List& metrics) {
+  if (static_cast<std::size_t>(metrics.size()) > kMostMetrics)
+    return malformed(fmt::format("{} metrics", metrics.size()));
+  Metrics out;
+  for (const v1::Metric& metric : metrics) {
+    if (metric.name().size() > kMostMetricName) return malformed("the name of a metric is too long");
+    if (!std::isfinite(metric.value())) return malformed("a metric that is not finite");
+    out[metric.name()] = metric.value();
+  }
+  return out;
+}
+
 std::size_t chunks(std::string_view payload) { return (payload.size() + kChunk - 1) / kChunk; }
 
 std::string_view chunk_of(std::string_view payload, std::size_t number) {
@@ -136,6 +149,11 @@ void append_piece(std::string& out, const Update& update, std::size_t number) {
     header.set_down_seconds(update.timing.down);
     header.set_round_trip_seconds(update.timing.round_trip);
     put_blocks(update.blocks, *header.mutable_blocks());
+    for (const auto& [name, value] : update.metrics) {
+      v1::Metric& metric = *header.add_metrics();
+      metric.set_name(name);
+      metric.set_value(value);
+    }
     part.AppendToString(&out);
   }
   if (const auto chunk = chunk_of(update.payload, number); !chunk.empty()) append_chunk(out, chunk);
@@ -199,13 +217,15 @@ Result<void> UpdateReader::take(std::string_view bytes) {
   if (!header_) {
     const v1::UpdateHeader& header = message.header();
     MFL_TRY(auto blocks, take_blocks(header.blocks()));
+    MFL_TRY(auto metrics, take_metrics(header.metrics()));
     update_ = {header.run_id(),
                from_wire(header.ticket()),
                header.weight(),
                header.loss(),
                std::move(blocks),
                {},
-               {header.compute_seconds(), header.down_seconds(), header.round_trip_seconds()}};
+               {header.compute_seconds(), header.down_seconds(), header.round_trip_seconds()},
+               std::move(metrics)};
     size_ = header.size();
     header_ = true;
   }

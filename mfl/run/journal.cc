@@ -3,9 +3,10 @@
 namespace mfl {
 
 Result<void> Journal::flush(const std::optional<Checkpoint>& checkpoint) {
-  MFL_CHECK(recorder_.append(id_, rounds_, records_, checkpoint));
+  MFL_CHECK(recorder_.append(id_, rounds_, records_, checkpoint, nodes_));
   rounds_.clear();
   records_.clear();
+  nodes_.clear();
   flushed_ = Clock::now();
   return {};
 }

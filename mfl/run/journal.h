@@ -21,6 +21,7 @@ class Journal {
 
   void add(RoundRow row) { rounds_.push_back(std::move(row)); }
   void add(RecordRow row) { records_.push_back(std::move(row)); }
+  void add(NodeRow row) { nodes_.push_back(std::move(row)); }
 
   // Writes the buffered rows and the checkpoint in one transaction.
   Result<void> flush(const std::optional<Checkpoint>& checkpoint = std::nullopt);
@@ -35,6 +36,7 @@ class Journal {
   std::string id_;
   std::vector<RoundRow> rounds_;
   std::vector<RecordRow> records_;
+  std::vector<NodeRow> nodes_;
   Clock::time_point flushed_ = Clock::now();
 };
 

@@ -10,16 +10,6 @@
 #include "mfl/theory/hessian.h"
 
 namespace mfl {
-namespace {
-
-// The rows that a node holds.
-Dataset rows_of(const Dataset& data, Shard shard) {
-  std::vector<std::uint32_t> rows(shard.count);
-  for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = static_cast<std::uint32_t>(shard.first + r);
-  return take_rows(data, rows);
-}
-
-}  // namespace
 
 template <class T>
 RoundSigns round_signs(const Descent& descent, std::uint64_t steps, const std::vector<Vector<T>>& before,
@@ -97,9 +87,7 @@ template <class T>
 Result<double> largest_beta(const Federation<T>& federation, double lambda) {
   double beta = 0;
   for (const Shard& node : federation.nodes) {
-    MFL_TRY(Dataset rows, with_precision(rows_of(federation.train.data(), node), Precision::kF64));
-    const std::vector<double> no_targets(node.count, 0.0);
-    const Samples<double> samples(std::move(rows), no_targets);
+    const Samples<double> samples = federation.train.in_f64(node);
     MFL_TRY(const double largest, largest_gram_eigenvalue(samples, {0, node.count}));
     beta = std::max(beta, *federation.model->smoothness(largest, lambda));
   }

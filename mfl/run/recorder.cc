@@ -26,9 +26,9 @@ class StoreRecorder final : public Recorder {
   Result<void> continue_run(const Unfinished& run) override { return store_.rewind(run.id, run.round()); }
   Result<std::string> create_run(const RunSpec& spec) override { return store_.create_run(spec); }
   Result<void> append(std::string_view id, std::span<const RoundRow> rounds,
-                      std::span<const RecordRow> records,
-                      const std::optional<Checkpoint>& checkpoint) override {
-    return store_.append(id, rounds, records, checkpoint);
+                      std::span<const RecordRow> records, const std::optional<Checkpoint>& checkpoint,
+                      std::span<const NodeRow> nodes) override {
+    return store_.append(id, rounds, records, checkpoint, nodes);
   }
   Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
                       const RunSummary& summary, double wall_seconds, const std::vector<RunWarning>& further,
@@ -68,8 +68,8 @@ class NoRecorder final : public Recorder {
   Result<void> continue_run(const Unfinished& /*run*/) override { return {}; }
   Result<std::string> create_run(const RunSpec& /*spec*/) override { return std::string(); }
   Result<void> append(std::string_view /*id*/, std::span<const RoundRow> /*rounds*/,
-                      std::span<const RecordRow> /*records*/,
-                      const std::optional<Checkpoint>& /*checkpoint*/) override {
+                      std::span<const RecordRow> /*records*/, const std::optional<Checkpoint>& /*checkpoint*/,
+                      std::span<const NodeRow> /*nodes*/) override {
     return {};
   }
   Result<void> finish(std::string_view /*id*/, RunStatus /*status*/, std::string_view /*message*/,

@@ -39,8 +39,8 @@ class Recorder {
   virtual Result<void> continue_run(const Unfinished& run) = 0;
   virtual Result<std::string> create_run(const RunSpec& spec) = 0;
   virtual Result<void> append(std::string_view id, std::span<const RoundRow> rounds,
-                              std::span<const RecordRow> records,
-                              const std::optional<Checkpoint>& checkpoint) = 0;
+                              std::span<const RecordRow> records, const std::optional<Checkpoint>& checkpoint,
+                              std::span<const NodeRow> nodes) = 0;
   virtual Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
                               const RunSummary& summary, double wall_seconds,
                               const std::vector<RunWarning>& further,

@@ -8,6 +8,7 @@
 #include "mfl/config/factory.h"
 #include "mfl/data/npy.h"
 #include "mfl/load/share.h"
+#include "mfl/run/external_run.h"
 #include "mfl/run/initial_model.h"
 #include "mfl/run/monitor.h"
 #include "mfl/run/outcome.h"
@@ -60,8 +61,11 @@ Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, cons
                           const RunHooks& hooks) {
   if (!initial && given.model.standardise != Standardise::kNone)
     return tl::unexpected<Error>(initial.error());
-  MFL_TRY(Problem<T> problem,
-          load_problem<T>(prepared_as(given, initial ? *initial : std::nullopt), options.where()));
+  auto loaded = is_external(given.model)
+                    ? start_trainers<T>(given, options.trainer)
+                    : load_problem<T>(prepared_as(given, initial ? *initial : std::nullopt), options.where(),
+                                      options.memory);
+  MFL_TRY(Problem<T> problem, std::move(loaded));
   if (initial && *initial) {
     MFL_TRY(problem.federation.model,
             starting_from(**initial, problem.schema, problem.scale, problem.federation.model));
@@ -103,6 +107,8 @@ Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, cons
   training.warn(data_warnings(problem.constant_features));
   std::optional<Monitor> monitor;
   if (options.monitor) {
+    if (is_external(given.model))
+      return fail(ErrorCode::kBadConfig, "--monitor measures models that mfl trains", "leave --monitor out");
     const auto descent = algorithm.method().descent();
     if (!descent)
       return fail(ErrorCode::kBadConfig,
@@ -113,7 +119,8 @@ Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, cons
     monitor.emplace(*descent, beta, hooks.warn);
     training.watch(&*monitor);
   }
-  if (const auto trained = train_together(*engine, std::span(&training, 1), hooks); !trained) {
+  const auto train = [&] { return train_together(*engine, std::span(&training, 1), hooks); };
+  if (const auto trained = catch_external(train); !trained) {
     recorder->give_up(id, trained.error().text());
     return tl::unexpected<Error>(trained.error());
   }
@@ -140,6 +147,9 @@ Result<void> check_weights_out(const std::filesystem::path& path) {
 }
 
 Result<RunOutcome> run_any(Config config, const RunOptions& options, const RunHooks& hooks) {
+  if (is_external(config.model) && options.where().size() > 1)
+    return fail(ErrorCode::kBadConfig, "trainers run on this machine, not under MPI",
+                "leave mpirun out and use --trainer-processes");
   const InitialModel initial = take_initial_model(config, store_of(options), options.where());
   if (!initial && options.resume_id.empty()) return tl::unexpected<Error>(initial.error());
   return config.run.precision == Precision::kF32 ? run_as<float>(config, initial, options, hooks)

@@ -21,7 +21,9 @@
 
 #include "mfl/base/result.h"
 #include "mfl/config/config.h"
+#include "mfl/data/source.h"
 #include "mfl/engine/ranks.h"
+#include "mfl/external/trainers.h"
 #include "mfl/record/run.h"
 
 namespace mfl {
@@ -47,7 +49,10 @@ struct RunOptions {
   bool reuse = false;
   // File for the final w as NPY, with the schema beside it (FILE.schema.json for FILE.npy); empty: none.
   std::filesystem::path weights_out = {};
-  bool monitor = false;  // watch for signs of a bad setting (monitor.h)
+  bool monitor = false;                      // watch for signs of a bad setting (monitor.h)
+  std::optional<TrainerSetup> trainer = {};  // of a model that is external
+  // The data of configurations whose source is "memory"; outlives the call. Borrowed rows are not copied.
+  const TrainTest* memory = nullptr;
   // The processes that share the work, all of which make the same call; null: this process only. The first one has the store,
   // calls hooks.progress and hooks.warn, and knows the outcome; hooks.stop may be set on any of them. After an error of which the others
   // do not know (Ranks::failed_together) they wait for this process: Ranks::abort() ends them.

@@ -87,9 +87,9 @@ class SharedRecorder final : public Recorder {
   Result<void> continue_run(const Unfinished& run) override { return own_->continue_run(run); }
   Result<std::string> create_run(const RunSpec& spec) override { return own_->create_run(spec); }
   Result<void> append(std::string_view id, std::span<const RoundRow> rounds,
-                      std::span<const RecordRow> records,
-                      const std::optional<Checkpoint>& checkpoint) override {
-    return own_->append(id, rounds, records, checkpoint);
+                      std::span<const RecordRow> records, const std::optional<Checkpoint>& checkpoint,
+                      std::span<const NodeRow> nodes) override {
+    return own_->append(id, rounds, records, checkpoint, nodes);
   }
   Result<void> finish(std::string_view id, RunStatus status, std::string_view message,
                       const RunSummary& summary, double wall_seconds, const std::vector<RunWarning>& further,

@@ -37,11 +37,7 @@ double expected_of_batches(double all, double longest, double n, double batch) {
 
 template <class T>
 Result<double> node_smoothness(const Config& config, const Federation<T>& federation, Shard node) {
-  std::vector<std::uint32_t> places(node.count);
-  for (std::size_t r = 0; r < places.size(); ++r) places[r] = static_cast<std::uint32_t>(node.first + r);
-  MFL_TRY(Dataset rows, with_precision(take_rows(federation.train.data(), places), Precision::kF64));
-  const std::vector<double> no_targets(node.count, 0.0);
-  const Samples<double> samples(std::move(rows), no_targets);
+  const Samples<double> samples = federation.train.in_f64(node);
   double gram =
       expected_of_batches(power_gram_eigenvalue(samples, {0, node.count}), longest_row(samples),
                           static_cast<double>(node.count), static_cast<double>(config.algorithm.batch_size));

@@ -143,7 +143,8 @@ Result<void> run_group(std::vector<Member>& members, Recorder& recorder, const R
   const auto& initial_model = members.front().initial;  // of all: it is part of what members share
   MFL_TRY(const Problem<T> problem,
           load_problem<T>(prepared_as(members.front().config,
-                                      initial_model ? std::optional(*initial_model) : std::nullopt)));
+                                      initial_model ? std::optional(*initial_model) : std::nullopt),
+                          options.memory));
   std::map<std::uint64_t, std::vector<Starting<T>>> by_round;  // those that share passes
   for (Member& member : members) {
     MFL_CHECK(check_target_accuracy(member.config, problem));

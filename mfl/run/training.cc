@@ -10,6 +10,7 @@
 #include "mfl/model/tensors.h"
 #include "mfl/record/checkpoint.h"
 #include "mfl/run/rounds.h"
+#include "mfl/solve/batches.h"
 
 namespace mfl {
 
@@ -234,6 +235,14 @@ Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
   const std::size_t counted = plan_->counted.empty() ? population_.nodes : plan_->counted.size();
   apply(algorithm_, state_, aggregate_, {round_steps_, counted, population_.nodes});
   engine_.keep(setting_);
+  for (const NodeReport& node : aggregate_.nodes)
+    journal_.add(NodeRow{.round = state_.round,
+                         .node = node_name(node.node),
+                         .weight = node.samples,
+                         .loss = node.loss,
+                         .seconds = node.seconds,
+                         .digest = node.digest,
+                         .metrics = metrics_json(node.metrics)});
   if (monitor_ != nullptr)  // whose algorithms swap: aggregate_ has the vectors of the round before
     monitor_->round_done(round_signs(monitor_->descent(), round_steps_, aggregate_.vectors, state_.vectors,
                                      aggregate_.mean_square_move));
@@ -285,14 +294,21 @@ Result<void> Training<T>::close_round(double train_loss, Row row) {
                      .bytes_down = bytes_down_,
                      .wall_seconds = 0,
                      .digest = digest};
-    if (test) record.test_loss = test->loss;
-    if (test && labels_.has_accuracy) record.test_accuracy = test->accuracy;
+    set_test(test, record);
     record.wall_seconds = seconds();
     record.virtual_seconds = virtual_seconds_;
     journal_.add(std::move(record));
     if (monitor_ != nullptr) monitor_->recorded(state_.step);
   }
   return journal_.flush_if_due();
+}
+
+// External nodes may measure one of the two alone.
+template <class T>
+void Training<T>::set_test(const std::optional<TestMetrics>& test, auto& to) const {
+  if (!test) return;
+  if (!labels_.external || !std::isnan(test->loss)) to.test_loss = test->loss;
+  if (labels_.has_accuracy && !std::isnan(test->accuracy)) to.test_accuracy = test->accuracy;
 }
 
 template <class T>
@@ -340,8 +356,7 @@ Result<void> Training<T>::end(RunStatus status, std::string message, double trai
   summary.final = {state_.step, train_loss, {}, {}};
   if (const auto test =
           std::isfinite(train_loss) ? engine_.test(setting_, state_.w(), detail_of(labels_)) : std::nullopt) {
-    summary.final.test_loss = test->loss;
-    if (labels_.has_accuracy) summary.final.test_accuracy = test->accuracy;
+    set_test(test, summary.final);
     summary.test_metrics = metrics_text(*test, labels_);
   }
   summary.best = {state_.best.step, state_.best.train_loss};

@@ -93,6 +93,7 @@ class Training {
   Result<void> close_round(double train_loss, Row row = Row::kOfRound);
   // Why the run ends with the State whose loss this is; nothing if it continues.
   std::optional<std::string> judge(double train_loss, std::optional<TestMetrics>& test);
+  void set_test(const std::optional<TestMetrics>& test, auto& to) const;
   Result<void> checkpoint_if_due();
   std::optional<Checkpoint> state_as_checkpoint();
   std::optional<FinalModel> trained_model();

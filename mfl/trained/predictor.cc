@@ -114,6 +114,7 @@ Predictor::Predictor(TrainedModel model)
 
 Result<Predictor> Predictor::make(TrainedModel model) {
   MFL_CHECK(check_model(model));
+  MFL_CHECK(require_own(model, "a prediction"));
   return Predictor(std::move(model));
 }
 

@@ -79,8 +79,11 @@ const ModelEntry& entry_of(const TrainedModel& model) { return *models().find(mo
 
 template <class T>
 std::shared_ptr<const Model<T>> make_model(const TrainedModel& model) {
-  return entry_of(model).make<T>({static_cast<std::size_t>(model.schema.columns), model.schema.classes.size(),
-                                  has_tensor(model, kIntercept)});
+  ModelShape shape{static_cast<std::size_t>(model.schema.columns), model.schema.classes.size(),
+                   has_tensor(model, kIntercept)};
+  if (!model.schema.tensors.empty())
+    if (auto tensors = parse_tensors(model.schema.tensors)) shape.tensors = *std::move(tensors);
+  return entry_of(model).make<T>(shape);
 }
 
 template <class T>
@@ -106,6 +109,14 @@ Result<void> check_model(const TrainedModel& model) {
                              tensors_text(made->tensors()), tensors_text(model.tensors)));
   if (digest_of_weights(model) != model.digest) return unfit("the weights do not match their digest");
   return {};
+}
+
+Result<void> require_own(const TrainedModel& model, std::string_view what) {
+  if (!entry_of(model).external) return {};
+  return fail(
+      ErrorCode::kBadConfig,
+      fmt::format("{} cannot use a model that a trainer has trained: mfl knows its weights alone", what),
+      "write them with mfl model export --format safetensors, and load them into the trainer's model");
 }
 
 std::vector<std::string> classes_of(const TrainedModel& model) {

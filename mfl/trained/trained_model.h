@@ -48,6 +48,9 @@ std::string digest_of_weights(const TrainedModel& model);
 // have the digest.
 Result<void> check_model(const TrainedModel& model);
 
+// kBadConfig for an external model, of which mfl knows the weights alone. `what` ("mfl predict") needs more.
+Result<void> require_own(const TrainedModel& model, std::string_view what);
+
 // The entry of the table. The model has passed check_model(), here and below.
 const ModelEntry& entry_of(const TrainedModel& model);
 // Without weights.

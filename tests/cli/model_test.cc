@@ -109,7 +109,8 @@ TEST_F(Models, BadModelFilesAreRefused) {
   expect_error(box_.run({"predict", "net.onnx", "--data", "csv:train.csv"}), 2, {"net.onnx is an ONNX file"});
   expect_error(box_.run({"model", "show", "none.npz"}), 3, {"none.npz"});
   expect_error(box_.run({"model", "show", "nosuch"}), 2, {"nosuch"});
-  expect_error(box_.run({"model", "export", run_, "--format", "pickle", "--out", "m"}), 2, {"npz or onnx"});
+  expect_error(box_.run({"model", "export", run_, "--format", "pickle", "--out", "m"}), 2,
+               {"npz, onnx or safetensors"});
 }
 
 TEST_F(Models, ARunStartsFromAModel) {

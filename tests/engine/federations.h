@@ -31,7 +31,7 @@ struct ModelCase {
 inline std::vector<ModelCase> all_models() {
   std::vector<ModelCase> out;
   for (const ModelEntry& entry : models())
-    out.push_back({entry.name.c_str(), &entry, entry.targets, entry.lambda});
+    if (!entry.external) out.push_back({entry.name.c_str(), &entry, entry.targets, entry.lambda});
   return out;
 }
 inline const std::vector<ModelCase> kModels = all_models();

@@ -7,9 +7,11 @@
 #include <set>
 
 #include "mfl/algorithm/algorithms.h"
+#include "mfl/base/digest.h"
 #include "mfl/base/files.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/store_log.h"
+#include "mfl/model/tensors.h"
 
 namespace mfl {
 namespace {
@@ -186,7 +188,11 @@ TEST(Coordinator, StartsWhenEnoughNodesAreThereAndWeighsThem) {
   ASSERT_EQ(bench.log.rounds.size(), 1U);
   const auto& round = bench.log.rounds[0];
   EXPECT_EQ(round.nodes, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(round.node_rows, (std::vector<NodeRow>{{1, "a", 1, 8, 0}, {1, "b", 3, 4, 0}}));
+  const auto digest = [](double number) {
+    return sha256_hex(number_bytes(Vector<double>(kColumns, number)));
+  };
+  EXPECT_EQ(round.node_rows,
+            (std::vector<NodeRow>{{1, "a", 1, 8, 0, digest(8)}, {1, "b", 3, 4, 0, digest(4)}}));
   EXPECT_EQ(round.closed.train_loss, 5);
   const auto kept = decode_round<double>(round.blob).value();
   EXPECT_EQ(kept.state.w(), Vector<double>(kColumns, 5));

@@ -138,6 +138,33 @@ TEST(Preparation, AnswersOfAnotherKindAreRefused) {
   EXPECT_EQ(preparation.submit("a", sums_update(kFirst)).reason, Reason::kShape);
 }
 
+Update weights_update(const std::string& bytes, std::uint64_t samples) {
+  Update update;
+  update.weight = samples;
+  update.blocks = {{"w", "f32", bytes.size() / sizeof(float)}};
+  update.payload = bytes;
+  return update;
+}
+
+TEST(Preparation, AModelOfTrainersStartsWhereTheFirstNodeByNameSays) {
+  Schema schema;
+  schema.columns = 2;
+  Preparation preparation({.initial_weights = sizeof(float)}, schema, nullptr);
+  preparation.join("b", 3);
+  preparation.join("a", 4);
+  EXPECT_EQ(preparation.task().work, Work::kInitialise);
+  EXPECT_EQ(preparation.submit("b", weights_update("123456789012", 3)).reason, Reason::kShape);
+  EXPECT_EQ(preparation.submit("b", weights_update("bbbbbbbb", 4)).reason, Reason::kWeight);
+  EXPECT_TRUE(preparation.submit("b", weights_update("bbbbbbbb", 3)).counts());
+  EXPECT_FALSE(preparation.advance().value());
+  EXPECT_TRUE(preparation.submit("a", weights_update("aaaaaaaa", 4)).counts());
+  EXPECT_TRUE(preparation.advance().value());
+  EXPECT_EQ(preparation.result().initial_weights, "aaaaaaaa");
+  EXPECT_TRUE(preparation.result().differ);
+  preparation.join("late", 1);
+  EXPECT_TRUE(preparation.ready("late"));
+}
+
 TEST(Preparation, WhatANodeIsToldMustBeNumbers) {
   std::vector<Block> blocks;
   const std::string payload = encode_preprocessing(pooled(), blocks);

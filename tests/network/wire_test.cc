@@ -127,6 +127,30 @@ TEST(Wire, GoldenMessagesAreReadAsEver) {
   EXPECT_EQ(update.payload, "12345678");
 }
 
+TEST(Wire, AnUpdateKeepsTheMetricsOfATrainer) {
+  Update update = update_with("12345678");
+  update.metrics = {{"test_accuracy", 0.5}, {"\xff", -1e300}};
+  wire::UpdateReader reader;
+  ASSERT_TRUE(reader.take(wire::encode(update).at(0)));
+  EXPECT_EQ(reader.finish()->metrics, update.metrics);
+  for (int i = 0; i < 100; ++i) update.metrics[std::to_string(i)] = i;
+  EXPECT_FALSE(wire::UpdateReader().take(wire::encode(update).at(0)));
+  update.metrics = {{std::string(1000, 'x'), 1}};
+  EXPECT_FALSE(wire::UpdateReader().take(wire::encode(update).at(0)));
+  update.metrics = {{"test_loss", std::numeric_limits<double>::quiet_NaN()}};
+  EXPECT_FALSE(wire::UpdateReader().take(wire::encode(update).at(0)));
+}
+
+TEST(Wire, ASchemaKeepsTheTensorsAndTheOrderOfClassesOfATrainer) {
+  Joining joining = kJoining;
+  joining.schema = {};
+  joining.schema.task = LabelTask::kExternal;
+  joining.schema.columns = 12;
+  joining.schema.tensors = R"([{"name":"w","shape":[12]}])";
+  joining.schema.classes = {"b", "a", "c"};
+  EXPECT_EQ(wire::decode_joining(wire::encode(joining)).value(), joining);
+}
+
 TEST(Wire, AJoiningKeepsItsInstance) {
   Joining joining = kJoining;
   joining.instance = 0xfedcba9876543210;

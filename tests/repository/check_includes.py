@@ -18,19 +18,21 @@ ALLOWED = {
     "algorithm": "base data model solve aggregate codec",
     "theory": "base data partition model solve",
     "engine": "base data partition model solve aggregate codec algorithm",
+    "external": "base data model solve aggregate algorithm engine",
     "record": "base algorithm",
     "federation": "base data model solve aggregate codec algorithm engine record",
     "config": "base data partition model solve aggregate codec algorithm engine",
     "trained": "base data model record config",
     "devices": "base data model solve aggregate codec algorithm engine record config",
     "load": "base data partition model solve aggregate codec algorithm engine record config devices",
-    "run": "base data partition model solve aggregate codec algorithm theory engine record config trained devices load",
+    "run": "base data partition model solve aggregate codec algorithm theory engine external record config trained devices load",
     "advise": "base data partition model solve aggregate codec algorithm theory engine record config trained devices load run",
-    "network": "base data partition model solve aggregate codec algorithm engine record federation config trained devices load run",
+    "network": "base data partition model solve aggregate codec algorithm engine external record federation config trained devices load run",
     "report": "base record theory",
     "reproduce": "base record config devices load run report",
     "study": "base partition algorithm record config run report",
-    "cli": "base data partition model solve aggregate codec algorithm theory engine record federation config trained devices load run advise network report reproduce study",
+    "capi": "base data config trained record run report",
+    "cli": "base data partition model solve aggregate codec algorithm theory engine external record federation config trained devices load run advise network report reproduce study",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](mfl/[^">]+)[">]')
@@ -89,7 +91,9 @@ def problems(root):
     for name, lines in files.items():
         folder = name.split("/")[1]
         # An -inl.h is read once per SIMD target and guards itself (Highway).
-        if name.endswith(".h") and not name.endswith("-inl.h") and "#pragma once" not in lines:
+        # A header for C has the guard that is in its standard.
+        guard = f'#ifndef {name.upper().replace("/", "_").replace(".", "_")}'
+        if name.endswith(".h") and not name.endswith("-inl.h") and not {"#pragma once", guard} & set(lines):
             found.append(f"{name}: no #pragma once")
         for number, line in enumerate(lines, 1):
             if match := RELATIVE.match(line):

@@ -1,16 +1,18 @@
-# Installs BUILD into a fresh prefix, then builds and runs the consumer and the program of README.md against that prefix alone.
+# Installs BUILD into a fresh prefix, then builds and runs the consumer and the programs of README.md and docs/c-api.md against that prefix
+# alone.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# The C++ block of README as a source file, whose program must end with the digest of the experiment that README names.
-function(write_readme_program file)
-  file(READ ${ROOT}/README.md text)
-  string(FIND "${text}" "```cpp\n" first)
+# The first block of that language in a document as a source file.
+function(write_program document language file)
+  file(READ ${ROOT}/${document} text)
+  string(FIND "${text}" "```${language}\n" first)
   if(first EQUAL -1)
-    message(FATAL_ERROR "README.md has no cpp block")
+    message(FATAL_ERROR "${document} has no ${language} block")
   endif()
-  math(EXPR first "${first} + 7")
+  string(LENGTH "```${language}\n" opening)
+  math(EXPR first "${first} + ${opening}")
   string(SUBSTRING "${text}" ${first} -1 text)
   string(FIND "${text}" "```" last)
   string(SUBSTRING "${text}" 0 ${last} text)
@@ -25,10 +27,11 @@ set(flags "")
 if(SANITIZE)
   set(flags -fsanitize=${SANITIZE})
 endif()
-write_readme_program(${WORK}/readme.cc)
+write_program(README.md cpp ${WORK}/readme.cc)
+write_program(docs/c-api.md c ${WORK}/c_api.c)
 run(${CMAKE_COMMAND} -S ${ROOT}/tests/repository/consumer -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
-    -DCMAKE_CXX_FLAGS=${flags} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
-    -DMFL_VERSION=${VERSION} -DREADME_PROGRAM=${WORK}/readme.cc)
+    -DCMAKE_C_FLAGS=${flags} -DCMAKE_CXX_FLAGS=${flags} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
+    -DMFL_VERSION=${VERSION} -DREADME_PROGRAM=${WORK}/readme.cc -DC_PROGRAM=${WORK}/c_api.c)
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer)
 
@@ -38,6 +41,13 @@ run(${CMAKE_COMMAND} --build ${WORK}/extensions)
 file(MAKE_DIRECTORY ${WORK}/extensions_run)
 execute_process(COMMAND ${WORK}/extensions/extensions WORKING_DIRECTORY ${WORK}/extensions_run COMMAND_ERROR_IS_FATAL ANY)
 
+file(MAKE_DIRECTORY ${WORK}/c_api)
+execute_process(COMMAND ${WORK}/build/c_api WORKING_DIRECTORY ${WORK}/c_api OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
+if(NOT printed MATCHES "1000 of 1000 right")
+  message(FATAL_ERROR "the program of docs/c-api.md printed: ${printed}")
+endif()
+
+# Its last line must be the digest of the experiment that README names.
 file(MAKE_DIRECTORY ${WORK}/readme)
 execute_process(COMMAND ${WORK}/build/readme WORKING_DIRECTORY ${WORK}/readme OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
 if(NOT printed MATCHES "\n([0-9a-f]+)\n$")

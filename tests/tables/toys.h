@@ -28,6 +28,9 @@ inline Config base_of(const Table& table) {
 // All of them. A new table is one line in toys.cc.
 const std::vector<Table>& tables();
 
+// An external model needs a trainer: tests/external runs it.
+inline bool needs_trainer(const CatalogEntry& entry) { return entry.name == "external"; }
+
 inline const CatalogEntry& toy_of(const Table& table) { return *table.index->entries().back(); }
 
 // The key of the table as config_keys() has it.

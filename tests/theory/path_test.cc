@@ -52,11 +52,11 @@ Diagnosis diagnose(const TheoryProblem& problem, double eta_beta, double gamma, 
   return out;
 }
 
-Verdict verdict(const Diagnosis& diagnosis, std::string_view id) {
+Judgement verdict(const Diagnosis& diagnosis, std::string_view id) {
   for (const Condition& condition : diagnosis.conditions)
     if (condition.id == id) return condition.verdict;
   ADD_FAILURE() << "no condition " << id;
-  return Verdict::kNotApplicable;
+  return Judgement::kNotApplicable;
 }
 
 TEST(Path, NoGapIsAboveItsBoundAndEveryStepDescends) {
@@ -166,17 +166,17 @@ TEST(Judge, ConditionsFailWhereTheyShould) {
   const Diagnosis calm = diagnose(svm, 0.07, 0.5, 4, 100);
   for (const char* id : {"convex", "smooth", "strongly_convex", "optimum", "stable", "eta_beta", "gamma",
                          "descent", "step_alpha", "drift"})
-    EXPECT_EQ(verdict(calm, id), Verdict::kPass) << id;
+    EXPECT_EQ(verdict(calm, id), Judgement::kPass) << id;
   const Diagnosis wild = diagnose(svm, 0.5, 0.97, 4, 100);
-  EXPECT_EQ(verdict(wild, "alpha"), Verdict::kFail);
+  EXPECT_EQ(verdict(wild, "alpha"), Judgement::kFail);
   EXPECT_FALSE(wild.run.convergence->bound) << "shown only where it applies";
-  EXPECT_EQ(verdict(diagnose(svm, 1.2, 0.5, 4, 20), "eta_beta"), Verdict::kFail);
+  EXPECT_EQ(verdict(diagnose(svm, 1.2, 0.5, 4, 20), "eta_beta"), Judgement::kFail);
   const Diagnosis plain = diagnose(svm, 0.2, 0, 4, 50);
-  EXPECT_EQ(verdict(plain, "angle"), Verdict::kNotApplicable);
+  EXPECT_EQ(verdict(plain, "angle"), Judgement::kNotApplicable);
   EXPECT_FALSE(plain.fl);
   const TheoryProblem few =
       make_problem(kSmoothModels[1], make_synthetic(15, kColumns, 5).value(), iid(15, 2, 1).value());
-  EXPECT_EQ(verdict(diagnose(few, 0.2, 0.5, 4, 20), "strongly_convex"), Verdict::kFail);
+  EXPECT_EQ(verdict(diagnose(few, 0.2, 0.5, 4, 20), "strongly_convex"), Judgement::kFail);
 }
 
 TEST(Judge, TheSpeedUpIsMeasuredAgainstPlainFl) {

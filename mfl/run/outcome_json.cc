@@ -1,9 +1,9 @@
-#include "mfl/cli/outcome_json.h"
+#include "mfl/run/outcome_json.h"
 
 #include "mfl/config/config_keys.h"
 #include "mfl/record/export.h"
 
-namespace mfl::cli {
+namespace mfl {
 
 Json config_json(const Config& config) {
   Json out = Json::object();
@@ -42,8 +42,8 @@ Json outcome_json(const RunOutcome& run) {
       {"final",
        {{"step", run.final.step},
         {"train_loss", run.final.train_loss},
-        {"test_loss", optional_json(run.final.test_loss)},
-        {"test_accuracy", optional_json(run.final.test_accuracy)}}},
+        {"test_loss", run.final.test_loss},
+        {"test_accuracy", run.final.test_accuracy}}},
       {"best",
        {{"step", run.best_step}, {"train_loss", run.best_train_loss}, {"over", best_loss_kind(run.config)}}},
       {"rounds", run.rounds},
@@ -51,10 +51,10 @@ Json outcome_json(const RunOutcome& run) {
       {"bytes_down", run.bytes_down},
       {"load_seconds", run.load_seconds},
       {"wall_seconds", run.wall_seconds},
-      {"virtual_seconds", optional_json(run.virtual_seconds)},
+      {"virtual_seconds", run.virtual_seconds},
       {"digest", run.digest},
       {"test_metrics", Json::parse(run.test_metrics).value_or(nullptr)},
       {"warnings", warnings_json(run.warnings)}};
 }
 
-}  // namespace mfl::cli
+}  // namespace mfl

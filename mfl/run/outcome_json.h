@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "mfl/cli/reply.h"
+#include "mfl/base/json.h"
 #include "mfl/run/runner.h"
 
-namespace mfl::cli {
+namespace mfl {
 
 // {"data":{...},"federation":{...},...}: every key with its value.
 Json config_json(const Config& config);
@@ -16,4 +16,4 @@ std::string best_loss_kind(const Config& config);
 
 Json outcome_json(const RunOutcome& run);
 
-}  // namespace mfl::cli
+}  // namespace mfl

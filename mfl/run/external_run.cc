@@ -1,0 +1,74 @@
+#include "mfl/run/external_run.h"
+
+#include <chrono>
+#include <utility>
+
+#include "mfl/base/digest.h"
+#include "mfl/config/factory.h"
+#include "mfl/model/starting_model.h"
+#include "mfl/solve/batches.h"
+
+namespace mfl {
+
+TrainerIntroduction introduction_of(const Config& config, std::vector<std::string> nodes) {
+  const Algorithm algorithm = make_algorithm(config.algorithm);
+  return {.nodes = std::move(nodes),
+          .precision = config.run.precision,
+          .seed = config.run.seed,
+          .algorithm = algorithm.name,
+          .steps = algorithm.method().node_steps().value(),
+          .batch_size = config.algorithm.batch_size};
+}
+
+template <class T>
+Problem<T> external_problem(std::shared_ptr<Trainers> trainers) {
+  const TrainerFacts& facts = trainers->facts();
+  Problem<T> problem{.federation = {.model = external_model<T>(facts.tensors),
+                                    .train = Samples<T>::buffer(0, 1, 1),
+                                    .nodes = {},
+                                    .test = {}},
+                     .has_accuracy = true,
+                     .schema = facts.schema};
+  Sha256 digest;
+  digest.update(schema_json(facts.schema));
+  std::size_t first = 0;
+  for (const std::uint64_t samples : facts.samples) {
+    problem.federation.nodes.push_back({first, static_cast<std::size_t>(samples)});
+    first += static_cast<std::size_t>(samples);
+    digest.update(samples);
+  }
+  problem.data_digest = problem.train_digest = digest.finish_hex();
+  problem.federation.names = trainers->introduction().nodes;
+  problem.federation.external = external_nodes<T>(std::move(trainers));
+  return problem;
+}
+
+template <class T>
+Result<Problem<T>> start_trainers(const Config& config, const std::optional<TrainerSetup>& setup) {
+  if (!setup)
+    return fail(ErrorCode::kBadConfig, "model external is trained by a program of yours",
+                "name it with --trainer");
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<std::string> nodes;
+  for (std::size_t i = 0; i < config.federation.nodes; ++i) nodes.push_back(node_name(i));
+  TrainerSetup limited = *setup;
+  if (limited.max_norm == 0) limited.max_norm = config.federation.max_update_norm;
+  MFL_TRY(auto trainers, Trainers::open(std::move(limited), introduction_of(config, std::move(nodes))));
+  Problem<T> problem = external_problem<T>(std::move(trainers));
+  if (config.run.init.empty())
+    MFL_CHECK(catch_external([&]() -> Result<void> {
+      Vector<T> w(problem.federation.model->parameters());
+      problem.federation.external->initialise(w, config.run.seed, {});
+      problem.federation.model = starting_from(problem.federation.model, std::move(w));
+      return {};
+    }));
+  problem.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return problem;
+}
+
+template Problem<float> external_problem(std::shared_ptr<Trainers>);
+template Problem<double> external_problem(std::shared_ptr<Trainers>);
+template Result<Problem<float>> start_trainers(const Config&, const std::optional<TrainerSetup>&);
+template Result<Problem<double>> start_trainers(const Config&, const std::optional<TrainerSetup>&);
+
+}  // namespace mfl
