@@ -60,3 +60,7 @@ for preset in "${presets[@]}"; do
   begin "test $preset"
   ctest --preset "$preset" || exit # its summary is the last output
 done
+
+if [[ " ${presets[*]} " == *" dev "* ]] && ! build/python-package/bin/python3 -c 'import torch' 2> /dev/null; then
+  echo "test.sh: not tested: PyTorch (label torch); it is not installed in build/python-package" >&2
+fi

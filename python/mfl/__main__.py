@@ -1,0 +1,4 @@
+"""`python -m mfl` is the program `mfl`."""
+from ._program import main
+
+main()
