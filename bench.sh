@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds mfl, compares it with its peers and writes bench/RESULTS.md: bench.sh [OPTIONS]
 #   --quick       two repeats and fewer steps        --repeats N   repeats of every measurement (7)
-#   --only NAME   numpy, torch, sklearn, flower, softmax, sweep, roofline, federation, mpi, scaling or fleet
+#   --only NAME   numpy, torch, sklearn, flower, softmax, sweep, roofline, federation, trainer, mpi, scaling or fleet
 # The peers live in .venv/bench. BENCH_MFL=FILE measures that binary and builds nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"

@@ -6,12 +6,12 @@ import pathlib
 import sys
 import tempfile
 
-from harness import federation, fleet, machine, mpi, process, race, report, roofline, scaling, softmax, sweep
+from harness import federation, fleet, machine, mpi, process, race, report, roofline, scaling, softmax, sweep, trainer
 from harness.mfl import Mfl
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = {"numpy": "numpy", "torch": "torch", "sklearn": "sklearn", "flower": "flwr"}  # and their modules
-PARTS = [*PEERS, "softmax", "sweep", "roofline", "federation", "mpi", "scaling", "fleet"]
+PARTS = [*PEERS, "softmax", "sweep", "roofline", "federation", "trainer", "mpi", "scaling", "fleet"]
 
 
 def parse_arguments():
@@ -70,11 +70,13 @@ def measure(arguments, scratch):
     limits = roofline.measure(arguments.kernels, scratch) if wanted("roofline") else None
     network = (federation.measure(mfl, HERE / "peers", arguments.transport, arguments.repeats, share, installed("flwr"))
                if wanted("federation") else None)
+    external = (trainer.measure(mfl, HERE / "peers", arguments.mnist, arguments.repeats, share, installed)
+                if wanted("trainer") else None)
     ranks = mpi.measure(arguments.kernels.with_name("mpi_bench"), scratch, arguments.repeats) if wanted("mpi") else None
     curves = scaling.measure(mfl, arguments.repeats, share) if wanted("scaling") else None
     laws = fleet.measure(mfl, arguments.kernels, scratch, arguments.repeats, share) if wanted("fleet") else None
     return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves, laws,
-                        HERE / "missed.toml", network, ranks, classes)
+                        HERE / "missed.toml", network, ranks, classes, external)
 
 
 def main():

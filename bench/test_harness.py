@@ -9,7 +9,7 @@ import types
 import unittest
 from xml.etree import ElementTree
 
-from harness import federation, fleet, plots, process, race, report, roofline, softmax, spread, sweep, targets
+from harness import federation, fleet, plots, process, race, report, roofline, softmax, spread, sweep, targets, trainer
 
 FAKE_PEER = """
 import json, sys
@@ -232,6 +232,33 @@ class FederationTest(unittest.TestCase):
                 peers.seconds_per_round()
             (folder / "server.err").write_text("".join([*log, line.format(5, "round", 3)]))
             self.assertEqual(peers.seconds_per_round(), 2.0)
+
+
+class TrainerTest(unittest.TestCase):
+    def test_page_and_target(self):
+        outcome = trainer.Outcome(8, trainer.Side("mfl"), trainer.Side("Flower"), 2e-5)
+        outcome.own.add([2.2, 2.3, 2.4], [2.0, 2.0, 2.0])
+        outcome.flower.add([12.0], [2.0])
+        self.assertAlmostEqual(outcome.own.share.median, 0.15)
+        text = report.trainer_part(outcome)
+        self.assertIn("| mfl | 2.300 | 2.000 | 0.300 | 15.0 % (15.0..15.0) |", text)
+        self.assertIn("| Flower | 12.000 | 2.000 | 10.000 | 500.0 % (500.0..500.0) |", text)
+        self.assertIn("+2.0e-05 relative", text)
+        judged = {t.key: t for t in targets.judge(None, None, None, trainer=outcome)}
+        self.assertAlmostEqual(judged["trainer"].value, 0.15)
+
+    def test_rounds_and_trainings_are_paired(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            peers = trainer.Trainers(None, folder, None, None, 3)
+            line = '{{"time":"2024-01-01T00:00:0{}.500Z","level":"info","event":"round","round":"{}"}}\n'
+            for node in range(4):
+                (folder / f"seconds-{node}").write_text(f"1 9.0\n2 0.{node}\n3 1.{node}\n")
+            (folder / "server.err").write_text("".join(line.format(2 * round_, round_) for round_ in (1, 2)))
+            with self.assertRaisesRegex(process.Failed, "2 of 3 rounds"):
+                peers.durations()
+            (folder / "server.err").write_text("".join(line.format(2 * round_, round_) for round_ in (1, 2, 3)))
+            self.assertEqual(peers.durations(), ([2.0, 2.0], [0.3, 1.3]))
 
 
 if __name__ == "__main__":

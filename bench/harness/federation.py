@@ -74,14 +74,18 @@ class Peers:
         for node in range(NODES):
             self.start(f"node-{node}", "node", "--server", address, "--data", f"npy:{self.shards}/node-{node:04}", "--threads",
                        1, "--log", "none", *self.security(f"node-{node}"))
+        reply = self.wait_for_end(server, 600)
+        return self.seconds_per_round(), reply["data"]["digest"]
+
+    def wait_for_end(self, server, time_limit):
+        """The server's answer."""
         try:
-            code = server.wait(600)
+            code = server.wait(time_limit)
         except subprocess.TimeoutExpired:
-            raise process.Failed("mfl server: still running after 600 s") from None
+            raise process.Failed(f"mfl server: still running after {time_limit} s") from None
         if code != 0:
             raise process.Failed(f"mfl server: exit code {code}: {(self.folder / 'server.err').read_text()[-300:]}")
-        reply = process.last_json((self.folder / "server.out").read_text(), ["mfl server"])
-        return self.seconds_per_round(), reply["data"]["digest"]
+        return process.last_json((self.folder / "server.out").read_text(), ["mfl server"])
 
     def wait_for_address(self, file, server):
         deadline = time.monotonic() + 20

@@ -201,6 +201,19 @@ def milliseconds(value):
     return f"{1e3 * value:.3f}"
 
 
+def trainer_part(outcome):
+    if outcome is None:
+        return NOT_MEASURED
+    sides = [side for side in (outcome.own, outcome.flower) if side is not None]
+    intro = ("The CNN of the FedAvg paper (1,663,370 parameters) on MNIST, 4 nodes of 600 images in processes of their own on loopback, MFL with w and d, one local epoch in batches "
+             f"of 50 on one thread each, {outcome.rounds} rounds, the first not counted. All trainers share the machine's cores. Beyond training is the duration of a round minus "
+             "the time of its slowest trainer for its own work" +
+             (f"; on the same batches Flower's loss differs from mfl's by {outcome.distance:+.1e} relative" if outcome.flower else "") + ".\n\n")
+    rows = [[side.title, *(f"{spread.spread_of(values).median:.3f}" for values in (side.round, side.training, side.beyond)),
+             f"{100 * side.share.median:.1f} % ({100 * side.share.least:.1f}..{100 * side.share.most:.1f})"] for side in sides]
+    return intro + table(["what", "s per round", "slowest training", "beyond training", "in % of training"], rows)
+
+
 def mpi_part(outcome):
     if outcome is None:
         return NOT_MEASURED
@@ -268,8 +281,8 @@ def federation_part(found):
 
 
 def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, laws, reasons_file, federation=None, ranks=None,
-          softmax=None):
-    judged = targets.judge(race, sweeps, roofline, laws, federation, ranks, softmax)
+          softmax=None, trainer=None):
+    judged = targets.judge(race, sweeps, roofline, laws, federation, ranks, softmax, trainer)
     parts = [
         "# Benchmark results\n",
         "Written by `./bench.sh`; [README.md](README.md) describes what each peer does and why the comparison is fair.\n",
@@ -281,6 +294,7 @@ def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, laws,
         "## Kernels and the roofline\n", roofline_part(roofline),
         "## The engine's own cost\n", engine_part(roofline),
         "## A federation on loopback\n", federation_part(federation),
+        "## A PyTorch model over trainers\n", trainer_part(trainer),
         "## The mean over processes\n", mpi_part(ranks),
         "## Cost against size\n", scaling_part(curves, folder / "plots"),
         "## Fleets\n", fleet_part(laws, folder / "plots"),

@@ -41,7 +41,7 @@ def kernel_share(roofline, word):
     return min((k["share"] for k in named), default=None)
 
 
-def judge(race, sweeps, roofline, laws=None, federation=None, ranks=None, softmax=None):
+def judge(race, sweeps, roofline, laws=None, federation=None, ranks=None, softmax=None, trainer=None):
     def ratio(key):
         contender = race.by_key.get(key) if race else None
         return race.ratio(contender).median if contender and contender.seconds else None
@@ -61,6 +61,8 @@ def judge(race, sweeps, roofline, laws=None, federation=None, ranks=None, softma
         Target("federation-stream", "State of 40 MB, 16 nodes, rounds committed to disk: share of a bare stream over the same transport", 0.7, False,
                federation.stream_share["disk"].median if federation and federation.stream_share else None),
     ]
+    targets.append(Target("trainer", "PyTorch CNN over 4 trainers: a round's time beyond its training, as a share of it", 0.15, True,
+                          trainer.own.share.median if trainer else None))
     by_peer = {peer.key: peer.ratio.median for peer in softmax.peers} if softmax else {}
     for key, text, limit in SOFTMAX:
         targets.append(Target(key, f"softmax regression in FedML's setting, one thread, against {text}", limit, False, by_peer.get(key)))

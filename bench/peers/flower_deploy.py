@@ -41,8 +41,8 @@ packages = ["."]
 publisher = "mfl"
 
 [tool.flwr.app.components]
-serverapp = "flower_server:app"
-clientapp = "flower_client:app"
+serverapp = "APP_server:app"
+clientapp = "APP_client:app"
 
 [tool.flwr.app.config]
 """
@@ -58,12 +58,13 @@ def free_ports(count):
     return ports
 
 
-def write_app(folder, config):
+def write_app(folder, config, modules=MODULES, app="flower"):
+    """`app` begins the names of the modules with the ServerApp and the ClientApp."""
     folder.mkdir()
-    for module in MODULES:
+    for module in modules:
         shutil.copy(HERE / module, folder / module)
     lines = [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in config.items()]
-    (folder / "pyproject.toml").write_text(PROJECT + "\n".join(lines) + "\n")
+    (folder / "pyproject.toml").write_text(PROJECT.replace("APP", app) + "\n".join(lines) + "\n")
 
 
 class Federation:
