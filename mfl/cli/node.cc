@@ -11,6 +11,7 @@
 #include "mfl/cli/commands.h"
 #include "mfl/cli/config_flags.h"
 #include "mfl/cli/interrupt.h"
+#include "mfl/cli/keep_memory.h"
 #include "mfl/cli/network_log.h"
 #include "mfl/cli/text.h"
 #include "mfl/cli/trainer_flags.h"
@@ -28,6 +29,7 @@ struct Arguments {
 };
 
 Result<Reply> node_command(const Arguments& args) {
+  keep_freed_memory();
   Config config;
   MFL_CHECK(args.flags.apply(config));
   if (args.tls.empty() == !args.plaintext)

@@ -9,6 +9,7 @@
 #include "mfl/cli/commands.h"
 #include "mfl/cli/config_flags.h"
 #include "mfl/cli/interrupt.h"
+#include "mfl/cli/keep_memory.h"
 #include "mfl/cli/network_log.h"
 #include "mfl/cli/text.h"
 #include "mfl/network/host.h"
@@ -66,6 +67,7 @@ std::string train_loss_text(const RunOutcome& outcome) {
 }
 
 Result<Reply> server_command(const Arguments& args) {
+  keep_freed_memory();
   Config config;
   if (!args.file.empty()) {
     MFL_TRY(config, read_config(args.file));

@@ -48,6 +48,7 @@ class LocalEngine final : public Engine<T> {
         aggregator_(if_it_holds_updates(options.aggregator)),
         codecs_(std::move(options.codecs)),
         update_digests_(options.update_digests),
+        alone_(ranks == nullptr && !aggregator_ && federation.node_count() == 1),
         stepping_{.batching = options.batching, .before_step = std::move(options.before_step)},
         run_blocks_([this](std::size_t n, const std::function<void(std::size_t)>& work) {
           workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
@@ -341,7 +342,7 @@ class LocalEngine final : public Engine<T> {
     MetricMeans means;
     for (const NodeReport& report : all) means.add(report.metrics, report.samples);
     measured_ = means.means();
-    measured_w_ = w;
+    if (!measured_.empty()) measured_w_ = w;
     return all;
   }
 
@@ -393,20 +394,28 @@ class LocalEngine final : public Engine<T> {
       const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
       codecs_.pass<T>(sent_vectors<T>(layout, vectors, origin));
     }
+    if (alone_) range.out->vectors.resize(layout.up().size());
     NodeUpdate<T> update{{}, samples};
     for (std::size_t up = 0; up < layout.up().size(); ++up) {
       const VectorFlow& flow = layout[layout.up()[up]];
       const Vector<T>& own = vectors[layout.place_at_node(layout.up()[up])];
-      const auto bad = aggregator_
+      const auto bad = aggregator_ || alone_
                            ? first_not_finite(std::span<const T>(own))
                            : sums.vectors[up].add(std::span<const T>(own),
                                                   flow.weighting == Weighting::kBySamples ? samples : 1);
       if (bad) sums.fail(number, fmt::format("{}[{}]", flow.name, *bad));
       if (aggregator_) update.vectors.push_back(own);
+      if (alone_ && !bad) mean_of_one(own, range.out->vectors[up]);
     }
     sums.samples += samples;
     sums.nodes += 1;
     if (aggregator_) updates_[range.setting][place] = std::move(update);
+  }
+
+  // The exact mean of one vector is the vector, and of zeros of either sign the positive zero.
+  static void mean_of_one(const Vector<T>& own, Vector<T>& out) {
+    out.resize(own.size());
+    std::ranges::transform(own, out.begin(), [](T x) { return x + T{0}; });
   }
 
   // What the node would keep.
@@ -495,6 +504,7 @@ class LocalEngine final : public Engine<T> {
     if (!range.ends || total.failure) return;
     if (range.measure_moves) total.square_moves.mean(std::span(&range.out->mean_square_move, 1));
     if (aggregator_) return aggregate(range);
+    if (alone_) return;  // end_node() has written them
     const std::size_t sent = layout_of(range).up().size();
     range.out->vectors.resize(sent);
     for (std::size_t v = 0; v < sent; ++v) ending_.push_back({&range, v});
@@ -534,6 +544,7 @@ class LocalEngine final : public Engine<T> {
   std::shared_ptr<const Aggregator> aggregator_;  // null: the exact mean
   CodecChain codecs_;
   bool update_digests_;
+  bool alone_;  // there is one node, and its vectors are the mean
   Stepping stepping_;
   bool stop_asked_ = false, stop_agreed_ = false;
   bool vectors_are_small_ = false;  // of the ranges that are run: the ranks have told each other

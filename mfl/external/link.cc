@@ -236,8 +236,9 @@ Result<TrainerReply> TrainerLink::exchange(const TrainerRequest& request, const 
   std::string text(header_size, '\0');
   TrainerReply reply;
   MFL_CHECK(receive(text.data(), text.size(), wait));
-  reply.body.resize(body_size);
-  MFL_CHECK(receive(reply.body.data(), reply.body.size(), wait));
+  body_.resize(body_size);
+  MFL_CHECK(receive(body_.data(), body_.size(), wait));
+  reply.body = body_;
   auto parsed = Json::parse(text);
   if (!parsed || !parsed->is_object()) return wrong("sent a header that is not a JSON object");
   reply.header = *std::move(parsed);

@@ -23,7 +23,7 @@ struct TrainerRequest {
 
 struct TrainerReply {
   Json header;
-  std::string body;
+  std::string_view body = {};  // valid until the next call
 };
 
 struct CallLimits {
@@ -70,6 +70,7 @@ class TrainerLink {
   std::string spec_;
   int socket_ = -1;
   pid_t process_ = -1;  // the leader of its group; -1: none
+  std::string body_;    // of the last reply; new memory for every reply of a large model would cost more than reading it
 };
 
 }  // namespace mfl

@@ -37,15 +37,16 @@ std::string to_payload(const std::vector<Vector<T>>& vectors) {
 }
 
 template <class T>
+void take_numbers(std::string_view& payload, std::span<T> to) {
+  assert(payload.size() >= to.size_bytes());
+  if (!to.empty()) std::memcpy(to.data(), payload.data(), to.size_bytes());
+  payload.remove_prefix(to.size_bytes());
+}
+
+template <class T>
 std::vector<Vector<T>> from_payload(std::string_view payload, std::span<const std::size_t> lengths) {
   std::vector<Vector<T>> vectors;
-  for (const std::size_t length : lengths) {
-    const std::size_t bytes = length * sizeof(T);
-    assert(payload.size() >= bytes);
-    Vector<T>& vector = vectors.emplace_back(length);
-    if (length != 0) std::memcpy(vector.data(), payload.data(), bytes);
-    payload.remove_prefix(bytes);
-  }
+  for (const std::size_t length : lengths) take_numbers(payload, std::span<T>(vectors.emplace_back(length)));
   assert(payload.empty());
   return vectors;
 }
@@ -79,6 +80,7 @@ std::vector<std::size_t> lengths_of(const VectorLayout& layout, std::span<const 
   template std::string down_payload(const VectorLayout&, const State<T>&);                     \
   template std::string to_payload(const std::vector<Vector<T>>&);                              \
   template std::vector<Block> task_blocks<T>(const VectorLayout&, std::size_t, std::uint64_t); \
+  template void take_numbers(std::string_view&, std::span<T>);                                 \
   template std::vector<Vector<T>> from_payload(std::string_view, std::span<const std::size_t>);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

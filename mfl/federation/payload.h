@@ -20,6 +20,10 @@ std::string down_payload(const VectorLayout& layout, const State<T>& state);
 template <class T>
 std::string to_payload(const std::vector<Vector<T>>& vectors);
 
+// Moves numbers from the front of the payload, which has them, into `to`.
+template <class T>
+void take_numbers(std::string_view& payload, std::span<T> to);
+
 // Vectors of these lengths, whose sum is payload.size() / sizeof(T).
 template <class T>
 std::vector<Vector<T>> from_payload(std::string_view payload, std::span<const std::size_t> lengths);

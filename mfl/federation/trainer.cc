@@ -103,13 +103,15 @@ class ShardTrainer final : public Trainer {
     if (task.steps > algorithm_.tau)
       return bad_task(fmt::format("the server asks for {} steps in round {}, and tau is {}", task.steps,
                                   task.ticket.round, algorithm_.tau));
-    auto vectors = from_payload<T>(*task.payload, lengths);
-    for (std::size_t i = 0; i < vectors.size(); ++i)
-      if (const auto bad = first_not_finite(std::span<const T>(vectors[i])))
+    std::string_view payload = *task.payload;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      Vector<T>& vector = state_.vectors[layout.place_in_state(sent[i])].values;
+      vector.resize(lengths[i]);
+      take_numbers(payload, std::span<T>(vector));
+      if (const auto bad = first_not_finite(std::span<const T>(vector)))
         return bad_task(fmt::format("{}[{}] of the server's State for round {} is not finite",
                                     layout[sent[i]].name, *bad, task.ticket.round));
-    for (std::size_t i = 0; i < vectors.size(); ++i)
-      state_.vectors[layout.place_in_state(sent[i])].values = std::move(vectors[i]);
+    }
     return {};
   }
 
@@ -136,10 +138,14 @@ class ShardTrainer final : public Trainer {
       engine_->keep(0);
       MFL_CHECK(kept_.propose(task.ticket.round, engine_->kept(0)));
     }
+    return Trained{aggregate_.loss_before, std::move(blocks), encoded(layout), engine_->measured()};
+  }
+
+  // The aggregate's vectors as they are sent.
+  std::string encoded(const VectorLayout& layout) {
+    if (options_.codecs.empty()) return to_payload(aggregate_.vectors);
     const std::vector<Vector<T>> origin = origin_of_updates(layout, state_);
-    return Trained{aggregate_.loss_before, std::move(blocks),
-                   options_.codecs.encode<T>(update_vectors(aggregate_.vectors, origin)),
-                   engine_->measured()};
+    return options_.codecs.encode<T>(update_vectors(aggregate_.vectors, origin));
   }
 
   const Federation<T>& federation_;
