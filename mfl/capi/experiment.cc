@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "mfl/capi/boundary.h"
 #include "mfl/capi/mfl.h"
 #include "mfl/config/config.h"
+#include "mfl/config/factory.h"
 #include "mfl/config/sweep_grid.h"
 #include "mfl/data/schema.h"
 #include "mfl/data/source.h"
@@ -163,17 +165,45 @@ Result<void> check_single(const Config& config) {
               "set data.fold, or sweep over it");
 }
 
+Result<std::optional<TrainerSetup>> trainer_of(const mfl_experiment& experiment, const Request& request) {
+  TrainerSetup setup;
+  MFL_TRY(setup.spec, request.text("trainer"));
+  if (setup.spec.empty()) return std::nullopt;
+  if (experiment.train || experiment.test)
+    return fail(ErrorCode::kBadConfig, "a trainer has its own data, and there is data in memory",
+                "leave one of the two out");
+  MFL_TRY(const auto processes, request.count("trainer_processes"));
+  MFL_TRY(const auto deadline, request.number("trainer_deadline"));
+  setup.processes = static_cast<unsigned>(std::min<std::uint64_t>(processes.value_or(1), kMostTrainers + 1));
+  if (deadline) {
+    if (!(*deadline >= 0.1 && *deadline <= 1e7))
+      return fail(ErrorCode::kBadConfig, fmt::format("trainer_deadline {}: from 0.1 to 1e7 seconds", *deadline));
+    setup.deadline = std::chrono::milliseconds(std::llround(1000 * *deadline));
+  }
+  return setup;
+}
+
 Result<RunOutcome> run(mfl_experiment& experiment, const char* options) {
-  MFL_TRY(const Request request,
-          Request::parse(options, "options", {"store", "resume", "reuse", "monitor", "copy_limit"}));
-  MFL_CHECK(validate(experiment.config));
-  MFL_CHECK(check_single(experiment.config));
+  MFL_TRY(const Request request, Request::parse(options, "options",
+                                                {"store", "resume", "reuse", "monitor", "copy_limit", "trainer",
+                                                 "trainer_processes", "trainer_deadline"}));
   Work work;
-  MFL_CHECK(fill(experiment, request, work));
   MFL_TRY(work.options.resume_id, request.text("resume"));
+  MFL_TRY(work.options.trainer, trainer_of(experiment, request));
+  Config config = experiment.config;
+  if (work.options.resume_id.empty()) {  // else the configuration of the store counts
+    MFL_CHECK(validate(config));
+    if (work.options.trainer && !is_external(config.model))
+      return fail(ErrorCode::kBadConfig,
+                  fmt::format("the model is {}, and a trainer has its own", config.model.name),
+                  "set model.name to external");
+    if (work.options.trainer) config.data.source = kTrainerSource;
+  }
+  MFL_CHECK(check_single(config));
+  MFL_CHECK(fill(experiment, request, work));
   MFL_TRY(work.options.monitor, request.flag("monitor"));
   experiment.stop = false;
-  return run_experiment(experiment.config, work.options, hooks_of(experiment));
+  return run_experiment(config, work.options, hooks_of(experiment));
 }
 
 std::string value_text(const Json& value) {

@@ -163,6 +163,9 @@ MFL_API void mfl_experiment_stop(mfl_experiment* experiment);
  *   "monitor"  true: watch for signs of a bad setting
  *   "copy_limit"  a run prepares arrays of up to this many bytes once, in a copy, and reads larger ones again whenever it needs them, which is
  *              slower and has the same result; absent: 67108864
+ *   "trainer"  a command, or "unix:PATH": a program of the caller's that trains a model of its own (docs/trainer.md). The key model.name
+ *              must be "external"; the data is the trainer's own
+ *   "trainer_processes", "trainer_deadline"  how many trainers a command starts, and the seconds that a call may take; absent: 1 and 600
  *
  * The name of a run is the key run.name. `result` is the object "data" of `mfl run --json` (docs/formats.md): {"run_id", "status", "final",
  * "best", "digest", ...}. A run that was stopped ("interrupted") or diverged is a result and MFL_OK: look at "status". A store is a file

@@ -120,7 +120,7 @@ Result<Config> assemble(const Arguments& args) {
   MFL_TRY(Config config, args.experiment.assemble([&](Config& made) {
     if (args.trainer.spec.empty() || !args.resume.empty()) return;
     made.model.name = "external";
-    made.data.source = "trainer";
+    made.data.source = kTrainerSource;
   }));
   MFL_CHECK(check_resume(args));
   return config;

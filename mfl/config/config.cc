@@ -169,6 +169,10 @@ Result<void> validate_external(const Config& config) {
   const auto refuse = [](std::string what, std::string_view advice) {
     return fail(ErrorCode::kBadConfig, std::move(what), std::string(advice));
   };
+  const std::string& source = config.data.source;
+  if (source != DataConfig{}.source && source != kTrainerSource && source != kFederationSource)
+    return refuse(fmt::format("trainers have their own data, and data is {}", source),
+                  "leave data out, or use one of mfl's own models");
   const AlgorithmConfig& algorithm = config.algorithm;
   if (!algorithm.eta) return refuse("a trainer's step size is not measured", "state eta in [algorithm]");
   if (is_centralised(algorithm))
@@ -187,11 +191,15 @@ Result<void> validate_external(const Config& config) {
       config.model.standardise != Standardise::kNone)
     return refuse("lambda, intercept, standardise and class_weight are for models that mfl trains",
                   "leave them out: the trainer does what it likes to its data and its loss");
-  if (config.schema != Schema{} || config.data.task || !config.data.positive.empty())
-    return refuse("[schema], task and positive describe data that mfl reads",
-                  "leave them out: trainers describe their own in their hello");
-  if (config.federation.feature_skew != FederationConfig{}.feature_skew || config.data.folds != 0)
-    return refuse("feature_skew and folds are for data that mfl reads", "leave them out");
+  DataConfig unsaid;
+  unsaid.source = source;
+  if (config.schema != Schema{} || config.data != unsaid)
+    return refuse("[schema] and [data] describe data that mfl reads",
+                  "leave their keys out: trainers describe their own data in their hello");
+  if (config.federation.feature_skew != FederationConfig{}.feature_skew ||
+      config.federation.partition != FederationConfig{}.partition)
+    return refuse("partition and feature_skew divide data that mfl reads",
+                  "leave them out: trainers decide which samples a node has");
   return {};
 }
 

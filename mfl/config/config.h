@@ -177,6 +177,10 @@ double effective_lambda(const ModelConfig& model);
 // The task as given, else the default of source and model. Raw is multiclass for a model of many classes.
 Task effective_task(const Config& config);
 
+// What a recorded configuration has for data.source where mfl read no data: that of trainers, and that of the nodes of a server.
+inline constexpr const char* kTrainerSource = "trainer";
+inline constexpr const char* kFederationSource = "federation";
+
 // Whether a configuration stands for several runs, one per fold.
 inline bool is_cross_validation(const Config& config) { return config.data.folds != 0 && !config.data.fold; }
 

@@ -33,11 +33,10 @@ namespace {
 constexpr std::chrono::milliseconds kBeat{20};
 constexpr const char* kPlaintextWarning =
     "plaintext: messages are neither encrypted nor authenticated, and any local process can join";
-constexpr const char* kFederationData = "federation";  // in place of a data spec
 
 // A server's configuration without the data of whoever wrote it: the data is the nodes' own, and so is its default task.
 Config without_data(Config config) {
-  config.data.source = kFederationData;
+  config.data.source = kFederationSource;
   config.data.test_source.clear();
   config.data.train.reset();
   config.data.test.reset();
@@ -59,7 +58,7 @@ RunSpec spec_of(const Config& config, const Algorithm& algorithm, std::size_t no
   spec.config = to_toml(config);
   spec.config_digest = lasting_digest(config);
   // The data is the nodes' own: runs over a network are comparable with each other, not with a simulation.
-  spec.problem = function_digest(config, kFederationData);
+  spec.problem = function_digest(config, kFederationSource);
   spec.mfl_version = version();
   spec.data = config.data.source;
   spec.model = config.model.name;

@@ -125,7 +125,7 @@ def install_packages() -> None:
     if not is_root():
         raise BuildError(f"mfl: Debian packages are missing; run: sudo apt-get install --no-install-recommends {' '.join(missing)}")
     say(f"installing Debian packages: {' '.join(missing)}")
-    run([str(script), "build"])
+    run([str(script), "compile"])
 
 
 def build_folder() -> Path:

@@ -125,3 +125,10 @@ def make_experiment(config: Any, keywords: Mapping[str, Any]) -> Experiment:
         for key, value in flat(chosen):
             experiment.set(key, value_text(key, value))
     return experiment
+
+
+def states_model(config: Any, keywords: Mapping[str, Any]) -> bool:
+    """Whether one of the two, which make_experiment() has taken, names a model."""
+    text, settings = read_config(config)
+    stated = {key for chosen in (settings, keywords) for key, _ in flat(chosen)}
+    return "model.name" in stated or "name" in tomllib.loads(text).get("model", {})

@@ -66,6 +66,9 @@ class Model:
 
     def _features(self, X: Any) -> _arrays.Features:
         """X with its columns in the order of the model: those of a table are found by name."""
+        if self.name == "external":
+            raise config_error("mfl cannot predict with a model that a trainer has trained: it knows the weights alone",
+                               "load `weights` into the trainer's model")
         names = self.feature_names
         if names and _arrays.is_table(X):
             missing = [name for name in names if name not in X.columns]

@@ -11,10 +11,11 @@ import numpy as np
 
 from . import _arrays
 from ._arrays import AnyArray
-from ._config import key_of, make_experiment, read_config
+from ._config import key_of, make_experiment, read_config, states_model
 from ._errors import RunWarning, config_error, data_error
 from ._native import TEST, TRAIN, Experiment, store_query
 from ._result import Result
+from ._service import served
 from ._store import Store, store_path
 from ._sweep import Comparison, Sweep
 from ._wait import Progress, run_native
@@ -64,12 +65,11 @@ def add_data(experiment: Experiment, X: Any, y: Any, X_test: Any, y_test: Any) -
     return labels.classes, None if labels.classes is not None else np.asarray(y).dtype
 
 
-def _told(result: Result, in_memory: bool, interrupted: bool) -> Result:
-    """Says how a run that is not done can be continued."""
+def _told(result: Result, arguments: str, interrupted: bool) -> Result:
+    """Says how a run that is not done can be continued; `arguments` must be given again."""
     if result.status == "interrupted":
-        arrays = "X=X, y=y, " if in_memory else ""
         result.message = (f"run {result.run_id} stopped at step {result.data['final']['step']}; "
-                          f"continue it with mfl.run({arrays}resume=result)")
+                          f"continue it with mfl.run({arguments}resume=result)")
         if interrupted:
             warnings.warn(result.message, RunWarning, stacklevel=3)
     elif result.status != "done":
@@ -81,7 +81,8 @@ def _told(result: Result, in_memory: bool, interrupted: bool) -> Result:
 def run(config: str | os.PathLike[str] | Mapping[str, Any] | None = None, X: Any = None, y: Any = None, X_test: Any = None,
         y_test: Any = None, *, nodes: int | None = None, model: str | None = None, algorithm: str | None = None,
         store: str | os.PathLike[str] | Store | bool | None = None, resume: str | Result | None = None, reuse: bool = False,
-        monitor: bool = False, progress: bool | None = None, callback: OnRound | None = None, **keywords: Any) -> Result:
+        monitor: bool = False, trainer: Any = None, trainer_processes: int | None = None, trainer_deadline: float | None = None,
+        progress: bool | None = None, callback: OnRound | None = None, **keywords: Any) -> Result:
     """Trains one model with one algorithm over simulated nodes.
 
     Args:
@@ -96,6 +97,9 @@ def run(config: str | os.PathLike[str] | Mapping[str, Any] | None = None, X: Any
         resume: a stopped run to continue: a `Result`, or a name together with `store`. Data in memory must be given again.
         reuse: give an equal finished run of the store instead of training.
         monitor: watch for signs of a bad setting; they are in `Result.warnings`.
+        trainer: a model of your own in place of `model`, which has its own data: an `mfl.trainer.Trainer`, called on a thread of this
+            process, or a command such as `"python train.py"`.
+        trainer_processes, trainer_deadline: how many processes a command is started in, and the seconds that a call may take.
         progress: whether to draw a bar, with tqdm. None: in a terminal or a notebook.
         callback: called with an `mfl.Progress` after every round; True stops the run.
         keywords: any other key of an experiment file by its name: eta, gamma, tau, partition, rounds, batch_size, seed. `lambda_`
@@ -119,10 +123,17 @@ def run(config: str | os.PathLike[str] | Mapping[str, Any] | None = None, X: Any
         else:
             keywords = {**keywords, **_model_of(store_query(path, what="run", run=resume)["run"])}
     experiment = make_experiment(config, keywords)
+    if trainer is not None and not states_model(config, keywords):
+        experiment.set("model.name", "external")
     classes, dtype = add_data(experiment, X, y, X_test, y_test)
-    options = {"store": path, "reuse": reuse, "monitor": monitor, **({"resume": resume} if resume else {})}
-    data, outcome = run_native(experiment, lambda: experiment.run(options), progress, callback)
-    return _told(Result(data, path, classes, dtype), X is not None, outcome.interrupted)
+    given = {"resume": resume, "trainer_processes": trainer_processes, "trainer_deadline": trainer_deadline}
+    options = {"store": path, "reuse": reuse, "monitor": monitor, **{word: value for word, value in given.items() if value is not None}}
+    with served(trainer) as address:
+        if address:
+            options["trainer"] = address
+        data, outcome = run_native(experiment, lambda: experiment.run(options), progress, callback)
+    arguments = "X=X, y=y, " if X is not None else "trainer=trainer, " if address else ""
+    return _told(Result(data, path, classes, dtype), arguments, outcome.interrupted)
 
 
 def _model_of(run: Any) -> dict[str, Any]:

@@ -11,11 +11,13 @@ import signal
 import socket
 import stat
 import sys
+import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from mfl._errors import Error
 from mfl._frames import ProtocolError
 from mfl._session import Session
 
@@ -142,6 +144,44 @@ class Service:
         self._listener.close()
         with contextlib.suppress(OSError):
             os.unlink(self.path)
+
+
+class LocalService(Service):
+    """A trainer of this process, at a socket in a folder that only this user can open. `address` is what mfl takes for --trainer."""
+
+    def __init__(self, trainer: Any) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="mfl-trainer-")
+        try:
+            super().__init__(trainer, os.path.join(self._folder.name, "socket"))
+        except BaseException:
+            self._folder.cleanup()
+            raise
+        self.address = f"unix:{self.path}"
+
+    def close(self) -> None:
+        super().close()
+        self._folder.cleanup()
+
+
+@contextlib.contextmanager
+def served(trainer: Any) -> Iterator[str]:
+    """The address of a trainer, which is served on a thread of its own meanwhile; of a command itself; "" for None.
+
+    An exception of the trainer becomes the cause of the mfl.Error that it led to.
+    """
+    if trainer is None or isinstance(trainer, str):
+        yield trainer or ""
+        return
+    service = LocalService(trainer)
+    thread = threading.Thread(target=service.run, name="mfl trainer", daemon=True)
+    thread.start()
+    try:
+        yield service.address
+    except Error as error:
+        raise error from service.failure
+    finally:
+        service.stop()
+        thread.join()
 
 
 def _inherited() -> socket.socket | None:

@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from mfl._errors import CLASSES, EXIT_CODES, Error, config_error
-from mfl.trainer import Service, Trainer
+from mfl._service import LocalService
+from mfl.trainer import Trainer
 
 __all__ = ["Node", "Outcome", "Server", "node", "server"]
 
@@ -242,17 +243,15 @@ class Node(_Handle):
     """A node in the background. Its trainer, if it has one, runs on a thread of its own."""
 
     def __init__(self, trainer: Trainer | None, words: list[str], log: str | None) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="mfl-node-") if trainer is not None else None
-        self._service: Service | None = None
-        if self._folder is not None and trainer is not None:
-            path = os.path.join(self._folder.name, "trainer")
-            self._service = Service(trainer, path)
-            words = [*words, "--trainer", f"unix:{path}"]
+        self._service = LocalService(trainer) if trainer is not None else None
+        if self._service is not None:
+            words = [*words, "--trainer", self._service.address]
         self._thread: threading.Thread | None = None
         try:
             self._child = _Child("node", words, log)
         except BaseException:
-            self._release()
+            if self._service is not None:
+                self._service.close()
             raise
 
     def serve(self) -> None:
@@ -266,10 +265,7 @@ class Node(_Handle):
             service.stop()
 
         threading.Thread(target=end, daemon=True).start()
-        try:
-            service.run()
-        finally:
-            self._release()
+        service.run()
 
     def serve_on_thread(self) -> None:
         if self._service is not None:
@@ -285,12 +281,6 @@ class Node(_Handle):
         if self._thread is not None:
             self._thread.join()
         return outcome
-
-    def _release(self) -> None:
-        if self._service is not None:
-            self._service.close()
-        if self._folder is not None:
-            self._folder.cleanup()
 
 
 def node(trainer: Trainer | None = None, *, server: str, data: str | None = None, tls: str | os.PathLike[str] | None = None,

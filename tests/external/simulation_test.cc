@@ -117,6 +117,9 @@ TEST(ExternalRuns, RefusesWhatItCannotDo) {
   refused({"--eta", "0.1", "--algorithm", "scaffold"}, {"scaffold", "step"});
   refused({"--eta", "0.1", "--algorithm", "gd"}, {"gd", "one place"});
   refused({"--eta", "0.1", "--lambda", "0.1"}, {"lambda"});
+  refused({"--eta", "0.1", "--data", "synthetic:90x12"}, {"own data", "synthetic:90x12"});
+  refused({"--eta", "0.1", "--test", "10"}, {"[data]"});
+  refused({"--eta", "0.1", "--partition", "dirichlet(0.3)"}, {"partition"});
   refused({"--eta", "0.1", "--algorithm", "fedprox(0.1)"}, {"mu", "fedprox"});
   refused({"--eta", "0.1", "--algorithm", "fednag"}, {"nesterov"});
   expect_error(box.run({"run", "--model", "external", "--eta", "0.1"}), 2, {"--trainer"});

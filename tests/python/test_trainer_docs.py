@@ -30,7 +30,7 @@ def run(*blocks):
 
 
 def test_every_block_is_run_here():
-    assert [block.splitlines()[0] for block in BLOCKS] == ["# least_squares.py", "# net.py", "import mfl.flower", "import mfl"]
+    assert [block.splitlines()[0] for block in BLOCKS] == ["# least_squares.py", "# simulation", "# net.py", "import mfl.flower", "import mfl"]
 
 
 def test_a_class_as_a_script(tmp_path):
@@ -49,8 +49,13 @@ def test_its_command(tmp_path):
     assert done.returncode == 0 and "(done)" in done.stdout, done.stderr
 
 
+@needs_mfl
+def test_a_simulation():
+    run(named("least_squares.py"), named("simulation"))
+
+
 def test_flower():
-    values = run(named("least_squares.py"), BLOCKS[2])
+    values = run(named("least_squares.py"), BLOCKS[3])
     with Served(values["client"]) as connection:
         peer = trainer_peer.Peer(connection, ["a"], algorithm="fl", vectors=["w"], eta=0.2)
         vectors, _ = trainer_peer.federate([peer], 50, 4)
@@ -69,4 +74,4 @@ def test_torch():
 @needs_mfl
 def test_a_federation(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run(named("least_squares.py"), BLOCKS[3])
+    run(named("least_squares.py"), BLOCKS[4])
