@@ -78,11 +78,14 @@ class Peers:
         return self.seconds_per_round(), reply["data"]["digest"]
 
     def wait_for_end(self, server, time_limit):
-        """The server's answer."""
-        try:
-            code = server.wait(time_limit)
-        except subprocess.TimeoutExpired:
-            raise process.Failed(f"mfl server: still running after {time_limit} s") from None
+        """The server's answer. A node that fails ends the measurement: the server would wait for it."""
+        deadline = time.monotonic() + time_limit
+        while (code := server.poll()) is None:
+            if failed := next((name for name, child in self.children if child.poll() not in (None, 0)), None):
+                raise process.Failed(f"mfl {failed} failed: {(self.folder / f'{failed}.err').read_text()[-300:]}")
+            if time.monotonic() > deadline:
+                raise process.Failed(f"mfl server: still running after {time_limit} s")
+            time.sleep(0.05)
         if code != 0:
             raise process.Failed(f"mfl server: exit code {code}: {(self.folder / 'server.err').read_text()[-300:]}")
         return process.last_json((self.folder / "server.out").read_text(), ["mfl server"])

@@ -99,7 +99,7 @@ def _on_thread(work: Callable[[], T], poll: Callable[[], None], interrupt: Calla
             done.set()
 
     asked = False
-    thread = threading.Thread(target=body, name="mfl")
+    thread = threading.Thread(target=body, name="mfl", daemon=True)
     thread.start()
     while not done.is_set():
         try:
