@@ -197,7 +197,8 @@ Result<RunOutcome> run(mfl_experiment& experiment, const char* options) {
       return fail(ErrorCode::kBadConfig,
                   fmt::format("the model is {}, and a trainer has its own", config.model.name),
                   "set model.name to external");
-    if (work.options.trainer) config.data.source = kTrainerSource;
+    if (work.options.trainer && config.data.source == DataConfig{}.source)
+      config.data.source = kTrainerSource;
   }
   MFL_CHECK(check_single(config));
   MFL_CHECK(fill(experiment, request, work));

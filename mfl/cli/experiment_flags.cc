@@ -13,13 +13,13 @@ void ExperimentFlags::add(Command& command, bool (*wanted)(const Key&)) {
   flags_.add_set(command);
 }
 
-Result<Config> ExperimentFlags::assemble(const std::function<void(Config&)>& last) const {
+Result<Config> ExperimentFlags::assemble(const std::function<Result<void>(Config&)>& last) const {
   Config config;
   if (!file_.empty()) {
     MFL_TRY(config, read_config(file_));
   }
   MFL_CHECK(flags_.apply(config));
-  if (last) last(config);
+  if (last) MFL_CHECK(last(config));
   MFL_CHECK(validate(config));
   return config;
 }

@@ -20,7 +20,7 @@ class ExperimentFlags {
       Command& command, bool (*wanted)(const Key&) = [](const Key&) { return true; });
 
   // After parsing: defaults < FILE < --set < flags < `last`, if any, validated.
-  Result<Config> assemble(const std::function<void(Config&)>& last = {}) const;
+  Result<Config> assemble(const std::function<Result<void>(Config&)>& last = {}) const;
 
   // What the command line gave: the name of FILE, "--gamma", "--set".
   std::vector<std::string> given() const;

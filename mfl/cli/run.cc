@@ -14,6 +14,7 @@
 #include "mfl/cli/text.h"
 #include "mfl/cli/trainer_flags.h"
 #include "mfl/config/config.h"
+#include "mfl/config/factory.h"
 #include "mfl/report/table.h"
 #include "mfl/report/test_metrics.h"
 #include "mfl/run/outcome_json.h"
@@ -117,10 +118,17 @@ Result<Reply> cross_validate(const Config& config, const RunOptions& options, bo
 }
 
 Result<Config> assemble(const Arguments& args) {
-  MFL_TRY(Config config, args.experiment.assemble([&](Config& made) {
-    if (args.trainer.spec.empty() || !args.resume.empty()) return;
+  const bool trains_outside = !args.trainer.spec.empty() && args.resume.empty();
+  const bool model_given = std::ranges::count(args.experiment.given(), "--model") > 0;
+  MFL_TRY(Config config, args.experiment.assemble([&](Config& made) -> Result<void> {
+    if (!trains_outside) return {};
+    if (!is_external(made.model) && (model_given || made.model.name != ModelConfig{}.name))
+      return fail(ErrorCode::kBadConfig,
+                  fmt::format("the model is {}, and a trainer has its own", made.model.name),
+                  "leave model out, or --trainer");
     made.model.name = "external";
-    made.data.source = kTrainerSource;
+    if (made.data.source == DataConfig{}.source) made.data.source = kTrainerSource;
+    return {};
   }));
   MFL_CHECK(check_resume(args));
   return config;

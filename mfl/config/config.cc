@@ -199,7 +199,7 @@ Result<void> validate_external(const Config& config) {
   if (config.federation.feature_skew != FederationConfig{}.feature_skew ||
       config.federation.partition != FederationConfig{}.partition)
     return refuse("partition and feature_skew divide data that mfl reads",
-                  "leave them out: trainers decide which samples a node has");
+                  "leave them out: trainers decide who has which samples");
   return {};
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <limits>
 #include <tuple>
@@ -9,6 +8,7 @@
 
 #include "mfl/base/digest.h"
 #include "mfl/engine/engine.h"
+#include "mfl/engine/external_rounds.h"
 #include "mfl/engine/sums.h"
 
 namespace mfl {
@@ -30,8 +30,7 @@ struct Worker {
   NodeMemory<T> memory;
   std::optional<Samples<T>> buffer;  // of a fleet: what the node that is run holds
   std::vector<double> losses;
-  std::vector<Sums> sums;           // one per setting
-  std::vector<NodeReport> reports;  // of external nodes
+  std::vector<Sums> sums;  // one per setting
 };
 
 template <class T>
@@ -61,6 +60,7 @@ class LocalEngine final : public Engine<T> {
     constexpr std::size_t kBlocksAWorker = 4;  // enough to even out, few enough to stay O(workers x model)
     const std::size_t count = workers_->count();
     over_blocks_ = !federation.external && count > 1 && uneven(nodes_here(), count);
+    if (federation.external) external_.emplace(federation, stepping_.batching, stepping_.before_step);
     const std::size_t wave = over_blocks_ ? kBlocksAWorker * count : 1;
     if (!federation.fleet)  // it would be memory for every node
       cache_ = model_.make_cache(federation.train, federation.nodes, settings_.size(), wave);
@@ -95,7 +95,12 @@ class LocalEngine final : public Engine<T> {
     for_each_node(ranges.front().participants, [&](Worker<T>& worker, std::size_t node, std::size_t place) {
       run_node(worker, ranges, node, place, steps);
     });
-    if (federation_.external) take_reports(ranges.front());
+    if (external_) {
+      const StepRange<T>& range = ranges.front();
+      const VectorLayout& layout = layout_of(range);
+      range.out->nodes =
+          external_->take(range.state->vectors[layout.place_in_state(*layout.start(0))].values);
+    }
     for (const StepRange<T>& range : ranges) merge_small(range);
     if (ranks_ != nullptr) hear_ranks(ranges);
     for (StepRange<T>& range : ranges) conclude(range);
@@ -111,13 +116,13 @@ class LocalEngine final : public Engine<T> {
     for_each_node(participants, [&](Worker<T>& worker, std::size_t node, std::size_t) {
       const NodeData<T> data = data_of(worker, node);
       const double loss =
-          federation_.external
-              ? evaluate_external(worker, node, w)
+          external_
+              ? external_->evaluate(number_of(worker), node, w)
               : model_.evaluate(data.samples, data.shard, settings_[setting].lambda, w.data()).loss;
       Sums& sums = worker.sums[setting];
       if (sums.loss.add(std::span(&loss, 1), data.shard.count)) sums.loss_is_finite = false;
     });
-    if (federation_.external) take_metrics(w);
+    if (external_) external_->take(w);
     merge_losses(setting);
     Sums& total = states_.front().sums[setting];
     if (ranks_ != nullptr) total.loss_is_finite = merge_over_ranks(*ranks_, total.loss, total.loss_is_finite);
@@ -125,7 +130,7 @@ class LocalEngine final : public Engine<T> {
   }
 
   std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, TestDetail detail) override {
-    if (federation_.external) return measured_by_nodes(w);
+    if (external_) return external_->test(w);
     if (!federation_.test) return std::nullopt;
     const Samples<T>& samples = *federation_.test;
     std::size_t n = samples.size();
@@ -145,7 +150,7 @@ class LocalEngine final : public Engine<T> {
         static_cast<double>(all.correct) / static_cast<double>(n)};
   }
 
-  Metrics measured() const override { return measured_; }
+  Metrics measured() const override { return external_ ? external_->measured() : Metrics{}; }
 
   void keep(std::size_t setting) override { node_states_[setting].commit(); }
 
@@ -259,8 +264,10 @@ class LocalEngine final : public Engine<T> {
     const NodeData<T> data = data_of(worker, node);
     const std::size_t samples = data.shard.count;
     for (const StepRange<T>& range : ranges) start_node(worker.memory.vectors(range.setting), range, node);
-    if (federation_.external)
-      train_external(worker, ranges.front(), node, steps, samples);
+    if (external_)
+      worker.losses[0] = external_->train(number_of(worker), node,
+                                          settings_[ranges.front().setting].algorithm, ranges.front(), steps,
+                                          worker.memory.vectors(ranges.front().setting));
     else
       train_node<T>(settings_, chosen_, model_, data, steps, stepping_, worker.memory, worker.losses,
                     over_blocks_ ? &run_blocks_ : nullptr);
@@ -278,85 +285,12 @@ class LocalEngine final : public Engine<T> {
       }
       if (range.measure_moves) sums.add_move(range.state->w(), vectors[0], samples);
       end_node(vectors, range, node, place, samples, sums,
-               federation_.external && update_digests_ ? &worker.reports.back() : nullptr);
+               external_ && update_digests_ ? &external_->last_report(number_of(worker)) : nullptr);
     }
   }
 
   unsigned number_of(const Worker<T>& worker) const {
     return static_cast<unsigned>(&worker - states_.data());
-  }
-
-  // The round of a node whose program takes the steps.
-  void train_external(Worker<T>& worker, const StepRange<T>& range, std::size_t node, std::uint64_t steps,
-                      std::size_t samples) {
-    const Algorithm& algorithm = settings_[range.setting].algorithm;
-    const std::uint64_t round = range.state->round + 1;
-    const std::uint64_t taken = steps_of_node(stepping_.batching, samples, steps);
-    std::vector<Vector<T>>& own = worker.memory.vectors(range.setting);
-    NodeRound<T> view{
-        algorithm.vectors(), own, range.state->vectors, federation_.train.kernels(), round, taken, samples};
-    algorithm.method().begin_node(view);
-    std::optional<double> loss;
-    if (range.evaluate) loss = evaluate_external(worker, node, own[0]);
-    const NodeSteps how = algorithm.method().node_steps().value();
-    const auto start = std::chrono::steady_clock::now();
-    ExternalReport report =
-        federation_.external->train(number_of(worker), {.node = node,
-                                                        .round = round,
-                                                        .steps = taken,
-                                                        .epochs = stepping_.batching.by_epochs ? steps : 0,
-                                                        .how = how,
-                                                        .w = own[0],
-                                                        .d = how.gamma ? &view[how.d] : nullptr,
-                                                        .poll = stepping_.before_step});
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    algorithm.method().end_node(view);
-    worker.losses[0] = loss.value_or(report.loss);
-    NodeReport& mine = loss ? worker.reports.back() : worker.reports.emplace_back();
-    mine.node = federation_.first_node + node;
-    mine.samples = samples;
-    mine.loss = worker.losses[0];
-    mine.seconds = took.count();
-    mine.metrics.merge(report.metrics);
-  }
-
-  // Leaves what it measured in the last of the worker's reports.
-  double evaluate_external(Worker<T>& worker, std::size_t node, const Vector<T>& w) {
-    const ExternalReport report =
-        federation_.external->evaluate(number_of(worker), node, w, stepping_.before_step);
-    NodeReport& mine = worker.reports.emplace_back();
-    mine.node = federation_.first_node + node;
-    mine.samples = federation_.nodes[node].count;
-    mine.metrics = report.metrics;
-    return report.loss;
-  }
-
-  // What nodes measured of w, and their reports.
-  std::vector<NodeReport> take_metrics(const Vector<T>& w) {
-    std::vector<NodeReport> all;
-    for (Worker<T>& worker : states_) {
-      std::ranges::move(worker.reports, std::back_inserter(all));
-      worker.reports.clear();
-    }
-    std::ranges::sort(all, {}, &NodeReport::node);
-    MetricMeans means;
-    for (const NodeReport& report : all) means.add(report.metrics, report.samples);
-    measured_ = means.means();
-    if (!measured_.empty()) measured_w_ = w;
-    return all;
-  }
-
-  void take_reports(StepRange<T>& range) {
-    const VectorLayout& layout = layout_of(range);
-    range.out->nodes = take_metrics(range.state->vectors[layout.place_in_state(*layout.start(0))].values);
-  }
-
-  std::optional<TestMetrics> measured_by_nodes(const Vector<T>& w) const {
-    const auto loss = find_metric(measured_, kTestLossMetric),
-               accuracy = find_metric(measured_, kTestAccuracyMetric);
-    if ((!loss && !accuracy) || measured_w_ != w) return std::nullopt;
-    constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
-    return TestMetrics{{}, loss.value_or(kNothing), accuracy.value_or(kNothing)};
   }
 
   // The vectors of a node at the start of a round, or as it left them within one.
@@ -557,9 +491,7 @@ class LocalEngine final : public Engine<T> {
   std::vector<std::vector<NodeUpdate<T>>> updates_;  // by setting, in the order of nodes; for aggregator_
   bool keeps_;                                       // some setting has vectors that nodes keep
   std::unique_ptr<PassCache> cache_;
-  // What external nodes measured last, and of which weights.
-  Metrics measured_;
-  Vector<T> measured_w_;
+  std::optional<ExternalRounds<T>> external_;
   // Of the range that is run:
   struct Ending {
     StepRange<T>* range;

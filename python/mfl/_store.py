@@ -95,7 +95,7 @@ class Store:
         return table(store_query(self.path, what="run", run=run, rounds=True)["rounds"])
 
     def nodes(self, run: str = "latest") -> Any:
-        """Every node of every round of a federation as a table; simulations have none."""
+        """Every node of every round of a federation, or of a simulation with trainers, as a table; other simulations have none."""
         return table(store_query(self.path, what="run", run=run, nodes=True)["nodes"])
 
     def model(self, run: str = "latest") -> Model:

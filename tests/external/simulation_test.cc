@@ -118,6 +118,8 @@ TEST(ExternalRuns, RefusesWhatItCannotDo) {
   refused({"--eta", "0.1", "--algorithm", "gd"}, {"gd", "one place"});
   refused({"--eta", "0.1", "--lambda", "0.1"}, {"lambda"});
   refused({"--eta", "0.1", "--data", "synthetic:90x12"}, {"own data", "synthetic:90x12"});
+  refused({"--eta", "0.1", "--model", "logistic"}, {"the model is logistic"});
+  refused({"--eta", "0.1", "--model", "svm"}, {"the model is svm"});
   refused({"--eta", "0.1", "--test", "10"}, {"[data]"});
   refused({"--eta", "0.1", "--partition", "dirichlet(0.3)"}, {"partition"});
   refused({"--eta", "0.1", "--algorithm", "fedprox(0.1)"}, {"mu", "fedprox"});
