@@ -126,8 +126,8 @@ def run(config: str | os.PathLike[str] | Mapping[str, Any] | None = None, X: Any
     if trainer is not None and not states_model(config, keywords):
         experiment.set("model.name", "external")
     classes, dtype = add_data(experiment, X, y, X_test, y_test)
-    given = {"resume": resume, "trainer_processes": trainer_processes, "trainer_deadline": trainer_deadline}
-    options = {"store": path, "reuse": reuse, "monitor": monitor, **{word: value for word, value in given.items() if value is not None}}
+    optional = {"resume": resume, "trainer_processes": trainer_processes, "trainer_deadline": trainer_deadline}
+    options = {"store": path, "reuse": reuse, "monitor": monitor, **{word: value for word, value in optional.items() if value is not None}}
     with served(trainer) as address:
         if address:
             options["trainer"] = address
