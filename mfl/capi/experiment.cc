@@ -177,7 +177,8 @@ Result<std::optional<TrainerSetup>> trainer_of(const mfl_experiment& experiment,
   setup.processes = static_cast<unsigned>(std::min<std::uint64_t>(processes.value_or(1), kMostTrainers + 1));
   if (deadline) {
     if (!(*deadline >= 0.1 && *deadline <= 1e7))
-      return fail(ErrorCode::kBadConfig, fmt::format("trainer_deadline {}: from 0.1 to 1e7 seconds", *deadline));
+      return fail(ErrorCode::kBadConfig,
+                  fmt::format("trainer_deadline {}: from 0.1 to 1e7 seconds", *deadline));
     setup.deadline = std::chrono::milliseconds(std::llround(1000 * *deadline));
   }
   return setup;
@@ -185,8 +186,8 @@ Result<std::optional<TrainerSetup>> trainer_of(const mfl_experiment& experiment,
 
 Result<RunOutcome> run(mfl_experiment& experiment, const char* options) {
   MFL_TRY(const Request request, Request::parse(options, "options",
-                                                {"store", "resume", "reuse", "monitor", "copy_limit", "trainer",
-                                                 "trainer_processes", "trainer_deadline"}));
+                                                {"store", "resume", "reuse", "monitor", "copy_limit",
+                                                 "trainer", "trainer_processes", "trainer_deadline"}));
   Work work;
   MFL_TRY(work.options.resume_id, request.text("resume"));
   MFL_TRY(work.options.trainer, trainer_of(experiment, request));

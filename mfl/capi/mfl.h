@@ -198,8 +198,9 @@ MFL_API int32_t mfl_model_weights(const mfl_model* model, mfl_array* weights, ch
 /* Of each row of `x`, with the columns that the model was trained on and in the same order:
  *   labels[i]                    the position of its class in "classes"; not for a regression
  *   values[i * value_names + k]  the number that value_names[k] is
- * MFL_BAD_CONFIG for a model that a trainer has trained (docs/trainer.md), of which mfl knows the weights alone. Each may be NULL; `label_count` and `value_count` are their lengths, which must be x->rows and x->rows times the number of value_names. Reads
- * `x` block by block. After an error the contents of both are undefined. */
+ * Each may be NULL; `label_count` and `value_count` are their lengths, which must be x->rows and x->rows times the number of value_names.
+ * Reads `x` block by block. After an error the contents of both are undefined. MFL_BAD_CONFIG for a model that a trainer has trained
+ * (docs/trainer.md), of which mfl knows the weights alone. */
 MFL_API int32_t mfl_model_predict(const mfl_model* model, const mfl_array* x, uint32_t* labels,
                                   uint64_t label_count, double* values, uint64_t value_count, char** error);
 

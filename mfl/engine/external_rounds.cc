@@ -35,8 +35,7 @@ double ExternalRounds<T>::evaluate(unsigned worker, std::size_t node, const Vect
 
 template <class T>
 double ExternalRounds<T>::train(unsigned worker, std::size_t node, const Algorithm& algorithm,
-                                const StepRange<T>& range, std::uint64_t steps,
-                                std::vector<Vector<T>>& own) {
+                                const StepRange<T>& range, std::uint64_t steps, std::vector<Vector<T>>& own) {
   const std::uint64_t round = range.state->round + 1;
   const std::size_t samples = federation_.nodes[node].count;
   const std::uint64_t taken = steps_of_node(batching_, samples, steps);

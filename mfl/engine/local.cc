@@ -116,9 +116,8 @@ class LocalEngine final : public Engine<T> {
     for_each_node(participants, [&](Worker<T>& worker, std::size_t node, std::size_t) {
       const NodeData<T> data = data_of(worker, node);
       const double loss =
-          external_
-              ? external_->evaluate(number_of(worker), node, w)
-              : model_.evaluate(data.samples, data.shard, settings_[setting].lambda, w.data()).loss;
+          external_ ? external_->evaluate(number_of(worker), node, w)
+                    : model_.evaluate(data.samples, data.shard, settings_[setting].lambda, w.data()).loss;
       Sums& sums = worker.sums[setting];
       if (sums.loss.add(std::span(&loss, 1), data.shard.count)) sums.loss_is_finite = false;
     });
@@ -265,9 +264,9 @@ class LocalEngine final : public Engine<T> {
     const std::size_t samples = data.shard.count;
     for (const StepRange<T>& range : ranges) start_node(worker.memory.vectors(range.setting), range, node);
     if (external_)
-      worker.losses[0] = external_->train(number_of(worker), node,
-                                          settings_[ranges.front().setting].algorithm, ranges.front(), steps,
-                                          worker.memory.vectors(ranges.front().setting));
+      worker.losses[0] =
+          external_->train(number_of(worker), node, settings_[ranges.front().setting].algorithm,
+                           ranges.front(), steps, worker.memory.vectors(ranges.front().setting));
     else
       train_node<T>(settings_, chosen_, model_, data, steps, stepping_, worker.memory, worker.losses,
                     over_blocks_ ? &run_blocks_ : nullptr);

@@ -70,7 +70,8 @@ class TrainerLink {
   std::string spec_;
   int socket_ = -1;
   pid_t process_ = -1;  // the leader of its group; -1: none
-  std::string body_;    // of the last reply; new memory for every reply of a large model would cost more than reading it
+  // Of the last reply. New memory for every reply of a large model would cost more than reading it.
+  std::string body_;
 };
 
 }  // namespace mfl
