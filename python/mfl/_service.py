@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from mfl._errors import Error
+from mfl._errors import Error, config_error
 from mfl._frames import ProtocolError
 from mfl._session import Session
 
@@ -98,10 +98,16 @@ class Service:
     def __init__(self, trainer: Any, path: str) -> None:
         self.trainer = trainer
         self.path = socket_path(path)
-        self.failure: Exception | None = None  # the last exception of the trainer
+        self._earlier: Exception | None = None  # of the sessions before this one
+        self._session: Session | None = None
         self._listener = _listen(self.path)
         self._connection: socket.socket | None = None
         self._stopped = threading.Event()
+
+    @property
+    def failure(self) -> Exception | None:
+        """The last exception of the trainer; known before mfl hears of it."""
+        return (self._session.failure if self._session is not None else None) or self._earlier
 
     def run(self) -> None:
         """Returns after `stop`, from mfl or by the method."""
@@ -121,16 +127,15 @@ class Service:
             self._connection = connection
             if self._stopped.is_set():
                 return True
-            session = Session(self.trainer, connection)
+            self._earlier, self._session = self.failure, Session(self.trainer, connection)
             try:
-                return session.run()
+                return self._session.run()
             except (ProtocolError, OSError) as error:
                 if not self._stopped.is_set():
                     log.warning("connection lost: %s", error)
                 return False
             finally:
                 self._connection = None
-                self.failure = session.failure or self.failure
 
     def stop(self) -> None:
         """Ends `run` after the request in progress, if any."""
@@ -150,6 +155,11 @@ class LocalService(Service):
     """A trainer of this process, at a socket in a folder that only this user can open. `address` is what mfl takes for --trainer."""
 
     def __init__(self, trainer: Any) -> None:
+        from mfl.trainer import Trainer  # which imports this module
+
+        if not isinstance(trainer, Trainer):
+            raise config_error(f"the trainer is of type {type(trainer).__name__}",
+                               "give an object of a class that extends mfl.trainer.Trainer, or make one with mfl.torch.Trainer or mfl.flower.Trainer")
         self._folder = tempfile.TemporaryDirectory(prefix="mfl-trainer-")
         try:
             super().__init__(trainer, os.path.join(self._folder.name, "socket"))

@@ -105,9 +105,11 @@ def test_an_exception_of_the_trainer_is_the_cause():
     ({"data": "synthetic"}, "own data"),
     ({"partition": "dirichlet(0.3)"}, "partition"),
     ({"algorithm": "scaffold"}, "scaffold"),
+    ({"trainer": object()}, "of type object"),
+    ({"trainer": Mean}, "of type type"),
     ({"trainer_processes": 2}, "is one trainer"),
     ({"trainer_deadline": 0}, "trainer_deadline"),
 ])
 def test_refused(wrong, message):
     with pytest.raises(mfl.ConfigError, match=message):
-        mfl.run(trainer=Mean(), **{**SETTINGS, **wrong})
+        mfl.run(**{"trainer": Mean(), **SETTINGS, **wrong})
