@@ -141,8 +141,8 @@ Result<void> ColumnSums::merge_packed(std::string_view bytes) {
 }
 
 std::uint64_t ColumnSums::most_packed_bytes(std::uint64_t columns, std::uint64_t classes) {
-  constexpr std::uint64_t kMostPlanes = 71, kHeader = 64;
-  return kHeader + classes * sizeof(std::uint64_t) + 3 * columns * kMostPlanes * sizeof(std::uint32_t);
+  constexpr std::uint64_t kPlanesPerColumn = 71, kHeader = 64;
+  return kHeader + classes * sizeof(std::uint64_t) + 3 * columns * kPlanesPerColumn * sizeof(std::uint32_t);
 }
 
 std::vector<std::size_t> ColumnSums::measure(Preprocessing& preprocessing) const {

@@ -48,7 +48,7 @@ Parameter whole(Parameter one) {
 }
 
 // An adaptive server step, with its parameters.
-AlgorithmEntry adaptive(std::string name, std::string description, const std::string& step) {
+AlgorithmEntry adaptive_preset(std::string name, std::string description, const std::string& step) {
   return preset(std::move(name), server_steps().find(step)->parameters, std::move(description),
                 [step](const ParameterValues& v) {
                   const auto beta2 = v.find("beta2");
@@ -59,7 +59,7 @@ AlgorithmEntry adaptive(std::string name, std::string description, const std::st
                 });
 }
 
-std::vector<AlgorithmEntry> built_in() {
+std::vector<AlgorithmEntry> built_in_algorithms() {
   using V = ParameterValues;
   const Parameter server_lr = parameter("server_lr", "step size of the server", kPositive, 1);
   return {
@@ -89,9 +89,9 @@ std::vector<AlgorithmEntry> built_in() {
                return AxisSpecs{.server_step =
                                     fmt::format("slow({}, {})", v.number("beta"), v.number("alpha"))};
              }),
-      adaptive("fedadam", "fl with Adam at the server", "adam"),
-      adaptive("fedyogi", "fl with Yogi at the server", "yogi"),
-      adaptive("fedadagrad", "fl with Adagrad at the server", "adagrad"),
+      adaptive_preset("fedadam", "fl with Adam at the server", "adam"),
+      adaptive_preset("fedyogi", "fl with Yogi at the server", "yogi"),
+      adaptive_preset("fedadagrad", "fl with Adagrad at the server", "adagrad"),
       preset("scaffold", {server_lr}, "fl with the nodes' drift corrected by control variates",
              [](const V& v) {
                return AxisSpecs{.correction = "control-variates",
@@ -176,7 +176,7 @@ Algorithm made(std::string_view spec, const StepOptions& steps, std::uint64_t ta
 }  // namespace
 
 Catalog<AlgorithmEntry>& algorithms() {
-  static Catalog<AlgorithmEntry> catalog("algorithm", built_in());
+  static Catalog<AlgorithmEntry> catalog("algorithm", built_in_algorithms());
   return catalog;
 }
 

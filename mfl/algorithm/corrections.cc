@@ -6,7 +6,7 @@ namespace {
 
 using namespace axis;
 
-std::vector<CorrectionEntry> built_in() {
+std::vector<CorrectionEntry> built_in_corrections() {
   return {
       {{.name = "none", .description = "gradients as they are"},
        [](const ParameterValues&) { return NoCorrection{}; }},
@@ -40,7 +40,7 @@ T share_counted(const ServerRound<T>& round) {
 }  // namespace
 
 Catalog<CorrectionEntry>& corrections() {
-  static Catalog<CorrectionEntry> catalog("correction", built_in());
+  static Catalog<CorrectionEntry> catalog("correction", built_in_corrections());
   return catalog;
 }
 

@@ -19,7 +19,7 @@ NodeMomentum local(const StepOptions& options, LocalMomentum::Share share) {
   return part;
 }
 
-std::vector<MomentumEntry> built_in() {
+std::vector<MomentumEntry> built_in_momenta() {
   using Share = LocalMomentum::Share;
   return {
       {{.name = "none", .description = "plain steps"},
@@ -77,7 +77,7 @@ std::vector<MomentumEntry> built_in() {
 }  // namespace
 
 Catalog<MomentumEntry>& momenta() {
-  static Catalog<MomentumEntry> catalog("momentum", built_in());
+  static Catalog<MomentumEntry> catalog("momentum", built_in_momenta());
   return catalog;
 }
 
@@ -139,7 +139,7 @@ void LocalMomentum::before(ServerRound<T>& round) const {
 }
 
 namespace {
-enum GlobalVector { kDirection, kSteps };
+enum GlobalVector { kDirection, kLocalSteps };
 }
 
 std::vector<VectorFlow> ClientGlobal::vectors() const {
@@ -160,7 +160,7 @@ void ClientGlobal::step(NodeRound<T>& node, const Vector<T>& gradient) const {
 
 template <class T>
 void ClientGlobal::end(NodeRound<T>& node) const {
-  node[first + kSteps][0] = static_cast<T>(node.steps);
+  node[first + kLocalSteps][0] = static_cast<T>(node.steps);
 }
 
 template <class T>
@@ -172,7 +172,7 @@ template <class T>
 void ClientGlobal::after(ServerRound<T>& round) const {
   Vector<T>& direction = round[first + kDirection];
   const Vector<T>& w = round[0];
-  const T length = static_cast<T>(eta * static_cast<double>(round.mean(first + kSteps)[0]));
+  const T length = static_cast<T>(eta * static_cast<double>(round.mean(first + kLocalSteps)[0]));
   for (std::size_t i = 0; i < w.size(); ++i) direction[i] = (direction[i] - w[i]) / length;
 }
 

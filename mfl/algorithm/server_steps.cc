@@ -10,7 +10,7 @@ namespace {
 
 using namespace axis;
 
-const Parameter kBeta{.name = "beta", .help = "momentum", .range = kFraction};
+const Parameter kMomentumBeta{.name = "beta", .help = "momentum", .range = kFraction};
 const Parameter kServerRate{
     .name = "server_lr", .help = "step size of the server", .range = kPositive, .default_value = 1};
 
@@ -22,7 +22,7 @@ ServerStep heavy_ball(const ParameterValues& values, bool nesterov) {
   return part;
 }
 
-ServerStepEntry adaptive(std::string name, std::string description, Adaptive::Rule rule) {
+ServerStepEntry adaptive_step(std::string name, std::string description, Adaptive::Rule rule) {
   const bool has_beta2 = rule != Adaptive::Rule::kAdagrad;
   std::vector<Parameter> parameters = {{.name = "beta1",
                                         .help = "fading of the mean move",
@@ -47,7 +47,7 @@ ServerStepEntry adaptive(std::string name, std::string description, Adaptive::Ru
           }};
 }
 
-std::vector<ServerStepEntry> built_in() {
+std::vector<ServerStepEntry> built_in_server_steps() {
   return {
       {{.name = "average", .parameters = {kServerRate}, .description = "w becomes the mean of the nodes"},
        [](const StepOptions&, const ParameterValues& values) {
@@ -56,13 +56,15 @@ std::vector<ServerStepEntry> built_in() {
          return part;
        }},
       {{.name = "heavy-ball",
-        .parameters = {kBeta, kServerRate},
+        .parameters = {kMomentumBeta, kServerRate},
         .description = "momentum of the server on the mean move"},
        [](const StepOptions&, const ParameterValues& values) { return heavy_ball(values, false); }},
-      {{.name = "nesterov", .parameters = {kBeta, kServerRate}, .description = "the same in Nesterov's form"},
+      {{.name = "nesterov",
+        .parameters = {kMomentumBeta, kServerRate},
+        .description = "the same in Nesterov's form"},
        [](const StepOptions&, const ParameterValues& values) { return heavy_ball(values, true); }},
       {{.name = "slow",
-        .parameters = {kBeta,
+        .parameters = {kMomentumBeta,
                        {.name = "alpha", .help = "slow step size", .range = kPositive, .default_value = 1}},
         .description = "slow momentum, in units of the nodes' step size"},
        [](const StepOptions& options, const ParameterValues& values) {
@@ -72,9 +74,9 @@ std::vector<ServerStepEntry> built_in() {
          part.alpha = values.number("alpha");
          return part;
        }},
-      adaptive("adam", "Adam on the mean move, without bias correction", Adaptive::Rule::kAdam),
-      adaptive("yogi", "Yogi on the mean move", Adaptive::Rule::kYogi),
-      adaptive("adagrad", "Adagrad on the mean move", Adaptive::Rule::kAdagrad),
+      adaptive_step("adam", "Adam on the mean move, without bias correction", Adaptive::Rule::kAdam),
+      adaptive_step("yogi", "Yogi on the mean move", Adaptive::Rule::kYogi),
+      adaptive_step("adagrad", "Adagrad on the mean move", Adaptive::Rule::kAdagrad),
       {{.name = "lookahead",
         .parameters = {{.name = "lambda", .help = "momentum", .range = kFraction}},
         .description = "nodes start where the server's momentum leads"},
@@ -95,7 +97,7 @@ std::vector<ServerStepEntry> built_in() {
 }  // namespace
 
 Catalog<ServerStepEntry>& server_steps() {
-  static Catalog<ServerStepEntry> catalog("server_step", built_in());
+  static Catalog<ServerStepEntry> catalog("server_step", built_in_server_steps());
   return catalog;
 }
 

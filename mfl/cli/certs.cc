@@ -13,7 +13,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct CertsArguments {
   std::string pki, name;
   std::vector<std::string> names;
   int days = 0;
@@ -25,13 +25,13 @@ std::string certificate_name(const IssuedCertificate& one) {
   return one.facts.role == CertificateFacts::Role::kServer ? "server" : one.facts.name;
 }
 
-std::string state_text(const IssuedCertificate& one) {
+std::string certificate_state(const IssuedCertificate& one) {
   if (one.revoked) return "revoked";
   if (days_left(one.facts.expires) < 0) return "expired";
   return one.current ? "valid" : "renewed, still valid";
 }
 
-Result<Reply> list_command(const Arguments& args) {
+Result<Reply> list_issued(const CertsArguments& args) {
   MFL_TRY(const auto all, list_certificates(args.pki));
   Reply reply;
   reply.data["certificates"] = Json::array();
@@ -48,13 +48,13 @@ Result<Reply> list_command(const Arguments& args) {
                                           {"current", one.current},
                                           {"revoked", one.revoked}});
     table.add({name, std::string(role_name(facts.role)), date, fmt::to_string(days_left(facts.expires)),
-               state_text(one), facts.serial});
+               certificate_state(one), facts.serial});
   }
   reply.text = table.text();
   return reply;
 }
 
-Result<Reply> renew_command(const Arguments& args, Days life) {
+Result<Reply> renew_command(const CertsArguments& args, Days life) {
   MFL_TRY(const CertificateFacts old, renew_certificate(args.pki, args.name, life));
   const std::string folder = args.pki + "/" + args.name;
   Reply reply;
@@ -66,7 +66,7 @@ Result<Reply> renew_command(const Arguments& args, Days life) {
   return reply;
 }
 
-Result<Reply> revoke_command(const Arguments& args) {
+Result<Reply> revoke_command(const CertsArguments& args) {
   MFL_TRY(const auto revoked, revoke_certificates(args.pki, args.name));
   const std::string list = args.pki + "/" + kRevokedCertificates;
   Reply reply;
@@ -92,7 +92,7 @@ void setup_certs(Command& mfl, Commands& commands) {
       "Example:\n  mfl certs init pki && mfl certs server pki fl.example.org && mfl certs node pki "
       "hospital-a");
 
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<CertsArguments>();
   const auto days = [args](Command& command, Days usual) {
     command
         .add_option("--days", args->days, fmt::format("Days that it is valid (default: {})", usual.count()))
@@ -136,7 +136,7 @@ void setup_certs(Command& mfl, Commands& commands) {
   days(node, kCertificateLife);
 
   Command& list = commands.add(*certs, "list", "List certificates with their serial numbers and expiry dates",
-                               "  mfl certs list pki", [args] { return list_command(*args); });
+                               "  mfl certs list pki", [args] { return list_issued(*args); });
   list.add_option("PKI", args->pki, "The authority's folder")->required();
 
   Command& renew =

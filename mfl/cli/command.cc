@@ -13,7 +13,7 @@ namespace {
 tl::unexpected<Error> reason(std::string text) { return fail(ErrorCode::kBadConfig, std::move(text)); }
 
 template <class T>
-Result<void> set_number(T& to, const std::string& text, const char* wanted) {
+Result<void> set_option_number(T& to, const std::string& text, const char* wanted) {
   T value{};
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -55,7 +55,7 @@ Option* Option::capture_default_str() { return default_str(current_ ? current_()
 Option* Option::check_range(double low, double high) {
   check_ = [low, high](const std::string& text) -> Result<void> {
     double value = 0;
-    if (set_number(value, text, kNumber) && value >= low && value <= high) return {};
+    if (set_option_number(value, text, kNumber) && value >= low && value <= high) return {};
     return reason(fmt::format("must be from {} to {}", low, high));
   };
   return this;
@@ -114,31 +114,31 @@ Option* Command::add_option(std::string name, std::vector<std::string>& to, std:
 
 Option* Command::add_option(std::string name, double& to, std::string help) {
   Option* option = add(std::move(name), std::move(help), Option::Arity::kOne,
-                       [&to](const std::string& text) { return set_number(to, text, kNumber); });
+                       [&to](const std::string& text) { return set_option_number(to, text, kNumber); });
   option->current_ = [&to] { return fmt::to_string(to); };
   return option;
 }
 
 Option* Command::add_option(std::string name, std::optional<double>& to, std::string help) {
   return add(std::move(name), std::move(help), Option::Arity::kOne,
-             [&to](const std::string& text) { return set_number(to.emplace(), text, kNumber); });
+             [&to](const std::string& text) { return set_option_number(to.emplace(), text, kNumber); });
 }
 
 Option* Command::add_option(std::string name, std::uint64_t& to, std::string help) {
   Option* option = add(std::move(name), std::move(help), Option::Arity::kOne,
-                       [&to](const std::string& text) { return set_number(to, text, kWhole); });
+                       [&to](const std::string& text) { return set_option_number(to, text, kWhole); });
   option->current_ = [&to] { return fmt::to_string(to); };
   return option;
 }
 
 Option* Command::add_option(std::string name, std::optional<std::uint64_t>& to, std::string help) {
   return add(std::move(name), std::move(help), Option::Arity::kOne,
-             [&to](const std::string& text) { return set_number(to.emplace(), text, kWhole); });
+             [&to](const std::string& text) { return set_option_number(to.emplace(), text, kWhole); });
 }
 
 Option* Command::add_option(std::string name, int& to, std::string help) {
   Option* option = add(std::move(name), std::move(help), Option::Arity::kOne,
-                       [&to](const std::string& text) { return set_number(to, text, kWhole); });
+                       [&to](const std::string& text) { return set_option_number(to, text, kWhole); });
   option->current_ = [&to] { return fmt::to_string(to); };
   return option;
 }

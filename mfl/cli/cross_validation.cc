@@ -57,12 +57,12 @@ const std::vector<Measure>& measures() {
 }
 
 // Over the folds; the deviation is that of a sample (n - 1).
-struct Spread {
+struct FoldSpread {
   double mean = 0, deviation = 0;
 };
 
-std::optional<Spread> spread_of(const Measure& measure, const std::vector<RunOutcome>& folds) {
-  Spread out;
+std::optional<FoldSpread> spread_over_folds(const Measure& measure, const std::vector<RunOutcome>& folds) {
+  FoldSpread out;
   for (const RunOutcome& run : folds) {
     const auto value = measure.of(run);
     if (!value) return std::nullopt;
@@ -76,9 +76,9 @@ std::optional<Spread> spread_of(const Measure& measure, const std::vector<RunOut
 }  // namespace
 
 Reply cross_validation_reply(const Config& config, const std::vector<RunOutcome>& folds) {
-  std::vector<std::pair<const Measure*, Spread>> shown;
+  std::vector<std::pair<const Measure*, FoldSpread>> shown;
   for (const Measure& measure : measures())
-    if (const auto spread = folds.empty() ? std::nullopt : spread_of(measure, folds))
+    if (const auto spread = folds.empty() ? std::nullopt : spread_over_folds(measure, folds))
       shown.emplace_back(&measure, *spread);
   std::vector<Column> columns = {{"fold"}, {"run"}};
   for (const auto& [measure, spread] : shown) columns.push_back({measure->title, Align::kRight});

@@ -11,7 +11,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct FetchArguments {
   std::string name, from;
   bool quiet = false;
 };
@@ -22,7 +22,7 @@ std::vector<std::string> set_names() {
   return names;
 }
 
-Result<Reply> fetch_command(const Arguments& args, bool json) {
+Result<Reply> fetch_command(const FetchArguments& args, bool json) {
   const PublicSet* const set = find_public_set(args.name);
   if (set == nullptr)
     return fail(ErrorCode::kBadConfig, fmt::format("cannot fetch \"{}\"", args.name),
@@ -43,7 +43,7 @@ Result<Reply> fetch_command(const Arguments& args, bool json) {
 }  // namespace
 
 void setup_data_fetch(Command& data, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<FetchArguments>();
   Command& command =
       commands.add(data, "fetch", "Download a public data set into the cache and check its digests",
                    "  mfl data fetch mnist\n"

@@ -14,7 +14,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct InfoArguments {
   std::string spec;
   ConfigFlags flags;
 };
@@ -63,7 +63,7 @@ std::string describe_text(const std::string& title, const Dataset& data) {
 }
 
 // Which columns are features; empty if all but the label are.
-std::string features_text(const Dataset& data) {
+std::string chosen_columns_text(const Dataset& data) {
   constexpr std::size_t kMostNames = 10;
   if (!data.origin || data.columns + 1 >= data.origin->table_columns) return {};
   std::string text = fmt::format("{} of {} columns", data.columns, data.origin->table_columns);
@@ -93,11 +93,13 @@ std::string meaning_text(const Config& config, const TrainTest& data, Json& json
   json["schema"] = schema ? Json::parse(schema_json(*schema)).value_or(nullptr) : Json(nullptr);
   if (schema) schema->label.clear();  // printed before
   const std::string task = schema && schema->classes.size() >= 2 ? labels_text(*schema) : "";
-  return facts_text(
-      {{"features", features_text(data.train)}, {"label", label}, {"header", header}, {"classifier", task}});
+  return facts_text({{"features", chosen_columns_text(data.train)},
+                     {"label", label},
+                     {"header", header},
+                     {"classifier", task}});
 }
 
-Result<Reply> info_command(const Arguments& args) {
+Result<Reply> info_command(const InfoArguments& args) {
   Config config;
   MFL_CHECK(set_key(config, "data.source", args.spec, "SPEC"));
   MFL_CHECK(args.flags.apply(config));
@@ -116,7 +118,7 @@ Result<Reply> info_command(const Arguments& args) {
 }  // namespace
 
 void setup_data_info(Command& data, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<InfoArguments>();
   Command& command = commands.add(data, "info", "Print the shape, classes, sparsity and range of data",
                                   "  mfl data info mnist\n"
                                   "  mfl data info csv:houses.csv --label price",

@@ -21,12 +21,12 @@
 namespace mfl::cli {
 namespace {
 
-constexpr std::size_t kWidth = 80;         // of the text
-constexpr std::size_t kMostNodes = 200;    // in the text
-constexpr std::size_t kMostLabels = 1000;  // more are numbers, not classes
+constexpr std::size_t kPartitionTableWidth = 80;  // of the text
+constexpr std::size_t kMostNodes = 200;           // in the text
+constexpr std::size_t kMostLabels = 1000;         // more are numbers, not classes
 constexpr std::size_t kLongestNode = 16, kLongestLabel = 8;
 
-struct Arguments {
+struct PartitionArguments {
   std::string spec, out;
   ConfigFlags flags;
 };
@@ -62,12 +62,12 @@ Result<GradientDivergence> divergence_of(const Config& config, TrainTest data) {
                             effective_lambda(config.model), w);
 }
 
-struct Extent {
+struct TableExtent {
   double least = 0, mean = 0, most = 0, deviation = 0;
 };
 
-Extent extent_of(std::span<const std::size_t> sizes) {
-  Extent out;
+TableExtent extent_of(std::span<const std::size_t> sizes) {
+  TableExtent out;
   const auto [least, most] = std::ranges::minmax_element(sizes);
   out.least = static_cast<double>(*least);
   out.most = static_cast<double>(*most);
@@ -80,7 +80,7 @@ Extent extent_of(std::span<const std::size_t> sizes) {
 }
 
 std::string facts_of(const Config& config, const Shown& shown) {
-  const Extent sizes = extent_of(shown.sizes);
+  const TableExtent sizes = extent_of(shown.sizes);
   const auto extent = [&](auto value) {
     const auto [least, most] = std::ranges::minmax(shown.skew.nodes, {}, value);
     return fmt::format("{:.3f} to {:.3f}", std::invoke(value, least), std::invoke(value, most));
@@ -116,7 +116,7 @@ std::string mixture(std::span<const std::size_t> counts, std::size_t size) {
 enum class LabelColumns { kNone, kCounts, kMixture };
 
 // As wide as it needs to be, without figures that do not fit beside counts.
-std::string nodes_text(const Shown& shown, LabelColumns labels) {
+std::string partition_nodes_text(const Shown& shown, LabelColumns labels) {
   const bool figures = !shown.labels.empty(), counts = labels == LabelColumns::kCounts;
   std::vector<Column> columns = {{"node"}, {"samples", Align::kRight}};
   if (figures) {
@@ -143,13 +143,13 @@ std::string nodes_text(const Shown& shown, LabelColumns labels) {
     if (labels == LabelColumns::kMixture) cells.push_back(mixture(shown.counts.nodes[i], shown.sizes[i]));
     table.add(std::move(cells));
   }
-  return table.text(kWidth);
+  return table.text(kPartitionTableWidth);
 }
 
 bool fits(const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (end - at > kWidth) return false;
+    if (end - at > kPartitionTableWidth) return false;
     at = end + 1;
   }
   return true;
@@ -157,9 +157,10 @@ bool fits(const std::string& text) {
 
 // Counts where they fit, else mixtures, else neither.
 std::string table_of(const Shown& shown) {
-  std::string text = nodes_text(shown, shown.labels.empty() ? LabelColumns::kNone : LabelColumns::kCounts);
-  if (!fits(text)) text = nodes_text(shown, LabelColumns::kMixture);
-  if (!fits(text)) text = nodes_text(shown, LabelColumns::kNone);
+  std::string text =
+      partition_nodes_text(shown, shown.labels.empty() ? LabelColumns::kNone : LabelColumns::kCounts);
+  if (!fits(text)) text = partition_nodes_text(shown, LabelColumns::kMixture);
+  if (!fits(text)) text = partition_nodes_text(shown, LabelColumns::kNone);
   if (shown.nodes.size() > kMostNodes)
     text += fmt::format("{} more nodes; --json has them all\n", shown.nodes.size() - kMostNodes);
   return text;
@@ -214,7 +215,7 @@ Result<Shown> shown_of(const Config& config, TrainTest data) {
   return shown;
 }
 
-Result<Reply> partition_command(const Arguments& args) {
+Result<Reply> partition_command(const PartitionArguments& args) {
   Config config;
   MFL_CHECK(set_key(config, "data.source", args.spec, "SPEC"));
   MFL_CHECK(args.flags.apply(config));
@@ -248,7 +249,7 @@ Result<Reply> partition_command(const Arguments& args) {
 }  // namespace
 
 void setup_data_partition(Command& data, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<PartitionArguments>();
   Command& command =
       commands.add(data, "partition", "Print what each node would hold, and how much nodes differ",
                    "  mfl data partition synthetic --nodes 10 --partition 'dirichlet(0.3)' --out nodes.svg\n"

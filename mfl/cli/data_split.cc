@@ -11,12 +11,12 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct SplitArguments {
   std::string spec, out;
   ConfigFlags flags;
 };
 
-Result<Reply> split_command(const Arguments& args) {
+Result<Reply> split_command(const SplitArguments& args) {
   Config config;
   MFL_CHECK(set_key(config, "data.source", args.spec, "SPEC"));
   MFL_CHECK(args.flags.apply(config));
@@ -43,7 +43,7 @@ Result<Reply> split_command(const Arguments& args) {
 }  // namespace
 
 void setup_data_split(Command& data, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<SplitArguments>();
   Command& command =
       commands.add(data, "split", "Write the training samples of each node into a separate folder",
                    "  mfl data split mnist --nodes 4 --partition iid --seed 1 --out shards",

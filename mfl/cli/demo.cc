@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct DemoArguments {
   ConfigFlags flags;
 };
 
@@ -50,12 +50,12 @@ void say(const std::string& line) {
   std::fflush(stderr);
 }
 
-std::string node_name(std::size_t i) { return fmt::format("node-{:04}", i); }
+std::string demo_node_name(std::size_t i) { return fmt::format("node-{:04}", i); }
 
 Result<void> make_certificates(const fs::path& pki, std::size_t nodes) {
   MFL_CHECK(make_authority(pki));
   MFL_CHECK(make_server_certificate(pki, {"localhost", "127.0.0.1"}));
-  for (std::size_t i = 0; i < nodes; ++i) MFL_CHECK(make_node_certificate(pki, node_name(i)));
+  for (std::size_t i = 0; i < nodes; ++i) MFL_CHECK(make_node_certificate(pki, demo_node_name(i)));
   return {};
 }
 
@@ -112,7 +112,7 @@ Result<void> wait_for_all(Child& server, std::vector<Child>& nodes, const fs::pa
       if (nodes[i].running())
         going = true;
       else if (nodes[i].wait() != 0)
-        return child_failure(node_name(i), nodes[i].wait(), folder / node_name(i));
+        return child_failure(demo_node_name(i), nodes[i].wait(), folder / demo_node_name(i));
     }
     if (!going) return {};
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -136,10 +136,10 @@ Result<Json> run_federation(const Config& config, const fs::path& folder, const 
   std::vector<Child> nodes;
   for (std::size_t i = 0; i < count; ++i) {
     MFL_TRY(Child node,
-            Child::start(
-                {"node", "--server", address, "--data", "npy:" + (folder / "parts" / node_name(i)).string(),
-                 "--tls", folder / "pki" / node_name(i), "--threads", "1", "--give-up-after", "30"},
-                folder / node_name(i)));
+            Child::start({"node", "--server", address, "--data",
+                          "npy:" + (folder / "parts" / demo_node_name(i)).string(), "--tls",
+                          folder / "pki" / demo_node_name(i), "--threads", "1", "--give-up-after", "30"},
+                         folder / demo_node_name(i)));
     nodes.push_back(std::move(node));
   }
   say(fmt::format("{} node processes are training", count));
@@ -151,7 +151,7 @@ Result<Json> run_federation(const Config& config, const fs::path& folder, const 
   return *data;
 }
 
-Result<Reply> federation_command(const Arguments& args) {
+Result<Reply> federation_command(const DemoArguments& args) {
   Config config = demo_config();
   MFL_CHECK(args.flags.apply(config));
   MFL_CHECK(validate(config));
@@ -187,7 +187,7 @@ Result<Reply> federation_command(const Arguments& args) {
 void setup_demo(Command& mfl, Commands& commands) {
   Command* demo = mfl.add_subcommand("demo", "Demonstrations on this machine");
   demo->footer("Example:\n  mfl demo federation");
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<DemoArguments>();
   Command& command = commands.add(
       *demo, "federation", "Run a server and nodes on loopback and compare the result with the simulation",
       "  mfl demo federation\n  mfl demo federation --data synthetic --train 400 --algorithm fl --steps 40",

@@ -12,12 +12,12 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct EvaluateArguments {
   ModelFlags model;
   RowsFlags rows;
 };
 
-Result<Reply> evaluate_command(const Arguments& args) {
+Result<Reply> evaluate_command(const EvaluateArguments& args) {
   MFL_TRY(TrainedModel found, args.model.find());
   MFL_TRY(const Predictor predictor, Predictor::make(std::move(found)));
   const TrainedModel& model = predictor.model();
@@ -55,7 +55,7 @@ Result<Reply> evaluate_command(const Arguments& args) {
 }  // namespace
 
 void setup_evaluate(Command& mfl, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<EvaluateArguments>();
   Command& command = commands.add(
       mfl, "evaluate", "Judge a trained model on data with labels: loss, accuracy and metrics by class",
       "  mfl evaluate latest --data csv:my.csv\n"

@@ -9,20 +9,20 @@
 namespace mfl::cli {
 namespace {
 
-constexpr std::size_t kWidth = 80;
-constexpr std::size_t kIndent = 28;  // where explanations start
+constexpr std::size_t kHelpWidth = 80;
+constexpr std::size_t kHelpIndent = 28;  // where explanations start
 
 // "  LABEL    text", the text wrapped.
-std::string entry(const std::string& label, std::string_view text) {
+std::string help_entry(const std::string& label, std::string_view text) {
   std::string out;
   std::string line = "  " + label;
-  if (line.size() + 2 > kIndent && !text.empty()) {
+  if (line.size() + 2 > kHelpIndent && !text.empty()) {
     out = line + '\n';
     line.clear();
   }
-  line.resize(std::max(line.size(), kIndent), ' ');
+  line.resize(std::max(line.size(), kHelpIndent), ' ');
   while (!text.empty()) {
-    const std::size_t room = kWidth - kIndent;
+    const std::size_t room = kHelpWidth - kHelpIndent;
     std::size_t end = text.size();
     if (end > room) {
       end = text.rfind(' ', room);
@@ -32,7 +32,7 @@ std::string entry(const std::string& label, std::string_view text) {
     out += text.substr(0, end);
     out += '\n';
     text.remove_prefix(std::min(end + 1, text.size()));
-    line.assign(kIndent, ' ');
+    line.assign(kHelpIndent, ' ');
   }
   return out.empty() ? line + '\n' : out;
 }
@@ -75,17 +75,17 @@ std::string help_text(const Command& command) {
   std::string out = fmt::format("{}\nUsage: {}\n", command.help(), usage_line(command));
   std::string arguments;
   for (const auto& option : command.options())
-    if (option->is_positional()) arguments += entry(option_label(*option), option->help());
+    if (option->is_positional()) arguments += help_entry(option_label(*option), option->help());
   if (!arguments.empty()) out += "\nArguments:\n" + arguments;
   for (const std::string_view group : option_groups(command)) {
     out += fmt::format("\n{}:\n", group.empty() ? "Options" : group);
-    if (group.empty()) out += entry("-h, --help", "Print this help and exit");
+    if (group.empty()) out += help_entry("-h, --help", "Print this help and exit");
     for (const auto& option : command.options())
       if (!option->is_positional() && option->group() == group)
-        out += entry(option_label(*option), option->help());
+        out += help_entry(option_label(*option), option->help());
   }
   if (!command.subcommands().empty()) out += "\nCommands:\n";
-  for (const auto& sub : command.subcommands()) out += entry(sub->name(), sub->help());
+  for (const auto& sub : command.subcommands()) out += help_entry(sub->name(), sub->help());
   if (!command.footer().empty()) out += '\n' + command.footer() + '\n';
   return out;
 }

@@ -20,7 +20,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct InitArguments {
   std::string spec;
   std::string model;
   std::string out = "experiment.toml";
@@ -49,7 +49,7 @@ struct Proposal {
   bool sparse = false, held_out = false;
 };
 
-Result<Proposal> propose(const Arguments& args) {
+Result<Proposal> propose(const InitArguments& args) {
   Proposal out;
   Config& config = out.config;
   MFL_CHECK(set_key(config, "data.source", args.spec, "SPEC"));
@@ -86,7 +86,8 @@ Result<Proposal> propose(const Arguments& args) {
 }
 
 // The line of a key, with why it is as it is.
-std::string line(const Config& config, std::string_view table, std::string_view key, std::string_view why) {
+std::string key_line(const Config& config, std::string_view table, std::string_view key,
+                     std::string_view why) {
   const Key& known = **find_key(table, key);
   const std::string value = fmt::format("{} = {}", key, known.get(config));
   return why.empty() ? value + "\n" : fmt::format("{:<28}  # {}\n", value, why);
@@ -108,52 +109,52 @@ std::string schema_table(const Schema& schema) {
   stated.schema = schema;
   if (schema.features.size() > kMostNames) stated.schema.features.clear();
   std::string out = "[schema]  # what the columns mean: data of other columns or classes is refused\n";
-  out += line(stated, "schema", "features", "");
-  if (!schema.label.empty()) out += line(stated, "schema", "label", "");
-  out += line(stated, "schema", "task", "");
-  if (!schema.classes.empty()) out += line(stated, "schema", "classes", "");
-  if (!schema.positive.empty()) out += line(stated, "schema", "positive", "");
+  out += key_line(stated, "schema", "features", "");
+  if (!schema.label.empty()) out += key_line(stated, "schema", "label", "");
+  out += key_line(stated, "schema", "task", "");
+  if (!schema.classes.empty()) out += key_line(stated, "schema", "classes", "");
+  if (!schema.positive.empty()) out += key_line(stated, "schema", "positive", "");
   return out;
 }
 
 // Where a key differs from its default.
 std::string if_given(const Config& config, std::string_view table, std::string_view key) {
   const Key& known = **find_key(table, key);
-  return known.get(config) == known.get(Config{}) ? "" : line(config, table, key, "");
+  return known.get(config) == known.get(Config{}) ? "" : key_line(config, table, key, "");
 }
 
 std::string experiment_text(const Proposal& found) {
   const Config& config = found.config;
   std::string out = fmt::format("# Made by: mfl init {}\n# Every key is explained by: mfl run --help\n\n",
                                 config.data.source);
-  out += "[data]\n" + line(config, "data", "source", "");
+  out += "[data]\n" + key_line(config, "data", "source", "");
   for (const std::string_view key :
        {"test_source", "scale", "label", "header", "separator", "drop", "features", "positive"})
     out += if_given(config, "data", key);
   if (found.held_out) {
-    out +=
-        line(config, "data", "train", fmt::format("the other {} samples are the test set", found.test_rows));
-    out += line(config, "data", "take", "which ones is drawn by the seed");
+    out += key_line(config, "data", "train",
+                    fmt::format("the other {} samples are the test set", found.test_rows));
+    out += key_line(config, "data", "take", "which ones is drawn by the seed");
   }
   out += "\n" + schema_table(found.schema);
-  out +=
-      "\n[federation]\n" + line(config, "federation", "nodes", "simulated; the data is divided among them");
-  out += "\n[model]\n" + line(config, "model", "name", task_text(found.schema));
-  out += line(config, "model", "lambda", "1 / samples, as scikit-learn's C = 1");
-  out += line(config, "model", "intercept", "not regularised");
-  out += line(config, "model", "standardise",
-              found.sparse ? "divide by deviations; zeros stay zeros" : "means 0 and deviations 1");
-  out += "\n[algorithm]\n" + line(config, "algorithm", "name", "momentum federated learning");
-  out += line(config, "algorithm", "eta",
-              fmt::format("1 / smoothness, measured: {:g} for this data", found.eta));
-  out += line(config, "algorithm", "gamma", "momentum");
-  out += "\n[run]\n" + line(config, "run", "rounds", "at most");
-  out += line(config, "run", "patience", "ends when the loss no longer falls for so many rounds");
-  out += line(config, "run", "seed", "");
+  out += "\n[federation]\n" +
+         key_line(config, "federation", "nodes", "simulated; the data is divided among them");
+  out += "\n[model]\n" + key_line(config, "model", "name", task_text(found.schema));
+  out += key_line(config, "model", "lambda", "1 / samples, as scikit-learn's C = 1");
+  out += key_line(config, "model", "intercept", "not regularised");
+  out += key_line(config, "model", "standardise",
+                  found.sparse ? "divide by deviations; zeros stay zeros" : "means 0 and deviations 1");
+  out += "\n[algorithm]\n" + key_line(config, "algorithm", "name", "momentum federated learning");
+  out += key_line(config, "algorithm", "eta",
+                  fmt::format("1 / smoothness, measured: {:g} for this data", found.eta));
+  out += key_line(config, "algorithm", "gamma", "momentum");
+  out += "\n[run]\n" + key_line(config, "run", "rounds", "at most");
+  out += key_line(config, "run", "patience", "ends when the loss no longer falls for so many rounds");
+  out += key_line(config, "run", "seed", "");
   return out;
 }
 
-Result<Reply> init_command(const Arguments& args) {
+Result<Reply> init_command(const InitArguments& args) {
   if (!args.force && std::filesystem::exists(args.out))
     return fail(ErrorCode::kBadConfig, fmt::format("--out {}: the file exists", args.out),
                 "name another file, or overwrite it with --force");
@@ -188,7 +189,7 @@ Result<Reply> init_command(const Arguments& args) {
 }  // namespace
 
 void setup_init(Command& mfl, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<InitArguments>();
   Command& command = commands.add(mfl, "init", "Write an experiment file for data of your own",
                                   "  mfl init csv:my.csv --label label --out my.toml\n"
                                   "  mfl init csv:houses.csv --label price --model linear --out houses.toml",

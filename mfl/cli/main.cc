@@ -20,7 +20,7 @@ bool asks_for_json(int argc, const char* const* argv) {
 }
 
 // Other processes must learn of a failure before the stack unwinds.
-Result<Reply> guarded(const Commands::Action& action) {
+Result<Reply> guarded_action(const Commands::Action& action) {
   try {
     return action();
   } catch (const std::exception&) {
@@ -47,7 +47,7 @@ int run(int argc, const char* const* argv) {
   const Result<bool> runs = commands.processes.runs(command);
   if (!runs) return print_error(runs.error(), commands.json);
   if (!*runs) return 0;
-  return commands.processes.answer(guarded(action->second), commands.json);
+  return commands.processes.answer(guarded_action(action->second), commands.json);
 }
 
 int guarded_run(int argc, const char* const* argv) {

@@ -29,7 +29,7 @@ std::string plain(std::string_view text) {
 }
 
 // A line of its own: one that starts with a dot or a quote is a request otherwise.
-std::string line(std::string_view text) {
+std::string man_line(std::string_view text) {
   const bool request = text.starts_with('.') || text.starts_with('\'');
   return (request ? "\\&" : "") + plain(text) + '\n';
 }
@@ -41,14 +41,14 @@ std::string page_name(const Command& command) {
   return name;
 }
 
-std::string entry(const Option& option) {
+std::string man_entry(const Option& option) {
   const std::string name = fmt::format("\\fB{}\\fR", plain(option.name()));
   std::string label = name;
   if (option.is_positional() && option.arity() == Option::Arity::kMany) label += "...";
   if (!option.type_name().empty()) label += fmt::format(" \\fI{}\\fR", plain(option.type_name()));
-  std::string text = line(option.help());
-  if (!option.default_str().empty()) text += line(fmt::format("(default: {})", option.default_str()));
-  if (option.is_required()) text += line("(required)");
+  std::string text = man_line(option.help());
+  if (!option.default_str().empty()) text += man_line(fmt::format("(default: {})", option.default_str()));
+  if (option.is_required()) text += man_line("(required)");
   return ".TP\n" + label + '\n' + text;
 }
 
@@ -62,9 +62,9 @@ std::string examples(std::string_view footer) {
     const std::string_view row = footer.substr(0, end);
     if (!out.empty()) out += ".PP\n";
     if (row.starts_with("  "))
-      out += ".nf\n" + line(row.substr(2)) + ".fi\n";
+      out += ".nf\n" + man_line(row.substr(2)) + ".fi\n";
     else
-      out += line(row);
+      out += man_line(row);
     footer.remove_prefix(std::min(end + 1, footer.size()));
   }
   return out;
@@ -85,21 +85,21 @@ std::string man_page(const Command& command) {
   std::string upper;
   for (const char c : title) upper += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   std::string out = fmt::format(".TH {} 1 \"\" \"mfl {}\" \"mfl manual\"\n", plain(upper), version());
-  out += ".SH NAME\n" + line(fmt::format("{} - {}", title, command.help()));
-  out += ".SH SYNOPSIS\n" + line(usage_line(command));
+  out += ".SH NAME\n" + man_line(fmt::format("{} - {}", title, command.help()));
+  out += ".SH SYNOPSIS\n" + man_line(usage_line(command));
   std::string arguments;
   for (const auto& option : command.options())
-    if (option->is_positional()) arguments += entry(*option);
+    if (option->is_positional()) arguments += man_entry(*option);
   if (!arguments.empty()) out += ".SH ARGUMENTS\n" + arguments;
   out += ".SH OPTIONS\n.TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nPrint the help and exit\n";
   for (const std::string_view group : option_groups(command)) {
     if (!group.empty()) out += fmt::format(".SS {}\n", plain(group));
     for (const auto& option : command.options())
-      if (!option->is_positional() && option->group() == group) out += entry(*option);
+      if (!option->is_positional() && option->group() == group) out += man_entry(*option);
   }
   if (!command.subcommands().empty()) out += ".SH COMMANDS\n";
   for (const auto& sub : command.subcommands())
-    out += fmt::format(".TP\n\\fB{}\\fR\n{}", plain(sub->name()), line(sub->help()));
+    out += fmt::format(".TP\n\\fB{}\\fR\n{}", plain(sub->name()), man_line(sub->help()));
   if (!command.footer().empty()) out += ".SH EXAMPLES\n" + examples(command.footer());
   if (const std::string pages = see_also(command); !pages.empty()) out += ".SH SEE ALSO\n" + pages;
   return out;
@@ -111,12 +111,12 @@ Result<void> write_pages(const Command& command, const std::filesystem::path& fo
   return {};
 }
 
-struct Arguments {
+struct ManArguments {
   std::vector<std::string> words;
   std::string out;
 };
 
-Result<Reply> man_command(const Arguments& args, const Command& mfl) {
+Result<Reply> man_command(const ManArguments& args, const Command& mfl) {
   MFL_TRY(const Command* asked, find_command(mfl, args.words));
   if (!args.out.empty()) {
     MFL_CHECK(write_pages(*asked, args.out));
@@ -129,7 +129,7 @@ Result<Reply> man_command(const Arguments& args, const Command& mfl) {
 }  // namespace
 
 void setup_man(Command& mfl, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<ManArguments>();
   Command& command = commands.add(mfl, "man", "Print a manual page, in roff",
                                   "  mfl man run | man -l -\n"
                                   "  mfl man --out .",

@@ -10,12 +10,12 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct ModelExportArguments {
   ModelFlags model;
   std::string format = "npz", out;
 };
 
-Result<Reply> export_command(const Arguments& args) {
+Result<Reply> export_model(const ModelExportArguments& args) {
   MFL_TRY(const TrainedModel model, args.model.find());
   MFL_TRY(const std::string bytes, exported_model(model, args.format));
   MFL_CHECK(prepare_output(args.out));
@@ -33,11 +33,11 @@ Result<Reply> export_command(const Arguments& args) {
 }  // namespace
 
 void setup_model_export(Command& model, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<ModelExportArguments>();
   const std::string onnx = has_onnx() ? "\n  mfl model export latest --format onnx --out model.onnx" : "";
   Command& command = commands.add(model, "export", "Write a trained model to a file",
                                   "  mfl model export latest --format npz --out model.npz" + onnx,
-                                  [args] { return export_command(*args); });
+                                  [args] { return export_model(*args); });
   args->model.add(command);
   command
       .add_option(

@@ -15,7 +15,7 @@ std::string preprocessing_text(const Preprocessing& done) {
                                                 : "divided by deviations";
 }
 
-std::string features_text(const Schema& schema) {
+std::string schema_features_text(const Schema& schema) {
   constexpr std::size_t kShown = 12;
   if (schema.features.empty()) return fmt::format("{} without names", schema.columns);
   const auto shown = std::span(schema.features).first(std::min(kShown, schema.features.size()));
@@ -23,7 +23,7 @@ std::string features_text(const Schema& schema) {
                      shown.size() < schema.features.size() ? ", ..." : "");
 }
 
-Result<Reply> show_command(const ModelFlags& args) {
+Result<Reply> show_model(const ModelFlags& args) {
   MFL_TRY(const TrainedModel model, args.find());
   Reply reply;
   const std::string precision = model.precision == Precision::kF32 ? "f32" : "f64";
@@ -32,7 +32,7 @@ Result<Reply> show_command(const ModelFlags& args) {
   reply.text = facts_text({{"model", fmt::format("{} in {}", model.model, precision)},
                            {"run", model.run},
                            {"tensors", tensors_text(model.tensors)},
-                           {"features", features_text(model.schema)},
+                           {"features", schema_features_text(model.schema)},
                            {"labels", labels_text(model.schema)},
                            {"scale", model.scale ? fmt::format("{}", *model.scale) : "that of the data"},
                            {"standardised", preprocessing_text(model.schema.preprocessing)},
@@ -49,7 +49,7 @@ void setup_model_show(Command& model, Commands& commands) {
       commands.add(model, "show", "Print what a trained model is: tensors, schema, preprocessing",
                    "  mfl model show latest\n"
                    "  mfl model show model.npz --json",
-                   [args] { return show_command(*args); });
+                   [args] { return show_model(*args); });
   args->add(command);
 }
 

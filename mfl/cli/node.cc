@@ -19,7 +19,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct NodeArguments {
   std::string server, tls, name, config_digest, state;
   LogFlags log;
   bool plaintext = false;
@@ -28,7 +28,7 @@ struct Arguments {
   ConfigFlags flags;
 };
 
-Result<Reply> node_command(const Arguments& args) {
+Result<Reply> node_command(const NodeArguments& args) {
   keep_freed_memory();
   Config config;
   MFL_CHECK(args.flags.apply(config));
@@ -80,7 +80,7 @@ Result<Reply> node_command(const Arguments& args) {
 }  // namespace
 
 void setup_node(Command& mfl, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<NodeArguments>();
   Command& command = commands.add(
       mfl, "node", "Take part in a federation with the data of this machine",
       "  mfl node --server fl.example.org:7443 --data csv:my.csv --tls pki/hospital-a\n"

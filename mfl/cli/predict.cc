@@ -13,7 +13,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct PredictArguments {
   ModelFlags model;
   RowsFlags rows;
   std::string out = "-";
@@ -21,13 +21,13 @@ struct Arguments {
 };
 
 // More than a few would wait for the reader.
-unsigned threads_of(const Arguments& args) {
+unsigned threads_of(const PredictArguments& args) {
   constexpr unsigned kEnough = 4, kMost = 1024;
   if (args.threads != 0) return static_cast<unsigned>(std::min<std::uint64_t>(args.threads, kMost));
   return std::clamp(std::thread::hardware_concurrency(), 1U, kEnough);
 }
 
-Result<Reply> predict_command(const Arguments& args, bool json) {
+Result<Reply> predict_command(const PredictArguments& args, bool json) {
   if (json && args.out == "-")
     return fail(ErrorCode::kBadConfig, "--json: predictions and the JSON object cannot both go to stdout",
                 "name a file with --out");
@@ -59,7 +59,7 @@ Result<Reply> predict_command(const Arguments& args, bool json) {
 }  // namespace
 
 void setup_predict(Command& mfl, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<PredictArguments>();
   Command& command =
       commands.add(mfl, "predict", "Predict the labels of new data with a trained model",
                    "  mfl predict latest --data csv:new.csv --out predictions.csv\n"

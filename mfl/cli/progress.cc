@@ -17,7 +17,7 @@ constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr std::size_t kWidestBar = 24, kNarrowestBar = 8;
 constexpr std::size_t kRoomForEcho = 3;  // the terminal shows "^C" behind the line, which must not break it
 
-std::string duration_text(double seconds) {
+std::string clock_text(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::clamp(seconds, 0.0, 1e9));
   if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
@@ -51,7 +51,7 @@ Parts parts_of(const Progress& progress, double rate) {
   if (rate > 0) {
     parts.rate = fmt::format("{:.0f} steps/s", rate);
     parts.left =
-        fmt::format("{} left", duration_text(static_cast<double>(progress.steps - progress.step) / rate));
+        fmt::format("{} left", clock_text(static_cast<double>(progress.steps - progress.step) / rate));
   }
   return parts;
 }

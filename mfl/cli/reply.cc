@@ -8,7 +8,7 @@
 namespace mfl::cli {
 namespace {
 
-std::string number_text(double number) {
+std::string json_number(double number) {
   if (!std::isfinite(number)) return "null";
   std::string text = fmt::format("{:.17g}", number);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
@@ -51,7 +51,7 @@ std::string dump(const Json& json) {
     for (const Json& value : json.elements()) out += (out.empty() ? "" : ",") + dump(value);
     return '[' + out + ']';
   }
-  return json.is_double() ? number_text(json.number()) : json.dump();
+  return json.is_double() ? json_number(json.number()) : json.dump();
 }
 
 int print_text(const std::string& text) { return print_out(text, 0); }

@@ -9,12 +9,12 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct ReportArguments {
   std::string out = "report";
   CompareFlags runs;
 };
 
-Result<Reply> report_command(const Arguments& args) {
+Result<Reply> report_command(const ReportArguments& args) {
   MFL_TRY(const Store store, args.runs.open());
   MFL_TRY(const Report report, runs_report(store, args.runs.ids, args.runs.options));
   MFL_TRY(const auto folder, write_report(report, args.out));
@@ -25,7 +25,7 @@ Result<Reply> report_command(const Arguments& args) {
 }  // namespace
 
 void setup_report(Command& mfl, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<ReportArguments>();
   Command& command =
       commands.add(mfl, "report", "Write a page of recorded runs: curves, comparison, configuration, digests",
                    "  mfl report 3f2a 91bc --out report\n"

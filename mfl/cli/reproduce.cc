@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct ReproduceArguments {
   std::string figure = "all", out = "reproduction", store, experiments;
   std::optional<std::uint64_t> seeds;
   bool quick = false, quiet = false;
@@ -44,7 +44,7 @@ fs::path find_experiments(const std::string& named) {
   return here;
 }
 
-Result<PlanOptions> plan_options(const Arguments& args) {
+Result<PlanOptions> plan_options(const ReproduceArguments& args) {
   PlanOptions options;
   MFL_TRY(options.figures, parse_figures(args.figure));
   options.quick = args.quick;
@@ -58,7 +58,7 @@ Result<PlanOptions> plan_options(const Arguments& args) {
 
 // A table where it fits the terminal, else a few lines for each claim.
 std::string claims_text(const std::vector<Claim>& claims) {
-  constexpr std::size_t kIndent = 4;
+  constexpr std::size_t kClaimIndent = 4;
   const std::size_t width = stdout_width();
   Table table({{"figure"}, {"verdict"}, {"claim"}, {"measured"}});
   std::string list;
@@ -66,8 +66,8 @@ std::string claims_text(const std::vector<Claim>& claims) {
     if (claim.verdict == ClaimVerdict::kNotTested) continue;
     const std::string verdict(verdict_text(claim.verdict));
     table.add({claim.figure, verdict, claim.text, claim.measured});
-    list += folded(fmt::format("{}  {}: {}", claim.figure, verdict, claim.text), width, kIndent) + '\n';
-    list += folded(std::string(kIndent, ' ') + claim.measured, width, kIndent) + '\n';
+    list += folded(fmt::format("{}  {}: {}", claim.figure, verdict, claim.text), width, kClaimIndent) + '\n';
+    list += folded(std::string(kClaimIndent, ' ') + claim.measured, width, kClaimIndent) + '\n';
   }
   const std::string as_table = table.text();
   const bool fits =
@@ -77,7 +77,7 @@ std::string claims_text(const std::vector<Claim>& claims) {
          (untested.empty() ? "" : fmt::format("\n{}\n", folded(untested, width, 0)));
 }
 
-Result<Reproduction> run_all(const Arguments& args, const PlanOptions& options, bool json) {
+Result<Reproduction> reproduce_all(const ReproduceArguments& args, const PlanOptions& options, bool json) {
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
   const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
@@ -86,17 +86,17 @@ Result<Reproduction> run_all(const Arguments& args, const PlanOptions& options, 
 }
 
 // Reported before the training rather than after it.
-Result<void> check_output(const Arguments& args) {
+Result<void> check_reproduction_folder(const ReproduceArguments& args) {
   MFL_CHECK(check_gnuplot());
   MFL_TRY(const ReportFolder writable, ReportFolder::make(args.out));
   return {};
 }
 
-Result<Reply> reproduce_command(const Arguments& args, bool json) {
+Result<Reply> reproduce_command(const ReproduceArguments& args, bool json) {
   const auto start = std::chrono::steady_clock::now();
   MFL_TRY(const PlanOptions options, plan_options(args));
-  MFL_CHECK(check_output(args));
-  MFL_TRY(const Reproduction reproduction, run_all(args, options, json));
+  MFL_CHECK(check_reproduction_folder(args));
+  MFL_TRY(const Reproduction reproduction, reproduce_all(args, options, json));
   MFL_TRY(const Report report, reproduction_report(reproduction, options));
   MFL_TRY(const fs::path folder, write_report(report, args.out));
   const std::string page = (folder / "report.html").string();
@@ -120,7 +120,7 @@ Result<Reply> reproduce_command(const Arguments& args, bool json) {
 }  // namespace
 
 void setup_reproduce(Command& mfl, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<ReproduceArguments>();
   Command& command =
       commands.add(mfl, "reproduce", "Run the paper's experiments: every figure, every claim, one report",
                    "  mfl reproduce --quick --out reproduction\n"

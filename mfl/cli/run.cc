@@ -24,7 +24,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct RunArguments {
   std::string resume, store, weights_out;
   bool reuse = false, quiet = false, monitor = false;
   TrainerFlags trainer;
@@ -39,7 +39,7 @@ std::string outcome_labels(const RunOutcome& run) {
   return run.header_guessed ? text + "; the first line has column names" : text;
 }
 
-std::string outcome_text(const RunOutcome& run) {
+std::string run_outcome_text(const RunOutcome& run) {
   const auto tested = read_test_metrics(run.test_metrics);
   Facts facts = {
       {"run", fmt::format("{} ({}{})", run.run_id, run.status, run.reused ? ", recorded before" : "")},
@@ -69,7 +69,7 @@ std::string outcome_text(const RunOutcome& run) {
 }
 
 Reply outcome_reply(const RunOutcome& run) {
-  Reply reply{outcome_json(run), outcome_text(run), std::nullopt};
+  Reply reply{outcome_json(run), run_outcome_text(run), std::nullopt};
   if (run.status == "interrupted")
     reply.failure =
         Error{ErrorCode::kRunFailed, fmt::format("run {} stopped at step {}", run.run_id, run.final.step),
@@ -83,7 +83,7 @@ Reply outcome_reply(const RunOutcome& run) {
 }
 
 // A resumed run has its own configuration; only engine and threads may change.
-Result<void> check_resume(const Arguments& args) {
+Result<void> check_resume(const RunArguments& args) {
   if (args.resume.empty()) return {};
   std::vector<std::string> extra;
   if (args.reuse) extra.emplace_back("--reuse");
@@ -98,7 +98,7 @@ std::string warning_text(const RunWarning& warning) {
   return fmt::format("warning at step {}: {}", warning.step, warning.message);
 }
 
-Result<void> check_cross_validation(const Arguments& args) {
+Result<void> check_cross_validation(const RunArguments& args) {
   if (args.weights_out.empty() && !args.monitor) return {};
   return fail(
       ErrorCode::kBadConfig,
@@ -117,7 +117,7 @@ Result<Reply> cross_validate(const Config& config, const RunOptions& options, bo
   return cross_validation_reply(config, outcomes);
 }
 
-Result<Config> assemble(const Arguments& args) {
+Result<Config> assemble(const RunArguments& args) {
   const bool trains_outside = !args.trainer.spec.empty() && args.resume.empty();
   const bool model_given = std::ranges::count(args.experiment.given(), "--model") > 0;
   MFL_TRY(Config config, args.experiment.assemble([&](Config& made) -> Result<void> {
@@ -134,7 +134,7 @@ Result<Config> assemble(const Arguments& args) {
   return config;
 }
 
-Result<Reply> run_command(const Arguments& args, Commands& commands) {
+Result<Reply> run_command(const RunArguments& args, Commands& commands) {
   const bool json = commands.json;
   MFL_TRY(Config config, commands.processes.read([&] { return assemble(args); }));
   const bool engine_given = std::ranges::count(args.experiment.given(), "--engine") > 0;
@@ -169,7 +169,7 @@ Result<Reply> run_command(const Arguments& args, Commands& commands) {
 }  // namespace
 
 void setup_run(Command& mfl, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<RunArguments>();
   Command& command = commands.add(
       mfl, "run", "Train one model with one algorithm and record it",
       "  mfl run experiments/quickstart.toml --gamma 0.9\n"

@@ -8,13 +8,13 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct CompareArguments {
   CompareFlags runs;
   std::string format = "text";
   bool each = false;
 };
 
-Result<Reply> compare_command(const Arguments& args) {
+Result<Reply> compare_command(const CompareArguments& args) {
   auto format = parse_table_format(args.format);
   if (!format) return fail_because(format.error(), "--format");
   MFL_TRY(const Store store, args.runs.open());
@@ -25,7 +25,7 @@ Result<Reply> compare_command(const Arguments& args) {
 }  // namespace
 
 void setup_runs_compare(Command& runs, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<CompareArguments>();
   Command& command =
       commands.add(runs, "compare", "Compare runs: loss, accuracy, steps and bytes to a target loss",
                    "  mfl runs compare latest~1 latest --baseline fl\n"

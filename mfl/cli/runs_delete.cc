@@ -8,12 +8,12 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct DeleteArguments {
   std::string store;
   std::vector<std::string> ids;
 };
 
-Result<Reply> delete_command(const Arguments& args) {
+Result<Reply> delete_command(const DeleteArguments& args) {
   MFL_TRY(Store store, open_store(args.store, false));
   std::vector<std::string> ids;
   std::unordered_set<std::string> named;
@@ -31,7 +31,7 @@ Result<Reply> delete_command(const Arguments& args) {
 }  // namespace
 
 void setup_runs_delete(Command& runs, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<DeleteArguments>();
   Command& command = commands.add(runs, "delete", "Delete runs: all of those named, or none",
                                   "  mfl runs delete 3f2a 91bc", [args] { return delete_command(*args); });
   command.add_option("RUN", args->ids, kRunsHelp)->required();

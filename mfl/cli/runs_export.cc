@@ -9,13 +9,13 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct RunsExportArguments {
   std::string store, format = "csv", out;
   std::vector<std::string> ids;
   bool rounds = false, nodes = false;
 };
 
-Result<Reply> export_command(const Arguments& args, bool json) {
+Result<Reply> export_runs(const RunsExportArguments& args, bool json) {
   if (args.format != "csv" && args.format != "json")
     return fail(ErrorCode::kBadConfig, fmt::format("--format {}: must be csv or json", args.format));
   if (args.format == "csv" && args.rounds && args.nodes)
@@ -48,10 +48,10 @@ Result<Reply> export_command(const Arguments& args, bool json) {
 }  // namespace
 
 void setup_runs_export(Command& runs, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<RunsExportArguments>();
   Command& command = commands.add(runs, "export", "Write the records of runs as CSV or JSON",
                                   "  mfl runs export latest --format csv --out curve.csv",
-                                  [args, &commands] { return export_command(*args, commands.json); });
+                                  [args, &commands] { return export_runs(*args, commands.json); });
   command.add_option("RUN", args->ids, kRunsHelp)->required();
   command.add_option("--format", args->format, "csv or json")
       ->type_name("FORMAT")

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::size_t kUsualLimit = 20;
 
-struct Arguments {
+struct ListArguments {
   std::string store, status;
   RunFilter filter;
   std::optional<std::size_t> limit;
 };
 
-Result<Reply> list_command(const Arguments& args, bool json) {
+Result<Reply> list_runs(const ListArguments& args, bool json) {
   MFL_TRY(std::vector<RunRow> runs, find_runs(args.store, args.filter, args.status));
   const std::size_t found = runs.size();
   const std::size_t limit = args.limit.value_or(json ? 0 : kUsualLimit);
@@ -32,10 +32,10 @@ Result<Reply> list_command(const Arguments& args, bool json) {
 }  // namespace
 
 void setup_runs_list(Command& runs, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<ListArguments>();
   Command& command =
       commands.add(runs, "list", "One line per run, newest first", "  mfl runs list --status done --limit 10",
-                   [args, &commands] { return list_command(*args, commands.json); });
+                   [args, &commands] { return list_runs(*args, commands.json); });
   command
       .add_option("--status", args->status,
                   "Only running, done, diverged, interrupted, failed or killed runs")

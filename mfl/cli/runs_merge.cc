@@ -10,7 +10,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct MergeArguments {
   std::string into;
   std::vector<std::string> stores;
 };
@@ -25,7 +25,7 @@ std::string report_text(const std::string& path, const MergeReport& report) {
   return text + "\n";
 }
 
-Result<Reply> merge_command(const Arguments& args) {
+Result<Reply> merge_command(const MergeArguments& args) {
   for (const std::string& path : args.stores) MFL_CHECK(open_store(path));
   MFL_TRY(Store store, Store::open(args.into));
   Reply reply;
@@ -52,7 +52,7 @@ Result<Reply> merge_command(const Arguments& args) {
 }  // namespace
 
 void setup_runs_merge(Command& runs, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<MergeArguments>();
   Command& command =
       commands.add(runs, "merge", "Copy the runs of other stores into one",
                    "  mfl runs merge job-1.db job-2.db --into all.db\n"

@@ -8,12 +8,12 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct ShowArguments {
   std::string store, id;
   bool nodes = false;
 };
 
-Result<Reply> show_command(const Arguments& args) {
+Result<Reply> show_run(const ShowArguments& args) {
   MFL_TRY(const Store store, open_store(args.store));
   MFL_TRY(RunExport run, load_run(store, args.id, true, args.nodes));
   if (!args.nodes) return Reply{show_json(run), run_text(run), {}};
@@ -28,11 +28,11 @@ Result<Reply> show_command(const Arguments& args) {
 }  // namespace
 
 void setup_runs_show(Command& runs, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<ShowArguments>();
   Command& command = commands.add(runs, "show", "Everything about one run",
                                   "  mfl runs show latest\n"
                                   "  mfl runs show latest --nodes",
-                                  [args] { return show_command(*args); });
+                                  [args] { return show_run(*args); });
   command.add_option("RUN", args->id, kRunHelp)->required();
   command.add_flag("--nodes", args->nodes,
                    "Also who took part in the rounds of a federation, and an audit of that");

@@ -19,7 +19,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct ServerArguments {
   std::string file, listen = "127.0.0.1:7443", state = "state", tls, allowed, revoked, metrics, test_data;
   LogFlags log;
   bool plaintext = false, measure = false;
@@ -34,7 +34,7 @@ std::chrono::milliseconds seconds(double s) {
   return std::chrono::milliseconds(std::llround(kThousand * s));
 }
 
-Result<HostOptions> host_options(const Arguments& args) {
+Result<HostOptions> host_options(const ServerArguments& args) {
   if (args.tls.empty() == !args.plaintext)
     return fail(ErrorCode::kBadConfig,
                 args.plaintext ? "--tls and --plaintext exclude each other" : "a server needs --tls",
@@ -66,7 +66,7 @@ std::string train_loss_text(const RunOutcome& outcome) {
   return loss_text(outcome.final.train_loss) + " (before the last round)";
 }
 
-Result<Reply> server_command(const Arguments& args) {
+Result<Reply> server_command(const ServerArguments& args) {
   keep_freed_memory();
   Config config;
   if (!args.file.empty()) {
@@ -112,7 +112,7 @@ Result<Reply> server_command(const Arguments& args) {
 }  // namespace
 
 void setup_server(Command& mfl, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<ServerArguments>();
   Command& command = commands.add(
       mfl, "server", "Coordinate a federation: nodes join over the network",
       "  mfl server experiment.toml --listen 0.0.0.0:7443 --state state --tls pki/server\n"

@@ -13,7 +13,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct StatusArguments {
   std::string server, tls;
   bool plaintext = false;
 };
@@ -38,12 +38,12 @@ std::string certificate_text(const Expiry& expires) {
 double in_seconds(Time time) { return std::chrono::duration<double>(time).count(); }
 
 // "0.0256 ms", "12.5 ms", "93.5 s".
-std::string duration_text(const std::optional<double>& seconds) {
+std::string brief_duration(const std::optional<double>& seconds) {
   constexpr double kMilliseconds = 1000;
   return seconds && *seconds < 1 ? fmt::format("{:.3g} ms", kMilliseconds * *seconds) : seconds_text(seconds);
 }
 
-Json node_json(const NodeStatus& node) {
+Json node_status_json(const NodeStatus& node) {
   return {{"name", node.name},
           {"connected", node.connected},
           {"last_seen_seconds", in_seconds(node.silent)},
@@ -56,7 +56,7 @@ Json node_json(const NodeStatus& node) {
           {"quarantined_seconds", node.set_aside ? Json(in_seconds(*node.set_aside)) : Json(nullptr)}};
 }
 
-std::string state_text(const NodeStatus& node) {
+std::string node_state(const NodeStatus& node) {
   if (node.set_aside) return fmt::format("set aside for {:.0f} s", in_seconds(*node.set_aside));
   return node.connected ? "connected" : "gone";
 }
@@ -73,9 +73,9 @@ std::string node_table(const std::vector<NodeStatus>& nodes) {
                {"failures", Align::kRight},
                {"certificate"}});
   for (const NodeStatus& node : nodes)
-    table.add({node.name, state_text(node), fmt::format("{:.0f} s ago", in_seconds(node.silent)),
+    table.add({node.name, node_state(node), fmt::format("{:.0f} s ago", in_seconds(node.silent)),
                fmt::to_string(node.samples), node.round == 0 ? "-" : fmt::to_string(node.round),
-               number_text(node.loss), duration_text(node.seconds), fmt::to_string(node.failures),
+               number_text(node.loss), brief_duration(node.seconds), fmt::to_string(node.failures),
                certificate_text(node.certificate_expires)});
   return "\n" + table.text();
 }
@@ -96,7 +96,7 @@ std::pair<Json, std::string> refusals(const FederationStatus& status) {
 
 Json status_json(const FederationStatus& status) {
   Json nodes = Json::array();
-  for (const NodeStatus& node : status.node_list) nodes.push_back(node_json(node));
+  for (const NodeStatus& node : status.node_list) nodes.push_back(node_status_json(node));
   Json warnings = Json::array();
   for (const std::string& warning : status.warnings) warnings.push_back(warning);
   return {{"run_id", status.run_id},
@@ -150,7 +150,7 @@ std::string status_text(const FederationStatus& status) {
   return facts_text(facts) + node_table(status.node_list);
 }
 
-Result<Reply> status_command(const Arguments& args) {
+Result<Reply> status_command(const StatusArguments& args) {
   ClientOptions options{args.server, std::nullopt, args.plaintext ? "status" : ""};
   if (!args.tls.empty()) {
     MFL_TRY(options.tls, read_tls_folder(args.tls));
@@ -164,7 +164,7 @@ Result<Reply> status_command(const Arguments& args) {
 }  // namespace
 
 void setup_server_status(Command& server, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<StatusArguments>();
   Command& command = commands.add(server, "status", "Ask a running server for its progress and its nodes",
                                   "  mfl server status fl.example.org:7443 --tls pki/hospital-a",
                                   [args] { return status_command(*args); });

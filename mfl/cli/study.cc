@@ -20,20 +20,20 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct StudyArguments {
   std::string file, out = "study", store;
   bool quick = false, quiet = false;
   ConfigFlags flags;
 };
 
 // Reported before the training rather than after it.
-Result<void> check_output(const Arguments& args) {
+Result<void> check_study_folder(const StudyArguments& args) {
   MFL_CHECK(check_gnuplot());
   MFL_TRY(const ReportFolder writable, ReportFolder::make(args.out));
   return {};
 }
 
-Result<StudyOutcome> run_all(const Arguments& args, const StudyPlan& plan, bool json) {
+Result<StudyOutcome> study_all(const StudyArguments& args, const StudyPlan& plan, bool json) {
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
   const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
@@ -52,13 +52,13 @@ std::string study_text(const StudyEvidence& evidence, const StudyResults& result
   return out;
 }
 
-Result<Reply> study_command(const Arguments& args, bool json) {
+Result<Reply> study_command(const StudyArguments& args, bool json) {
   const auto start = std::chrono::steady_clock::now();
   const StudyOptions options{.quick = args.quick,
                              .adjust = [&args](Config& config) { return args.flags.apply(config); }};
   MFL_TRY(const StudyPlan plan, read_study(args.file, options));
-  MFL_CHECK(check_output(args));
-  MFL_TRY(const StudyOutcome study, run_all(args, plan, json));
+  MFL_CHECK(check_study_folder(args));
+  MFL_TRY(const StudyOutcome study, study_all(args, plan, json));
   MFL_TRY(const Report report, study_report(study));
   MFL_TRY(const std::filesystem::path folder, write_report(report, args.out));
   const StudyResults results = results_of(study.evidence);
@@ -82,7 +82,7 @@ Result<Reply> study_command(const Arguments& args, bool json) {
 }  // namespace
 
 void setup_study(Command& mfl, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<StudyArguments>();
   Command& command = commands.add(
       mfl, "study",
       "Compare algorithms over splits and seeds, each with tuned settings: tables, figures, conclusions",

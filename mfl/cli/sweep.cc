@@ -18,7 +18,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct SweepArguments {
   std::string file, store;
   bool reuse = false, resume = false, quiet = false;
   ConfigFlags flags;
@@ -65,7 +65,7 @@ struct Grid {
   std::vector<Config> configs;
 };
 
-Result<Grid> read_grid(const Arguments& args) {
+Result<Grid> read_grid(const SweepArguments& args) {
   Sweep sweep;
   if (!args.file.empty()) {
     MFL_TRY(sweep, read_sweep(args.file));
@@ -75,7 +75,7 @@ Result<Grid> read_grid(const Arguments& args) {
   return Grid{std::move(sweep), std::move(configs)};
 }
 
-Result<Reply> sweep_command(const Arguments& args, Commands& commands) {
+Result<Reply> sweep_command(const SweepArguments& args, Commands& commands) {
   const bool json = commands.json;
   MFL_TRY(const Grid grid, commands.processes.read([&] { return read_grid(args); }));
   const auto& [sweep, configs] = grid;
@@ -106,7 +106,7 @@ Result<Reply> sweep_command(const Arguments& args, Commands& commands) {
 }  // namespace
 
 void setup_sweep(Command& mfl, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<SweepArguments>();
   Command& command = commands.add(
       mfl, "sweep", "Train every combination of the arrays in an experiment, sharing each pass over the data",
       "  mfl sweep experiments/sweep.toml\n"

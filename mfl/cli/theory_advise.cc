@@ -15,7 +15,7 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct AdviseArguments {
   AdviseOptions options;
   ExperimentFlags experiment;
 };
@@ -96,7 +96,7 @@ Json advice_json(const Advice& advice) {
   return out;
 }
 
-Result<Reply> advise_command(const Arguments& args) {
+Result<Reply> advise_command(const AdviseArguments& args) {
   MFL_TRY(const Config config, args.experiment.assemble());
   const std::atomic<bool>& stop = watch_interrupts();
   MFL_TRY(const Advice advice, advise_experiment(config, args.options, {{}, &stop}));
@@ -106,7 +106,7 @@ Result<Reply> advise_command(const Arguments& args) {
 }  // namespace
 
 void setup_theory_advise(Command& theory, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<AdviseArguments>();
   Command& command =
       commands.add(theory, "advise", "Recommend eta, gamma and tau for a budget of rounds or bytes",
                    "  mfl theory advise --data mnist --train 5000 --test 0 --model squared-svm --nodes 4 "

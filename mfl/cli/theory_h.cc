@@ -10,14 +10,14 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct TheoryHArguments {
   double eta = 0, beta = 0, gamma = 0, delta = 1;
   std::uint64_t steps = 10;
 };
 
 constexpr std::uint64_t kMostSteps = 1'000'000;
 
-Result<void> check(const Arguments& args) {
+Result<void> check(const TheoryHArguments& args) {
   const auto wrong = [](const char* flag, double value, const char* range) {
     return fail(ErrorCode::kBadConfig, fmt::format("{} {}: must be {}", flag, value, range));
   };
@@ -60,7 +60,7 @@ std::string rows_text(const std::vector<UnitDrift>& rows, const std::vector<Unit
   return table.text();
 }
 
-Result<Reply> h_command(const Arguments& args) {
+Result<Reply> h_command(const TheoryHArguments& args) {
   MFL_CHECK(check(args));
   const auto rows = drift_table({args.eta, args.beta, args.gamma}, args.steps);
   const auto fl = drift_table({args.eta, args.beta, 0}, args.steps);
@@ -76,7 +76,7 @@ Result<Reply> h_command(const Arguments& args) {
 }  // namespace
 
 void setup_theory_h(Command& theory, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<TheoryHArguments>();
   Command& command = commands.add(
       theory, "h",
       "How far x local steps can take the nodes from centralised descent: the bound of Proposition 1",

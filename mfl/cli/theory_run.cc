@@ -17,13 +17,13 @@
 namespace mfl::cli {
 namespace {
 
-struct Arguments {
+struct TheoryRunArguments {
   std::string page;
   bool quiet = false;
   ExperimentFlags experiment;
 };
 
-std::string outcome_text(const TheoryOutcome& outcome) {
+std::string theory_outcome_text(const TheoryOutcome& outcome) {
   const Path& path = outcome.diagnosis.run.path;
   return facts_text({
              {"setting", setting_text(outcome.config) + ", f64"},
@@ -38,7 +38,7 @@ std::string outcome_text(const TheoryOutcome& outcome) {
          '\n' + theory_text(outcome.diagnosis);
 }
 
-Result<Reply> theory_run_command(const Arguments& args, bool json) {
+Result<Reply> theory_run_command(const TheoryRunArguments& args, bool json) {
   MFL_TRY(const Config config, args.experiment.assemble());
   std::optional<ReportFolder> folder;  // opened first: an unwritable folder is reported before the training
   if (!args.page.empty()) {
@@ -59,7 +59,7 @@ Result<Reply> theory_run_command(const Arguments& args, bool json) {
                 {"load_seconds", outcome->load_seconds},
                 {"wall_seconds", outcome->wall_seconds}};
   reply.data.update(theory_json(outcome->diagnosis));
-  reply.text = outcome_text(*outcome);
+  reply.text = theory_outcome_text(*outcome);
   if (folder) {
     MFL_CHECK(
         publish_theory_page(*folder, {setting_text(outcome->config), outcome->digest, outcome->diagnosis}));
@@ -75,7 +75,7 @@ Result<Reply> theory_run_command(const Arguments& args, bool json) {
 }  // namespace
 
 void setup_theory_run(Command& theory, Commands& commands) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<TheoryRunArguments>();
   Command& command =
       commands.add(theory, "run",
                    "Train and measure the theory: constants, conditions, and bounds against measured values",

@@ -29,7 +29,7 @@ std::vector<std::string_view> subcommand_names(const Command& command) {
 // Names are short: of five letters, two that differ make another word.
 std::size_t most_edits(std::string_view word) { return std::max<std::size_t>(1, word.size() / 3); }
 
-std::string did_you_mean(const std::string& word, const std::vector<std::string_view>& names) {
+std::string suggestion(const std::string& word, const std::vector<std::string_view>& names) {
   const std::string near = nearest(word, names, most_edits(word));
   return near.empty() ? "" : fmt::format("; did you mean {}?", near);
 }
@@ -116,7 +116,7 @@ tl::unexpected<Error> unknown_flag(const Command& command, const std::string& na
 
 tl::unexpected<Error> unknown_command(const Command& parent, const std::string& word) {
   return usage_error(
-      parent, fmt::format("unknown command \"{}\"{}", word, did_you_mean(word, subcommand_names(parent))));
+      parent, fmt::format("unknown command \"{}\"{}", word, suggestion(word, subcommand_names(parent))));
 }
 
 Error missing_subcommand(const Command& command) {

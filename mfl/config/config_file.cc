@@ -107,7 +107,7 @@ std::optional<std::string> flag_text(const Key& key, const toml::node& node) {
   return std::nullopt;
 }
 
-std::string shown(const toml::node& node) {
+std::string value_shown(const toml::node& node) {
   if (const auto* text = node.as_string()) return toml_text(text->get());
   if (const auto* integer = node.as_integer()) return fmt::format("{}", integer->get());
   if (const auto* real = node.as_floating_point()) return toml_number(real->get());
@@ -184,7 +184,7 @@ class Reader {
   // The value as text, once it is in the config; nothing after an error.
   std::optional<std::string> set_value(Config& config, const Key& key, const toml::key& name,
                                        const toml::node& node) {
-    const std::string where = fmt::format("{} = {} in [{}]", name.str(), shown(node), key.table);
+    const std::string where = fmt::format("{} = {} in [{}]", name.str(), value_shown(node), key.table);
     auto text = flag_text(key, node);
     if (!text) {
       const std::string found =
@@ -226,7 +226,7 @@ Result<toml::table> parse_toml(std::string_view text, std::string_view file) {
               fmt::format("{}:{}: {}", file, error.source().begin.line, one_line(error.description())));
 }
 
-Result<Sweep> parse(std::string_view text, std::string_view file, bool arrays) {
+Result<Sweep> parse_toml(std::string_view text, std::string_view file, bool arrays) {
   MFL_TRY(const toml::table root, parse_toml(text, file));
   return Reader(file, arrays).read(root);
 }
@@ -260,7 +260,7 @@ FileValue file_value(const toml::node& node) {
   } else if (const auto* text = node.as_string()) {
     value.text = text->get();
   } else {
-    value.text = shown(node);
+    value.text = value_shown(node);
   }
   return value;
 }
@@ -274,7 +274,7 @@ Result<std::string> experiment_text(const std::filesystem::path& path) {
 }  // namespace
 
 Result<Config> parse_config(std::string_view text, std::string_view file) {
-  MFL_TRY(Sweep read, parse(text, file, false));
+  MFL_TRY(Sweep read, parse_toml(text, file, false));
   if (const auto valid = validate(read.base); !valid)
     return fail(valid.error().code, fmt::format("{}: {}", file, valid.error().message), valid.error().hint);
   return std::move(read.base);
@@ -323,7 +323,9 @@ Result<FileWithTable> read_with_table(const std::filesystem::path& path, std::st
   return parse_with_table(text, path.string(), name);
 }
 
-Result<Sweep> parse_sweep(std::string_view text, std::string_view file) { return parse(text, file, true); }
+Result<Sweep> parse_sweep(std::string_view text, std::string_view file) {
+  return parse_toml(text, file, true);
+}
 
 Result<Sweep> read_sweep(const std::filesystem::path& path) {
   MFL_TRY(const std::string text, experiment_text(path));

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kUniform = "uniform", kLognormal = "lognormal";
 constexpr NumberRange kSigma{[](double x) { return x >= 0 && x <= 10; }, "in [0, 10]"};
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
   return text;
@@ -26,19 +26,19 @@ tl::unexpected<Error> bad_distribution(const NumberRange& range) {
 }  // namespace
 
 Result<Distribution> parse_distribution(std::string_view text, const NumberRange& range) {
-  text = trimmed(text);
+  text = without_blanks(text);
   const std::size_t open = text.find('(');
   if (open == std::string_view::npos) {
     const auto number = number_value(text, range);
     if (!number) return bad_distribution(range);
     return Distribution{Distribution::Kind::kFixed, *number, 0};
   }
-  const std::string_view name = trimmed(text.substr(0, open));
+  const std::string_view name = without_blanks(text.substr(0, open));
   const std::size_t comma = text.find(',');
   if ((name != kUniform && name != kLognormal) || !text.ends_with(')') || comma == std::string_view::npos)
     return bad_distribution(range);
-  const std::string_view second_text = trimmed(text.substr(comma + 1, text.size() - comma - 2));
-  const auto first = number_value(trimmed(text.substr(open + 1, comma - open - 1)), range);
+  const std::string_view second_text = without_blanks(text.substr(comma + 1, text.size() - comma - 2));
+  const auto first = number_value(without_blanks(text.substr(open + 1, comma - open - 1)), range);
   const auto second = number_value(second_text, name == kUniform ? range : kSigma);
   if (!first) return bad_distribution(range);
   if (!second)

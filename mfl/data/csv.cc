@@ -89,7 +89,7 @@ class Labels {
 };
 
 // Which columns are read, and whether the first line is their names.
-struct Layout {
+struct CsvLayout {
   CsvColumns columns;
   bool header = false;
   bool guessed = false;  // by looking at the line
@@ -150,12 +150,12 @@ std::vector<std::size_t> columns_read(const CsvColumns& columns) {
   return read;
 }
 
-Result<Layout> lay_out(const CsvOptions& options, const CsvNames& first, const fs::path& path) {
+Result<CsvLayout> lay_out(const CsvOptions& options, const CsvNames& first, const fs::path& path) {
   const auto is_name = [](const std::string& text) { return !parse_count(text); };
   const bool by_name =
       (options.label != "last" && is_name(options.label)) || std::ranges::any_of(options.drop, is_name) ||
       (!options.group.empty() && is_name(options.group)) || std::ranges::any_of(options.features, is_name);
-  Layout out;
+  CsvLayout out;
   out.by_name = by_name;
   if (by_name) {
     out.guessed = options.header == CsvHeader::kAuto && std::ranges::any_of(first, is_csv_text);
@@ -172,7 +172,7 @@ Result<Layout> lay_out(const CsvOptions& options, const CsvNames& first, const f
 }
 
 // Numbers and a text that is a class further down are a sample, not names.
-bool is_sample(const CsvNames& line, const Layout& layout, const Labels& labels) {
+bool is_sample(const CsvNames& line, const CsvLayout& layout, const Labels& labels) {
   if (!layout.guessed || layout.by_name || !labels.has_class(line[layout.columns.label])) return false;
   return std::ranges::all_of(layout.columns.features,
                              [&](std::size_t column) { return parse_number(line[column]).has_value(); });
@@ -204,7 +204,7 @@ Result<void> read_groups(const FileBytes& file, const CsvOptions& options, const
   return {};
 }
 
-void append(std::vector<double>& features, const std::vector<double>& row) {
+void append_row(std::vector<double>& features, const std::vector<double>& row) {
   features.insert(features.end(), row.begin(), row.end());
 }
 
@@ -227,7 +227,7 @@ Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
     return bad_line(path, 1, "only one column, so there are no features beside the label",
                     separator_hint(fields[0], options.separator));
   const CsvNames first = csv_names(fields);
-  MFL_TRY(const Layout layout, lay_out(options, first, path));
+  MFL_TRY(const CsvLayout layout, lay_out(options, first, path));
   const CsvColumns& columns = layout.columns;
   CsvRows rows(columns);
   Labels labels(columns.label, path);
@@ -237,13 +237,13 @@ Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
   if (!layout.header) {
     MFL_CHECK(rows.read(fields, records, row, label));
     MFL_CHECK(labels.add(label, records.line()));
-    append(features, row);
+    append_row(features, row);
   }
   for (;;) {
     MFL_TRY(const CsvFound next, rows.next(records, row, label));
     if (next == CsvFound::kEnd) break;
     MFL_CHECK(labels.add(label, records.line()));
-    append(features, row);
+    append_row(features, row);
   }
   Origin origin;
   if (is_sample(first, layout, labels)) {

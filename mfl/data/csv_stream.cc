@@ -97,7 +97,7 @@ Result<std::vector<std::size_t>> find_by_name(const CsvNames& wanted, const CsvN
   return columns;
 }
 
-struct Layout {
+struct StreamLayout {
   CsvColumns columns;
   bool header = false;
 };
@@ -109,7 +109,8 @@ Result<std::size_t> find_label(const CsvStreamOptions& options, const CsvNames& 
   return find_csv_column(kLabelRole, options.label, names, count, path);
 }
 
-Result<Layout> lay_out_by_name(const CsvStreamOptions& options, const CsvNames& first, const fs::path& path) {
+Result<StreamLayout> lay_out_by_name(const CsvStreamOptions& options, const CsvNames& first,
+                                     const fs::path& path) {
   const auto is_here = [&](const std::string& name) { return std::ranges::count(first, name) != 0; };
   const bool header =
       options.header == CsvHeader::kYes ||
@@ -119,7 +120,7 @@ Result<Layout> lay_out_by_name(const CsvStreamOptions& options, const CsvNames& 
     return bad_file(path,
                     fmt::format("no header, and columns are found by name: {}", name_list(options.features)),
                     "begin the file with the names of its columns");
-  Layout out{{first.size(), {}, kNoColumn}, true};
+  StreamLayout out{{first.size(), {}, kNoColumn}, true};
   MFL_TRY(out.columns.features, find_by_name(options.features, first, options.separator, path));
   MFL_TRY(out.columns.label, find_label(options, first, first.size(), path));
   if (std::ranges::count(out.columns.features, out.columns.label) != 0)
@@ -145,11 +146,11 @@ Result<CsvColumns> choose_by_position(const CsvStreamOptions& options, const Csv
   return columns;
 }
 
-Result<Layout> lay_out_by_position(const CsvStreamOptions& options, const CsvNames& first,
-                                   const fs::path& path) {
+Result<StreamLayout> lay_out_by_position(const CsvStreamOptions& options, const CsvNames& first,
+                                         const fs::path& path) {
   const bool looks = options.header == CsvHeader::kYes ||
                      (options.header == CsvHeader::kAuto && std::ranges::any_of(first, is_csv_text));
-  Layout out;
+  StreamLayout out;
   MFL_TRY(out.columns, choose_by_position(options, looks ? first : CsvNames{}, first.size(), path));
   const auto is_name = [](const std::string& text) {
     return !text.empty() && text != "last" && !parse_count(text);
@@ -193,7 +194,7 @@ class FileStream final : public CsvStream {
     const CsvNames first = csv_names(fields);
     auto made = options_.features.empty() ? lay_out_by_position(options_, first, path_)
                                           : lay_out_by_name(options_, first, path_);
-    MFL_TRY(const Layout layout, std::move(made));
+    MFL_TRY(const StreamLayout layout, std::move(made));
     columns_ = layout.columns;
     rows_.emplace(columns_);
     if (layout.header) {

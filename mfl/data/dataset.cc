@@ -15,7 +15,7 @@
 namespace mfl {
 namespace {
 
-constexpr std::size_t kBlock = 256;  // borrowed rows that are read at a time
+constexpr std::size_t kBorrowedBlock = 256;  // borrowed rows that are read at a time
 
 static_assert(std::endian::native == std::endian::little, "digests and NPY files are little-endian");
 
@@ -120,7 +120,7 @@ void add(Sha256& hash, const DenseRows<X>& dense) {
 
 template <class X>
 void add(Sha256& hash, const BorrowedRows<X>& borrowed) {
-  for_each_block(borrowed, kBlock,
+  for_each_block(borrowed, kBorrowedBlock,
                  [&](std::size_t, std::span<const X> numbers) { hash.update(std::as_bytes(numbers)); });
 }
 
@@ -152,7 +152,7 @@ template <class X>
 DenseRows<X> copied(const BorrowedRows<X>& rows) {
   DenseRows<X> own;
   own.values.reserve(rows.rows * rows.columns);
-  for_each_block(rows, kBlock, [&](std::size_t, std::span<const X> numbers) {
+  for_each_block(rows, kBorrowedBlock, [&](std::size_t, std::span<const X> numbers) {
     own.values.insert(own.values.end(), numbers.begin(), numbers.end());
   });
   return own;

@@ -19,7 +19,7 @@ struct Body {
   std::size_t limit = 0;
 };
 
-std::size_t append(char* data, std::size_t size, std::size_t count, void* into) {
+std::size_t append_to_body(char* data, std::size_t size, std::size_t count, void* into) {
   auto& body = *static_cast<Body*>(into);
   const std::size_t length = size * count;
   if (length > body.limit - body.bytes.size()) return 0;
@@ -68,7 +68,7 @@ Result<std::string> download(const std::string& url, std::size_t limit) {
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "mfl");
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &append);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &append_to_body);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, static_cast<void*>(&body));
   const CURLcode status = curl_easy_perform(curl);
   if (status == CURLE_OK) return std::move(body.bytes);

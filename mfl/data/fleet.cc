@@ -17,17 +17,17 @@
 namespace mfl {
 namespace {
 
-constexpr std::string_view kName = "fleet";
+constexpr std::string_view kFleetName = "fleet";
 constexpr std::uint32_t kMostSamples = std::uint32_t{1} << 16;
 constexpr std::size_t kMostNumbers = std::size_t{1} << 26;
 constexpr std::uint64_t kTestNode = std::uint64_t{1} << 63;
 constexpr std::uint32_t kMostMedians = 100;
 
 // Rounds of the stream: what the draws are for.
-enum Draw : std::uint64_t { kRows = 0, kCount = 1, kClassShares = 2 };
+enum FleetDraw : std::uint64_t { kRows = 0, kCount = 1, kClassShares = 2 };
 
 // As synthetic rows: a blend of two classes, at times more of the other.
-constexpr std::uint64_t kLeastShare = 96, kShareSpan = 160;
+constexpr std::uint64_t kFleetLeastShare = 96, kFleetShareSpan = 160;
 
 struct RowDraw {
   unsigned own, other, share;
@@ -63,7 +63,7 @@ RowDraw row_of(std::uint64_t bits, const DrawnClasses* classes) {
   const std::uint64_t own =
       classes == nullptr ? low * kClasses >> 32U : classes->at(static_cast<double>(low) * 0x1p-32);
   const std::uint64_t step = 1 + ((bits >> 32U & 0xffff) * (kClasses - 1) >> 16U);
-  const std::uint64_t share = kLeastShare + ((bits >> 48U) * kShareSpan >> 16U);
+  const std::uint64_t share = kFleetLeastShare + ((bits >> 48U) * kFleetShareSpan >> 16U);
   return {static_cast<unsigned>(own), static_cast<unsigned>((own + step) % kClasses),
           static_cast<unsigned>(share)};
 }
@@ -103,13 +103,13 @@ Result<void> read_skew(const std::string& spec, std::string_view text, bool one_
 
 }  // namespace
 
-bool is_fleet(std::string_view spec) { return spec.substr(0, spec.find(':')) == kName; }
+bool is_fleet(std::string_view spec) { return spec.substr(0, spec.find(':')) == kFleetName; }
 
 Result<FleetShape> parse_fleet(const std::string& spec) {
   assert(is_fleet(spec));
   FleetShape shape;
-  if (spec == kName) return shape;
-  std::string_view text = std::string_view(spec).substr(kName.size() + 1);
+  if (spec == kFleetName) return shape;
+  std::string_view text = std::string_view(spec).substr(kFleetName.size() + 1);
   const std::size_t comma = std::min(text.find(','), text.size());
   std::string_view skews = text.substr(comma);
   text = text.substr(0, comma);

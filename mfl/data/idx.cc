@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr unsigned kUnsignedByte = 8;
 constexpr std::size_t kLongestHeader = 4 + 4 * 255;
-constexpr const char* kGetAgain = "get the file again";
+constexpr const char* kGetIdxAgain = "get the file again";
 
 struct Header {
   std::size_t length = 0;  // of the header itself
@@ -36,9 +36,10 @@ std::size_t big_endian(std::string_view bytes, std::size_t at) {
 }
 
 Result<Header> parse_header(std::string_view bytes, bool images, const fs::path& path) {
-  if (bytes.empty()) return bad_file(path, "the file is empty", kGetAgain);
+  if (bytes.empty()) return bad_file(path, "the file is empty", kGetIdxAgain);
   if (bytes.size() < 4)
-    return bad_file(path, fmt::format("truncated in the magic number at byte {}", bytes.size()), kGetAgain);
+    return bad_file(path, fmt::format("truncated in the magic number at byte {}", bytes.size()),
+                    kGetIdxAgain);
   const std::size_t magic = big_endian(bytes, 0);
   const std::size_t type = magic >> 8;
   const std::size_t rank = magic & 255;
@@ -50,18 +51,18 @@ Result<Header> parse_header(std::string_view bytes, bool images, const fs::path&
                     "this is no IDX file of that kind; were images and labels swapped?");
   Header header{.length = 4 + 4 * rank};
   if (bytes.size() < header.length)
-    return bad_file(path, fmt::format("truncated in the header at byte {}", bytes.size()), kGetAgain);
+    return bad_file(path, fmt::format("truncated in the header at byte {}", bytes.size()), kGetIdxAgain);
   header.rows = big_endian(bytes, 4);
   for (std::size_t i = 1; i < rank; ++i) {
     const std::size_t extent = big_endian(bytes, 4 + 4 * i);
     if (extent != 0 && header.columns > std::numeric_limits<std::uint32_t>::max() / extent)
       return bad_file(path,
                       fmt::format("impossible size {} of dimension {} at byte {}", extent, i, 4 + 4 * i),
-                      kGetAgain);
+                      kGetIdxAgain);
     header.columns *= extent;
   }
   if (header.rows == 0 || header.columns == 0)
-    return bad_file(path, "holds no samples (a size in the header is 0)", kGetAgain);
+    return bad_file(path, "holds no samples (a size in the header is 0)", kGetIdxAgain);
   return header;
 }
 
@@ -83,7 +84,7 @@ struct File {
   Result<std::string> whole() const { return held ? std::string(*held) : read_data_file(path); }
 };
 
-struct Array {
+struct IdxArray {
   Header header;
   std::vector<std::uint8_t> body;
 };
@@ -125,14 +126,14 @@ tl::unexpected<Error> truncated(const fs::path& path, std::size_t expected, std:
                                 std::size_t found) {
   return bad_file(
       path, fmt::format("truncated: the header promises {} bytes, the {}byte {}", expected, what, found),
-      kGetAgain);
+      kGetIdxAgain);
 }
 
 tl::unexpected<Error> over_long(const fs::path& path, std::size_t expected) {
   return bad_file(path,
                   fmt::format("over-long: the header promises {} bytes, but data continues from byte {}",
                               expected, expected),
-                  kGetAgain);
+                  kGetIdxAgain);
 }
 
 Result<void> check_length(const File& file, const Header& header) {
@@ -142,8 +143,8 @@ Result<void> check_length(const File& file, const Header& header) {
   return {};
 }
 
-tl::unexpected<Error> not_as_many(const fs::path& images, std::size_t image_count, const fs::path& labels,
-                                  std::size_t label_count) {
+tl::unexpected<Error> images_without_labels(const fs::path& images, std::size_t image_count,
+                                            const fs::path& labels, std::size_t label_count) {
   return bad_file(labels,
                   fmt::format("{} labels, but {} holds {} images", label_count, images.string(), image_count),
                   "images and labels must come from the same set");
@@ -166,7 +167,7 @@ class IdxRows final : public RowSource {
   Header header_;
 };
 
-Result<Array> read_array(const File& file, bool images) {
+Result<IdxArray> read_array(const File& file, bool images) {
   const fs::path& path = file.path;
   MFL_TRY(const Beginning beginning, read_beginning(file));
   MFL_TRY(const Header header, parse_header(beginning.bytes, images, path));
@@ -181,14 +182,14 @@ Result<Array> read_array(const File& file, bool images) {
     return truncated(path, expected, packed ? "unpacked file ends at " : "file ends at ",
                      header.length + body.size());
   if (header.length + body.size() > expected) return over_long(path, expected);
-  return Array{header, std::move(body)};
+  return IdxArray{header, std::move(body)};
 }
 
 Result<Dataset> read(const File& images, const File& labels, std::vector<std::string> known_classes) {
-  MFL_TRY(Array x, read_array(images, true));
-  MFL_TRY(const Array y, read_array(labels, false));
+  MFL_TRY(IdxArray x, read_array(images, true));
+  MFL_TRY(const IdxArray y, read_array(labels, false));
   if (x.header.rows != y.header.rows)
-    return not_as_many(images.path, x.header.rows, labels.path, y.header.rows);
+    return images_without_labels(images.path, x.header.rows, labels.path, y.header.rows);
   Dataset data{
       .rows = x.header.rows, .columns = x.header.columns, .scale = 1.0 / 255, .features = {}, .labels = {}};
   data.features = DenseRows<std::uint8_t>{std::move(x.body)};
@@ -214,8 +215,8 @@ Result<std::unique_ptr<RowSource>> open_idx_rows(const fs::path& images, const f
   if (!beginning.packed.empty()) return nullptr;
   MFL_TRY(const Header header, parse_header(beginning.bytes, true, images));
   MFL_CHECK(check_length({images}, header));
-  MFL_TRY(const Array y, read_array({labels}, false));
-  if (header.rows != y.header.rows) return not_as_many(images, header.rows, labels, y.header.rows);
+  MFL_TRY(const IdxArray y, read_array({labels}, false));
+  if (header.rows != y.header.rows) return images_without_labels(images, header.rows, labels, y.header.rows);
   MFL_TRY(FileReader file, FileReader::open(images));
   return std::make_unique<IdxRows>(std::move(file), header, std::vector<double>(y.body.begin(), y.body.end()),
                                    origin_at(labels, std::move(known_classes)));

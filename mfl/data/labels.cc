@@ -111,7 +111,7 @@ TargetOfClass targets_of_classes(const Schema& schema, TargetKind kind) {
   return out;
 }
 
-tl::unexpected<Error> unknown_class(const Dataset& data, double label, const Schema& schema) {
+tl::unexpected<Error> refuse_unknown_class(const Dataset& data, double label, const Schema& schema) {
   return bad_label(data, label, fmt::format("is none of the classes {}", listed_in_quotes(schema.classes)),
                    schema.task == LabelTask::kMulticlass
                        ? "fix the label, or name every class of the training, the test and all nodes' data "
@@ -158,7 +158,7 @@ Result<std::vector<double>> make_targets(const Dataset& data, const Schema& sche
     for (const double label : data.labels) {
       MFL_TRY(const std::string_view name, parity_class(data, label));
       const auto target = target_of.find(name);
-      if (target == target_of.end()) return unknown_class(data, label, schema);
+      if (target == target_of.end()) return refuse_unknown_class(data, label, schema);
       targets.push_back(target->second);
     }
     return targets;
@@ -168,7 +168,7 @@ Result<std::vector<double>> make_targets(const Dataset& data, const Schema& sche
     auto found = known.find(label);
     if (found == known.end()) {
       const auto target = target_of.find(class_name(label_text(data, label)));
-      if (target == target_of.end()) return unknown_class(data, label, schema);
+      if (target == target_of.end()) return refuse_unknown_class(data, label, schema);
       found = known.emplace(label, target->second).first;
     }
     targets.push_back(found->second);

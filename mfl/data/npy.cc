@@ -35,7 +35,7 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr std::size_t kLargestDense = std::size_t{4} << 30;
 
-struct Array {
+struct NpyArray {
   NpyHeader header;
   std::string_view body;
 };
@@ -85,11 +85,11 @@ Result<void> check_header(const NpyHeader& header, std::size_t file_size, const 
   return {};
 }
 
-Result<Array> parse_array(const FileBytes& file, std::size_t rank, std::string_view types) {
+Result<NpyArray> parse_array(const FileBytes& file, std::size_t rank, std::string_view types) {
   MFL_TRY(NpyHeader header, parse_npy_header(file.bytes, file.path));
   MFL_CHECK(check_header(header, file.bytes.size(), file.path, rank, types));
   const std::string_view body = file.bytes.substr(header.length);
-  return Array{std::move(header), body};
+  return NpyArray{std::move(header), body};
 }
 
 template <class T>
@@ -113,7 +113,7 @@ Result<Features> finite_rows(std::vector<T> values, std::size_t columns, const f
 }
 
 template <class T>
-Result<Features> floating_rows(const Array& array, const fs::path& path) {
+Result<Features> floating_rows(const NpyArray& array, const fs::path& path) {
   return finite_rows(numbers<T>(array.body), array.header.shape[1], path,
                      [](std::size_t row) { return row; });
 }
@@ -150,13 +150,13 @@ class NpyRows final : public RowSource {
 constexpr std::string_view kFeatureTypes = "u1 f4 f8";
 constexpr std::string_view kLabelTypes = "b1 i1 i2 i4 i8 u1 u2 u4 u8 f4 f8";
 
-tl::unexpected<Error> not_as_many(const fs::path& x, std::size_t rows, const fs::path& y,
-                                  std::size_t labels) {
+tl::unexpected<Error> rows_without_labels(const fs::path& x, std::size_t rows, const fs::path& y,
+                                          std::size_t labels) {
   return bad_file(y, fmt::format("{} labels, but {} has {} rows", labels, x.string(), rows),
                   "x and y must come from the same set");
 }
 
-Result<Features> read_features(const Array& array, const fs::path& path) {
+Result<Features> read_features(const NpyArray& array, const fs::path& path) {
   const std::string_view type = std::string_view(array.header.type).substr(1);
   if (type == "f4") return floating_rows<float>(array, path);
   if (type == "f8") return floating_rows<double>(array, path);
@@ -164,7 +164,7 @@ Result<Features> read_features(const Array& array, const fs::path& path) {
 }
 
 template <class T>
-Result<std::vector<double>> labels_as(const Array& array, const fs::path& path) {
+Result<std::vector<double>> labels_as(const NpyArray& array, const fs::path& path) {
   constexpr double kLargestWhole = 0x1p53;
   const std::vector<T> values = numbers<T>(array.body);
   std::vector<double> labels;
@@ -179,7 +179,7 @@ Result<std::vector<double>> labels_as(const Array& array, const fs::path& path) 
   return labels;
 }
 
-Result<std::vector<double>> read_labels(const Array& array, const fs::path& path) {
+Result<std::vector<double>> read_labels(const NpyArray& array, const fs::path& path) {
   const std::string_view type = std::string_view(array.header.type).substr(1);
   if (type == "i1") return labels_as<std::int8_t>(array, path);
   if (type == "i2") return labels_as<std::int16_t>(array, path);
@@ -241,13 +241,13 @@ Result<Dataset> read_npy(const fs::path& x, const fs::path& y) {
 }
 
 Result<Dataset> parse_npy(const FileBytes& x, const FileBytes& y) {
-  MFL_TRY(const Array features, parse_array(x, 2, kFeatureTypes));
-  MFL_TRY(const Array labels, parse_array(y, 1, kLabelTypes));
+  MFL_TRY(const NpyArray features, parse_array(x, 2, kFeatureTypes));
+  MFL_TRY(const NpyArray labels, parse_array(y, 1, kLabelTypes));
   Dataset data;
   data.rows = features.header.shape[0];
   data.columns = features.header.shape[1];
   if (labels.header.shape[0] != data.rows)
-    return not_as_many(x.path, data.rows, y.path, labels.header.shape[0]);
+    return rows_without_labels(x.path, data.rows, y.path, labels.header.shape[0]);
   MFL_TRY(data.features, read_features(features, x.path));
   MFL_TRY(data.labels, read_labels(labels, y.path));
   if (std::holds_alternative<DenseRows<std::uint8_t>>(data.features)) data.scale = 1.0 / 255;
@@ -270,9 +270,9 @@ Result<std::unique_ptr<RowSource>> open_npy_rows(const fs::path& x, const fs::pa
   if (y.empty())
     return std::make_unique<NpyRows>(std::move(file), header, std::vector<double>(header.shape[0]), nullptr);
   MFL_TRY(const std::string label_file, read_data_file(y));
-  MFL_TRY(const Array labels, parse_array({label_file, y}, 1, kLabelTypes));
+  MFL_TRY(const NpyArray labels, parse_array({label_file, y}, 1, kLabelTypes));
   if (labels.header.shape[0] != header.shape[0])
-    return not_as_many(x, header.shape[0], y, labels.header.shape[0]);
+    return rows_without_labels(x, header.shape[0], y, labels.header.shape[0]);
   MFL_TRY(std::vector<double> values, read_labels(labels, y));
   return std::make_unique<NpyRows>(std::move(file), header, std::move(values), npy_origin(y));
 }

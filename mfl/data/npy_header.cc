@@ -11,7 +11,7 @@
 namespace mfl {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
 // The Python literal {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }: only what NumPy writes for
 // plain arrays.
@@ -92,7 +92,7 @@ class Literal {
 Result<NpyHeader> parse_npy_header(std::string_view file, const std::filesystem::path& path) {
   constexpr const char* kHint = "write it with numpy.save";
   if (file.empty()) return bad_file(path, "the file is empty", kHint);
-  if (!file.starts_with(kMagic)) return bad_file(path, "bad magic at byte 0: not an NPY file", kHint);
+  if (!file.starts_with(kNpyMagic)) return bad_file(path, "bad magic at byte 0: not an NPY file", kHint);
   const auto byte = [&](std::size_t at) { return std::size_t{static_cast<unsigned char>(file[at])}; };
   const auto truncated = [&] {
     return bad_file(path, fmt::format("truncated in the header at byte {}", file.size()), kHint);
@@ -123,7 +123,7 @@ std::string make_npy_header(std::string_view type, const std::vector<std::size_t
   constexpr std::size_t kStart = 10;
   text.append(63 - (kStart + text.size()) % 64, ' ');
   text += '\n';
-  std::string header(kMagic);
+  std::string header(kNpyMagic);
   header += '\x01';
   header += '\0';
   header += static_cast<char>(text.size() & 255);

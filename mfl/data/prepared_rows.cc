@@ -9,7 +9,7 @@
 namespace mfl {
 namespace {
 
-constexpr std::size_t kBlock = 256;
+constexpr std::size_t kPreparedBlock = 256;
 
 using RowPointers = std::span<const std::byte* const>;
 
@@ -38,8 +38,8 @@ Result<PreparedRows> PreparedRows::make(const Dataset& data, const Preprocessing
   const bool narrows =
       precision == Precision::kF32 && std::holds_alternative<BorrowedRows<double>>(data.features);
   std::vector<std::uint32_t> places;
-  for (std::size_t at = 0; (changes || narrows) && at < data.rows; at += kBlock) {
-    places.resize(std::min(kBlock, data.rows - at));
+  for (std::size_t at = 0; (changes || narrows) && at < data.rows; at += kPreparedBlock) {
+    places.resize(std::min(kPreparedBlock, data.rows - at));
     std::iota(places.begin(), places.end(), static_cast<std::uint32_t>(at));
     MFL_TRY(Dataset part, preprocessed(take_rows(data, places), done, constant_column));
     MFL_CHECK(with_precision(std::move(part), precision));
@@ -69,7 +69,7 @@ template <class X, class RowOf>
 void PreparedRows::read_rows(std::size_t count, const RowOf& row_of, X* to) const {
   const std::size_t width = columns();
   const bool single = precision_ == Precision::kF32;
-  std::array<const std::byte*, kBlock> pointers;
+  std::array<const std::byte*, kPreparedBlock> pointers;
   with_borrowed(features_, [&](const auto& from) {
     const auto fill_block = [&](RowPointers rows, X* block, const auto& prepare) {
       if constexpr (std::is_same_v<X, std::uint8_t>)
@@ -79,8 +79,8 @@ void PreparedRows::read_rows(std::size_t count, const RowOf& row_of, X* to) cons
       else
         fill<double>(from, rows, width, block, prepare);
     };
-    for (std::size_t at = 0; at < count; at += kBlock) {
-      const std::size_t here = std::min(kBlock, count - at);
+    for (std::size_t at = 0; at < count; at += kPreparedBlock) {
+      const std::size_t here = std::min(kPreparedBlock, count - at);
       for (std::size_t i = 0; i < here; ++i) pointers[i] = from.row(row_of(at + i));
       const RowPointers rows(pointers.data(), here);
       X* const block = to + at * width;

@@ -11,7 +11,7 @@
 namespace mfl {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames = {"none", "scale", "full"};
+constexpr std::array<std::string_view, 3> kStandardiseNames = {"none", "scale", "full"};
 
 double mean_of(const Preprocessing& done, std::size_t column) {
   return done.means.empty() ? 0 : done.means[column];
@@ -70,13 +70,13 @@ Result<void> check_finite(const Dataset& data) {
 }  // namespace
 
 std::string_view standardise_name(Standardise standardise) {
-  return kNames[static_cast<std::size_t>(standardise)];
+  return kStandardiseNames[static_cast<std::size_t>(standardise)];
 }
 
 std::optional<Standardise> parse_standardise(std::string_view name) {
-  const auto found = std::ranges::find(kNames, name);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<Standardise>(found - kNames.begin());
+  const auto found = std::ranges::find(kStandardiseNames, name);
+  if (found == kStandardiseNames.end()) return std::nullopt;
+  return static_cast<Standardise>(found - kStandardiseNames.begin());
 }
 
 bool is_measured(const Preprocessing& preprocessing) {

@@ -16,8 +16,8 @@
 namespace mfl {
 namespace {
 
-constexpr std::array<std::string_view, 6> kTaskNames = {"",           "binary",     "even-odd",
-                                                        "regression", "multiclass", "external"};
+constexpr std::array<std::string_view, 6> kLabelTaskNames = {"",           "binary",     "even-odd",
+                                                             "regression", "multiclass", "external"};
 
 bool has_two_classes(LabelTask task) { return task == LabelTask::kBinary || task == LabelTask::kEvenOdd; }
 
@@ -49,7 +49,7 @@ std::optional<std::string> features_difference(const Schema& run, const Schema& 
 }
 
 // The first class of the data that the run does not have.
-const std::string* unknown_class(const Schema& run, const Schema& data) {
+const std::string* first_unknown_class(const Schema& run, const Schema& data) {
   const std::unordered_set<std::string_view> known(run.classes.begin(), run.classes.end());
   const auto found =
       std::ranges::find_if(data.classes, [&](const std::string& name) { return !known.contains(name); });
@@ -61,7 +61,7 @@ std::optional<std::string> classes_difference(const Schema& run, const Schema& d
     return fmt::format("the task is {} here and the run has {} classes", label_task_name(data.task),
                        run.classes.size());
   const bool multiclass = run.task == LabelTask::kMulticlass || data.task == LabelTask::kMulticlass;
-  if (const std::string* other = run.classes.size() >= 2 ? unknown_class(run, data) : nullptr)
+  if (const std::string* other = run.classes.size() >= 2 ? first_unknown_class(run, data) : nullptr)
     return multiclass || run.classes.size() > 2
                ? fmt::format("class {} is here and is none of {} in the run", in_quotes(*other),
                              listed_in_quotes(run.classes))
@@ -203,12 +203,12 @@ Result<void> check_classes(const Schema& schema) {
 
 }  // namespace
 
-std::string_view label_task_name(LabelTask task) { return kTaskNames[static_cast<std::size_t>(task)]; }
+std::string_view label_task_name(LabelTask task) { return kLabelTaskNames[static_cast<std::size_t>(task)]; }
 
 std::optional<LabelTask> parse_label_task(std::string_view name) {
-  const auto found = std::ranges::find(kTaskNames, name);
-  if (found == kTaskNames.end()) return std::nullopt;
-  return static_cast<LabelTask>(found - kTaskNames.begin());
+  const auto found = std::ranges::find(kLabelTaskNames, name);
+  if (found == kLabelTaskNames.end()) return std::nullopt;
+  return static_cast<LabelTask>(found - kLabelTaskNames.begin());
 }
 
 bool is_complete(const Schema& schema) {

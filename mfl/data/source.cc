@@ -184,13 +184,13 @@ tl::unexpected<Error> unknown_kind(const std::string& spec, std::string_view kin
               near.empty() ? kSpecs : fmt::format("did you mean {}? {}", near, kSpecs));
 }
 
-struct Spec {
+struct SourceSpec {
   std::string_view kind;
   std::string argument;
 };
 
-Result<Spec> parse_spec(const std::string& spec) {
-  if (is_fedprox(spec)) return Spec{"synthetic-fedprox", {}};
+Result<SourceSpec> parse_source_spec(const std::string& spec) {
+  if (is_fedprox(spec)) return SourceSpec{"synthetic-fedprox", {}};
   const std::size_t colon = std::min(spec.find(':'), spec.size());
   const std::string_view kind = std::string_view(spec).substr(0, colon);
   const std::string argument = spec.substr(std::min(colon + 1, spec.size()));
@@ -205,11 +205,11 @@ Result<Spec> parse_spec(const std::string& spec) {
     return fail(ErrorCode::kBadConfig,
                 fmt::format("data spec {} {} a path", excerpt(spec), needs ? "lacks" : "does not take"),
                 kSpecs);
-  return Spec{kind, argument};
+  return SourceSpec{kind, argument};
 }
 
 Result<Parts> open_kind(const std::string& spec, const DataOptions& options) {
-  MFL_TRY(const auto parsed, parse_spec(spec));
+  MFL_TRY(const auto parsed, parse_source_spec(spec));
   const auto& [kind, argument] = parsed;
   if (const PublicSet* set = find_public_set(kind))
     return kind == "cifar10" ? open_fetched(*set, open_cifar10) : open_fetched(*set, open_idx);
@@ -284,8 +284,8 @@ Result<void> check_enough(std::size_t asked, std::size_t available, std::string_
 }
 
 // The first `count` of `rows`, in order or drawn.
-std::vector<std::uint32_t> draw(const std::vector<std::uint32_t>& rows, std::size_t count,
-                                const DataOptions& options, Purpose purpose) {
+std::vector<std::uint32_t> draw_rows(const std::vector<std::uint32_t>& rows, std::size_t count,
+                                     const DataOptions& options, Purpose purpose) {
   if (options.take == Take::kFirst) return {rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count)};
   std::vector<std::uint32_t> order = permutation(rows.size(), Stream(options.seed, purpose));
   order.resize(count);
@@ -311,8 +311,8 @@ Result<Selection> select_from_two(std::size_t pool_rows, std::size_t test_rows, 
   MFL_CHECK(check_enough(train, pool_rows, "training", options.source));
   MFL_CHECK(check_enough(test, test_rows, "test",
                          options.test_source.empty() ? options.source : options.test_source));
-  Selection selection{draw(all_rows(pool_rows), train, options, Purpose::kTakeTrain), std::nullopt};
-  if (test > 0) selection.test = draw(all_rows(test_rows), test, options, Purpose::kTakeTest);
+  Selection selection{draw_rows(all_rows(pool_rows), train, options, Purpose::kTakeTrain), std::nullopt};
+  if (test > 0) selection.test = draw_rows(all_rows(test_rows), test, options, Purpose::kTakeTest);
   return selection;
 }
 
@@ -344,14 +344,14 @@ Result<Selection> select_from_pool(std::size_t rows, const DataOptions& options)
         fmt::format("{} training and {} test samples asked for, but {} has {} in all",
                     options.train ? fmt::format("{}", train) : "all remaining", test, options.source, rows),
         "ask for less, or name a test source of its own");
-  Selection selection{draw(all_rows(rows), train, options, Purpose::kTakeTrain), std::nullopt};
+  Selection selection{draw_rows(all_rows(rows), train, options, Purpose::kTakeTrain), std::nullopt};
   if (test == 0) return selection;
   std::vector<bool> taken(rows);
   for (const std::uint32_t row : selection.train) taken[row] = true;
   std::vector<std::uint32_t> rest;
   for (std::uint32_t row = 0; row < rows; ++row)
     if (!taken[row]) rest.push_back(row);
-  selection.test = draw(rest, test, options, Purpose::kTakeTest);
+  selection.test = draw_rows(rest, test, options, Purpose::kTakeTest);
   return selection;
 }
 
@@ -422,7 +422,7 @@ Result<RowParts> open_npy_folder(const fs::path& folder) {
 }
 
 Result<RowParts> open_row_kind(const std::string& spec, const DataOptions& options) {
-  MFL_TRY(const auto parsed, parse_spec(spec));
+  MFL_TRY(const auto parsed, parse_source_spec(spec));
   const auto& [kind, argument] = parsed;
   if (const PublicSet* set = find_public_set(kind); set != nullptr && kind != "cifar10")
     return open_fetched(*set, open_idx_folder);

@@ -10,20 +10,20 @@
 namespace mfl {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{16} << 30;
+constexpr std::size_t kMostSyntheticBytes = std::size_t{16} << 30;
 constexpr std::size_t kMostColumns = std::size_t{1} << 26;
 
 // Rounds of the stream: what the draws are for.
-enum Draw : std::uint64_t { kRow = 0, kCanvas = 1, kPrototype = 2, kPair = 3 };
+enum SyntheticDraw : std::uint64_t { kRow = 0, kCanvas = 1, kPrototype = 2, kPair = 3 };
 
 // All odds are of 256. Classes 2k and 2k + 1 look alike but for some pixels, the fewer the smaller k: easy
 // pairs are learned in a few steps, hard ones slowly. A row is a blend of its own class and another, at times
 // more of the other: no model gets all of them right.
 constexpr unsigned kInkOdds = 44;
 constexpr unsigned kLeastDifference = 13;
-constexpr unsigned kLeastShare = 96;   // the least that a row has of its own class ...
-constexpr unsigned kShareSpan = 160;   // ... and how much more it may have
-constexpr unsigned kSpeckleOdds = 12;  // canvas pixels outside the prototypes that are lit
+constexpr unsigned kLeastShare = 96;         // the least that a row has of its own class ...
+constexpr unsigned kShareSpan = 160;         // ... and how much more it may have
+constexpr unsigned kCanvasSpeckleOdds = 12;  // canvas pixels outside the prototypes that are lit
 
 std::uint8_t ink(std::uint64_t bits) {
   return (bits & 255) < kInkOdds ? static_cast<std::uint8_t>(192 + (bits >> 8) % 64) : std::uint8_t{0};
@@ -69,7 +69,7 @@ unsigned SyntheticRows::fill(std::uint64_t row, std::span<std::uint8_t> pixels) 
     int value = static_cast<int>((share * mine[j] + (256 - share) * theirs[j]) >> 8);
     if (value > 0)
       value += bell(bits) / 3;
-    else if ((bits >> 32 & 255) < kSpeckleOdds)
+    else if ((bits >> 32 & 255) < kCanvasSpeckleOdds)
       value = static_cast<int>(bits >> 40 & 255);
     pixels[canvas_[j]] = static_cast<std::uint8_t>(std::clamp(value, 0, 255));
   }
@@ -114,7 +114,7 @@ class MadeRows final : public RowSource {
 };
 
 Result<void> check_shape(std::size_t rows, std::size_t columns) {
-  if (rows == 0 || columns == 0 || columns > kMostColumns || rows > kMostBytes / columns)
+  if (rows == 0 || columns == 0 || columns > kMostColumns || rows > kMostSyntheticBytes / columns)
     return fail(ErrorCode::kBadConfig, fmt::format("synthetic set of {} rows and {} columns", rows, columns),
                 "both must be at least 1, columns at most 67108864, rows x columns at most 16 GiB");
   return {};

@@ -15,14 +15,14 @@ namespace mfl {
 namespace {
 
 constexpr std::size_t kClasses = 10;
-constexpr std::string_view kName = "synthetic-fedprox";
+constexpr std::string_view kFedproxName = "synthetic-fedprox";
 constexpr NumberRange kSpread{[](double x) { return x >= 0 && x <= 1e6; }, "in [0, 1e6]"};
 constexpr NumberRange kUsers{[](double x) { return x >= 1 && x <= 10000; }, "in [1, 10000]"};
 
 const Catalog<CatalogEntry>& specs() {
   static const Catalog<CatalogEntry> catalog(
       "data spec",
-      {{.name = std::string(kName),
+      {{.name = std::string(kFedproxName),
         .parameters =
             {{.name = "alpha", .help = "how much models differ", .range = kSpread, .default_value = 1.0},
              {.name = "beta", .help = "how much features differ", .range = kSpread, .default_value = 1.0},
@@ -36,7 +36,7 @@ const Catalog<CatalogEntry>& specs() {
 }
 
 // Rounds of the stream: what the draws are for.
-enum Draw : std::uint64_t { kUser = 0, kSamples = 1 };
+enum FedproxDraw : std::uint64_t { kUser = 0, kSamples = 1 };
 
 struct User {
   std::size_t samples = 0;
@@ -101,7 +101,7 @@ struct Grower {
 
 }  // namespace
 
-bool is_fedprox(std::string_view spec) { return spec.substr(0, spec.find_first_of("(: ")) == kName; }
+bool is_fedprox(std::string_view spec) { return spec.substr(0, spec.find_first_of("(: ")) == kFedproxName; }
 
 Result<FedproxShape> parse_fedprox(std::string_view spec) {
   MFL_TRY(const auto parsed, parse_spec(spec, specs()));

@@ -12,13 +12,13 @@
 namespace mfl {
 namespace {
 
-constexpr std::size_t kBlock = 512;
-constexpr const char* kGetAgain = "get the file again";
+constexpr std::size_t kTarBlock = 512;
+constexpr const char* kGetTarAgain = "get the file again";
 
 struct Field {
   std::size_t start, length;
 };
-constexpr Field kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kMagic{257, 5}, kPrefix{345, 155};
+constexpr Field kTarName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kTarMagic{257, 5}, kPrefix{345, 155};
 constexpr std::size_t kType = 156;
 
 // Up to the first zero byte.
@@ -41,7 +41,7 @@ std::optional<std::uint64_t> octal(std::string_view text) {
 // Of all bytes, those of the checksum itself counted as blanks.
 std::uint64_t checksum(std::string_view header) {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < kBlock; ++i) {
+  for (std::size_t i = 0; i < kTarBlock; ++i) {
     const bool own = i >= kChecksum.start && i < kChecksum.start + kChecksum.length;
     sum += own ? std::uint64_t{' '} : static_cast<unsigned char>(header[i]);
   }
@@ -49,9 +49,9 @@ std::uint64_t checksum(std::string_view header) {
 }
 
 std::string name_of(std::string_view header) {
-  const std::string name(text_of(header, kName));
+  const std::string name(text_of(header, kTarName));
   const std::string_view prefix =
-      text_of(header, kMagic) == "ustar" ? text_of(header, kPrefix) : std::string_view();
+      text_of(header, kTarMagic) == "ustar" ? text_of(header, kPrefix) : std::string_view();
   return prefix.empty() ? name : std::string(prefix) + "/" + name;
 }
 
@@ -61,20 +61,20 @@ Result<std::map<std::string, std::string_view>> tar_members(std::string_view byt
                                                             const std::filesystem::path& path) {
   std::map<std::string, std::string_view> members;
   std::size_t at = 0;
-  while (at + kBlock <= bytes.size()) {
-    const std::string_view header = bytes.substr(at, kBlock);
+  while (at + kTarBlock <= bytes.size()) {
+    const std::string_view header = bytes.substr(at, kTarBlock);
     if (header.find_first_not_of('\0') == std::string_view::npos) return members;
     const auto size = octal(text_of(header, kSize));
     if (!size || octal(text_of(header, kChecksum)) != checksum(header))
-      return bad_file(path, fmt::format("no tar header at byte {}", at), kGetAgain);
-    at += kBlock;
+      return bad_file(path, fmt::format("no tar header at byte {}", at), kGetTarAgain);
+    at += kTarBlock;
     if (*size > bytes.size() - at) break;
     const char type = header[kType];
     if (type == '0' || type == '\0') members[name_of(header)] = bytes.substr(at, *size);
-    at = std::min(bytes.size(), at + (*size + kBlock - 1) / kBlock * kBlock);
+    at = std::min(bytes.size(), at + (*size + kTarBlock - 1) / kTarBlock * kTarBlock);
   }
   if (at == bytes.size() && !members.empty()) return members;
-  return bad_file(path, fmt::format("the tar archive is cut short at byte {}", bytes.size()), kGetAgain);
+  return bad_file(path, fmt::format("the tar archive is cut short at byte {}", bytes.size()), kGetTarAgain);
 }
 
 }  // namespace mfl

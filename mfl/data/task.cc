@@ -14,7 +14,7 @@
 namespace mfl {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames = {"even-odd", "raw", "multiclass"};
+constexpr std::array<std::string_view, 3> kTaskNames = {"even-odd", "raw", "multiclass"};
 constexpr const char* kTasks = "tasks are: even-odd, raw, multiclass";
 
 }  // namespace
@@ -37,14 +37,14 @@ Result<std::vector<double>> make_targets(const Dataset& data, Task task, TargetK
 }
 
 Result<Task> parse_task(std::string_view name) {
-  const auto* const found = std::ranges::find(kNames, name);
-  if (found != kNames.end()) return static_cast<Task>(found - kNames.begin());
-  const std::string near = nearest(name, kNames);
+  const auto* const found = std::ranges::find(kTaskNames, name);
+  if (found != kTaskNames.end()) return static_cast<Task>(found - kTaskNames.begin());
+  const std::string near = nearest(name, kTaskNames);
   return fail(ErrorCode::kBadConfig, fmt::format("unknown task {}", excerpt(name)),
               near.empty() ? kTasks : fmt::format("did you mean {}? {}", near, kTasks));
 }
 
-std::string_view task_name(Task task) { return kNames[static_cast<std::size_t>(task)]; }
+std::string_view task_name(Task task) { return kTaskNames[static_cast<std::size_t>(task)]; }
 
 Task default_task(std::string_view spec, TargetKind kind) {
   if (kind == TargetKind::kIndex) return Task::kMulticlass;

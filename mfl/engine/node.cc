@@ -8,7 +8,7 @@ namespace {
 
 // What the steps of one call have in common.
 template <class T>
-struct Work {
+struct NodeTraining {
   std::span<const Setting> settings;
   std::span<const Chosen<T>> chosen;
   const Model<T>& model;
@@ -73,7 +73,7 @@ template <class T>
 void train_node(std::span<const Setting> settings, std::span<const Chosen<T>> chosen, const Model<T>& model,
                 const NodeData<T>& data, std::uint64_t steps, const Stepping& stepping, NodeMemory<T>& memory,
                 std::span<double> losses, const ForEach* run) {
-  const Work<T> work{settings, chosen, model, data, stepping, memory, run};
+  const NodeTraining<T> work{settings, chosen, model, data, stepping, memory, run};
   const Batching& batching = stepping.batching;
   const bool all = takes_all(batching, data.shard.count);
   const std::uint64_t taken = work.steps_of_node(steps);

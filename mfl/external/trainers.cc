@@ -67,7 +67,7 @@ Result<std::vector<Tensor>> tensors_of(const Json& reply) {
   return tensors;
 }
 
-Result<Schema> schema_of(const Json& reply, const std::vector<Tensor>& tensors) {
+Result<Schema> trainer_schema(const Json& reply, const std::vector<Tensor>& tensors) {
   Schema out;
   out.task = LabelTask::kExternal;
   out.tensors = tensors_json(tensors);
@@ -177,7 +177,7 @@ Result<TrainerFacts> Trainers::read_facts(const Json& reply) const {
   MFL_CHECK(require_all(needed, followed, "hyper-parameter", introduction_.algorithm));
   MFL_TRY(out.samples, samples_of(reply, introduction_.nodes));
   MFL_TRY(out.tensors, tensors_of(reply));
-  MFL_TRY(out.schema, schema_of(reply, out.tensors));
+  MFL_TRY(out.schema, trainer_schema(reply, out.tensors));
   return out;
 }
 

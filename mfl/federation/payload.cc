@@ -12,7 +12,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "payloads are little-endian numbers");
 
 template <class T>
-void put(std::string& out, const Vector<T>& values) {
+void append_values(std::string& out, const Vector<T>& values) {
   out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
@@ -22,7 +22,8 @@ template <class T>
 std::string down_payload(const VectorLayout& layout, const State<T>& state) {
   std::string out;
   out.reserve(layout.numbers_down(state.w().size()) * sizeof(T));
-  for (const std::size_t v : layout.down()) put(out, state.vectors[layout.place_in_state(v)].values);
+  for (const std::size_t v : layout.down())
+    append_values(out, state.vectors[layout.place_in_state(v)].values);
   return out;
 }
 
@@ -32,7 +33,7 @@ std::string to_payload(const std::vector<Vector<T>>& vectors) {
   for (const Vector<T>& vector : vectors) numbers += vector.size();
   std::string out;
   out.reserve(numbers * sizeof(T));
-  for (const Vector<T>& vector : vectors) put(out, vector);
+  for (const Vector<T>& vector : vectors) append_values(out, vector);
   return out;
 }
 

@@ -19,7 +19,7 @@ constexpr std::size_t kHeader = kMagic.size() + 2 * kWord;  // without a history
 constexpr std::size_t kMostMoves = 64;
 constexpr std::size_t kTrailer = 32;
 
-void put(std::string& out, std::uint64_t number) {
+void append_word(std::string& out, std::uint64_t number) {
   for (unsigned i = 0; i < 8; ++i) out += static_cast<char>(static_cast<unsigned char>(number >> (8 * i)));
 }
 
@@ -67,15 +67,15 @@ std::string encode_round(const State<T>& state, std::uint64_t bytes_up, std::uin
   std::string out;
   out.reserve(kHeader + (3 + history.moves.size()) * kWord + counted.size() + encoded_size(state) + kTrailer);
   out += !counted.empty() ? kMagicWithCounted : history.moves.empty() ? kMagic : kMagicWithHistory;
-  put(out, bytes_up);
-  put(out, bytes_down);
+  append_word(out, bytes_up);
+  append_word(out, bytes_down);
   if (!history.moves.empty() || !counted.empty()) {
-    put(out, std::bit_cast<std::uint64_t>(history.loss));
-    put(out, history.moves.size());
-    for (const double move : history.moves) put(out, std::bit_cast<std::uint64_t>(move));
+    append_word(out, std::bit_cast<std::uint64_t>(history.loss));
+    append_word(out, history.moves.size());
+    for (const double move : history.moves) append_word(out, std::bit_cast<std::uint64_t>(move));
   }
   if (!counted.empty()) {
-    put(out, counted.size());
+    append_word(out, counted.size());
     out += counted;
   }
   const std::size_t header = out.size();

@@ -23,19 +23,19 @@ namespace {
 
 constexpr const char* kSameData = "give every rank the same data";
 
-struct Part {
+struct RankPart {
   std::size_t first = 0, end = 0;
 };
 
 // Whole row blocks, as many for each rank as for the others.
-Part test_part(std::size_t rows, std::size_t rank, std::size_t ranks) {
+RankPart test_part(std::size_t rows, std::size_t rank, std::size_t ranks) {
   const std::size_t blocks = row_blocks(rows);
   const auto start = [&](std::size_t r) { return std::min(rows, blocks * r / ranks * kRowBlock); };
   return {start(rank), start(rank + 1)};
 }
 
 // What a rank's data must have in common with that of the first.
-struct Comparison {
+struct RankComparison {
   std::vector<RankFact> facts;        // known to every rank
   Sha256 held;                        // of the hashes of the rows that this rank holds
   std::vector<std::string> expected;  // on the first rank: what every rank's `held` must be
@@ -78,7 +78,7 @@ std::vector<std::string> expected_of(std::span<const std::uint64_t> train,
     for (std::size_t i = partition.starts[starts[rank]]; i < partition.starts[starts[rank + 1]]; ++i)
       held.push_back(train[partition.order[i]]);
     add_hashes(digest, held);
-    const Part part = test_part(test.size(), rank, ranks);
+    const RankPart part = test_part(test.size(), rank, ranks);
     add_hashes(digest, test.subspan(part.first, part.end - part.first));
     out.push_back(digest.finish_hex());
   }
@@ -101,7 +101,7 @@ Result<OwnRows> own_rows(const SomeRows& rows, std::span<const std::uint32_t> pl
 Result<OwnRows> own_test(const Config& config, const Schema& schema, const SomeRows& rows, const Ranks& ranks,
                          Sha256& held) {
   MFL_TRY(const auto targets, targets_of(config, schema, rows.without_features()));
-  const Part part = test_part(rows.size(), ranks.rank(), ranks.size());
+  const RankPart part = test_part(rows.size(), ranks.rank(), ranks.size());
   std::vector<std::uint32_t> places(part.end - part.first);
   std::iota(places.begin(), places.end(), static_cast<std::uint32_t>(part.first));
   return own_rows(rows, places, std::span(targets).subspan(part.first, places.size()), held);
@@ -122,7 +122,7 @@ struct OwnData {
 };
 
 template <class T>
-Result<OwnData> load_own(const Config& config, const Ranks& ranks, Comparison& compared) {
+Result<OwnData> load_own(const Config& config, const Ranks& ranks, RankComparison& compared) {
   MFL_TRY(const TrainTestRows rows, open_rows(data_options(config)));
   compared.facts = facts_of("training", rows.train);
   if (rows.test) std::ranges::move(facts_of("test", *rows.test), std::back_inserter(compared.facts));
@@ -216,7 +216,7 @@ Result<Problem<T>> own_problem(const Config& config, OwnData own, std::vector<st
 
 // Measured together, and each rank's own part. Collective.
 template <class T>
-Result<Problem<T>> load_stored(const Config& config, Ranks& ranks, Comparison& compared) {
+Result<Problem<T>> load_stored(const Config& config, Ranks& ranks, RankComparison& compared) {
   MFL_TRY(OwnData own, ranks.agreed(load_own<T>(config, ranks, compared)));
   std::vector<std::string> constant;
   if (measures_of(config, own.schema).any()) {
@@ -228,13 +228,13 @@ Result<Problem<T>> load_stored(const Config& config, Ranks& ranks, Comparison& c
 
 // A fleet's data is made by whoever needs it; only the test set is shared out.
 template <class T>
-Result<Problem<T>> load_fleet(const Config& config, const Ranks& ranks, Comparison& compared) {
+Result<Problem<T>> load_fleet(const Config& config, const Ranks& ranks, RankComparison& compared) {
   MFL_TRY(Problem<T> problem, load_problem<T>(config));
   compared.facts = {{"the digest of the data", problem.data_digest}};
   if (ranks.first()) compared.expected.assign(ranks.size(), Sha256{}.finish_hex());
   std::optional<Samples<T>>& test = problem.federation.test;
   if (!test) return problem;
-  const Part part = test_part(test->size(), ranks.rank(), ranks.size());
+  const RankPart part = test_part(test->size(), ranks.rank(), ranks.size());
   std::vector<std::uint32_t> places(part.end - part.first);
   std::iota(places.begin(), places.end(), static_cast<std::uint32_t>(part.first));
   const std::vector<double> targets(test->targets(part.first), test->targets(part.first) + places.size());
@@ -242,7 +242,7 @@ Result<Problem<T>> load_fleet(const Config& config, const Ranks& ranks, Comparis
   return problem;
 }
 
-Result<void> require_same_data(Comparison compared, Ranks& ranks) {
+Result<void> require_same_data(RankComparison compared, Ranks& ranks) {
   MFL_CHECK(ranks.require_same(compared.facts, ErrorCode::kBadData, kSameData));
   const std::vector<std::string> held = ranks.gather(compared.held.finish_hex());
   return ranks.on_first([&]() -> Result<void> {
@@ -285,7 +285,7 @@ template <class T>
 Result<Problem<T>> load_problem(const Config& config, Ranks& where, const TrainTest* memory) {
   if (where.size() == 1 || is_external(config.model)) return load_problem<T>(config, memory);
   const auto start = std::chrono::steady_clock::now();
-  Comparison compared;
+  RankComparison compared;
   MFL_TRY(Problem<T> problem, is_fleet(config.data.source)
                                   ? where.agreed(load_fleet<T>(config, where, compared))
                                   : load_stored<T>(config, where, compared));

@@ -1,10 +1,12 @@
 #include "mfl/network/address.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <limits>
@@ -33,6 +35,28 @@ Result<Address> parse_address(std::string_view flag, std::string_view text, Port
   if (!parsed || port < least || port > std::numeric_limits<std::uint16_t>::max())
     return bad(fmt::format("the port must be a number from {} to 65535", least));
   return Address{std::string(host), static_cast<std::uint16_t>(port)};
+}
+
+void set_port(SocketAddress& address, std::uint16_t port) {
+  if (address.storage.ss_family == AF_INET6)
+    reinterpret_cast<sockaddr_in6&>(address.storage).sin6_port = htons(port);
+  else
+    reinterpret_cast<sockaddr_in&>(address.storage).sin_port = htons(port);
+}
+
+std::uint16_t port_of(int socket) {
+  SocketAddress bound;
+  bound.size = sizeof bound.storage;
+  if (::getsockname(socket, bound.get(), &bound.size) != 0) return 0;
+  return ntohs(bound.storage.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(bound.storage).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(bound.storage).sin_port);
+}
+
+bool is_ip_address(const std::string& text) {
+  std::array<unsigned char, sizeof(in6_addr)> ignored{};
+  return ::inet_pton(AF_INET, text.c_str(), ignored.data()) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), ignored.data()) == 1;
 }
 
 Result<std::vector<SocketAddress>> resolve(const Address& address) {

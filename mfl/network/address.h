@@ -32,6 +32,14 @@ struct SocketAddress {
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
+// For addresses of IPv4 and IPv6.
+void set_port(SocketAddress& address, std::uint16_t port);
+// The port that a socket is bound to; 0 if it is not bound.
+std::uint16_t port_of(int socket);
+
+// Whether the text is an IPv4 or IPv6 address, without brackets, and not a name.
+bool is_ip_address(const std::string& text);
+
 // All stream addresses of HOST:PORT, at least one, as the system resolves them; those of every interface for an empty host. Blocks as
 // long as the name service does. kNetwork when the name is not known.
 Result<std::vector<SocketAddress>> resolve(const Address& address);

@@ -34,7 +34,7 @@ std::string common_name(const X509* certificate) {
   return size < 0 ? std::string() : std::string(text.data(), static_cast<std::size_t>(size));
 }
 
-std::string text_of(const ASN1_STRING* text) {
+std::string asn1_text(const ASN1_STRING* text) {
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
           static_cast<std::size_t>(ASN1_STRING_length(text))};
 }
@@ -53,7 +53,7 @@ std::vector<std::string> alternative_names(const X509* certificate) {
   std::vector<std::string> out;
   for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
-    if (name->type == GEN_DNS) out.push_back(text_of(name->d.dNSName));
+    if (name->type == GEN_DNS) out.push_back(asn1_text(name->d.dNSName));
     if (name->type == GEN_IPADD) out.push_back(address_text(name->d.iPAddress));
   }
   return out;

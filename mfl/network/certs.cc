@@ -1,6 +1,5 @@
 #include "mfl/network/certs.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/bio.h>
@@ -22,6 +21,7 @@
 #include <memory>
 
 #include "mfl/base/files.h"
+#include "mfl/network/address.h"
 #include "mfl/network/openssl_free.h"
 
 namespace mfl {
@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Key = std::unique_ptr<EVP_PKEY, OpensslFree<EVP_PKEY_free>>;
+using PrivateKey = std::unique_ptr<EVP_PKEY, OpensslFree<EVP_PKEY_free>>;
 using Certificate = std::unique_ptr<X509, OpensslFree<X509_free>>;
 using Text = std::unique_ptr<BIO, OpensslFree<BIO_free>>;
 using Number = std::unique_ptr<BIGNUM, OpensslFree<BN_free>>;
@@ -41,7 +41,7 @@ tl::unexpected<Error> openssl_failure(std::string_view doing) {
   return fail(ErrorCode::kInternal, fmt::format("OpenSSL cannot {}: {}", doing, reason.data()));
 }
 
-std::string text_of(BIO* bio) {
+std::string bio_text(BIO* bio) {
   char* bytes = nullptr;
   const long size = BIO_get_mem_data(bio, &bytes);  // NOLINT(google-runtime-int)
   return {bytes, static_cast<std::size_t>(size)};
@@ -77,35 +77,35 @@ Result<std::string> key_pem(EVP_PKEY* key) {
   const Text bio(BIO_new(BIO_s_mem()));
   if (!bio || PEM_write_bio_PrivateKey(bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
     return openssl_failure("write a key");
-  return text_of(bio.get());
+  return bio_text(bio.get());
 }
 
 Result<std::string> certificate_pem(X509* certificate) {
   const Text bio(BIO_new(BIO_s_mem()));
   if (!bio || PEM_write_bio_X509(bio.get(), certificate) != 1) return openssl_failure("write a certificate");
-  return text_of(bio.get());
+  return bio_text(bio.get());
 }
 
-Result<Key> new_key() {
-  Key key(EVP_EC_gen("P-256"));
+Result<PrivateKey> new_key() {
+  PrivateKey key(EVP_EC_gen("P-256"));
   if (!key) return openssl_failure("make a key");
   return key;
 }
 
 struct Authority {
   Certificate certificate;
-  Key key;
+  PrivateKey key;
   std::string pem;
 };
 
-struct Request {
+struct CertificateRequest {
   std::string name;
   std::vector<std::pair<int, std::string>> extensions;  // NID and value as in openssl.cnf
   Days life;
 };
 
 // Signed by `issuer`, or by itself when that is null.
-Result<Certificate> sign(const Request& request, EVP_PKEY* key, const Authority* issuer) {
+Result<Certificate> sign(const CertificateRequest& request, EVP_PKEY* key, const Authority* issuer) {
   constexpr int kSerialBits = 127, kVersion3 = 2, kClockSkewSeconds = 300, kDay = 86400;
   Certificate certificate(X509_new());
   const Number serial(BN_new());
@@ -146,7 +146,7 @@ Result<Authority> read_authority(const fs::path& pki) {
       BIO_new_mem_buf(certificate_text->data(), static_cast<int>(certificate_text->size())));
   const Text key_bio(BIO_new_mem_buf(key_text->data(), static_cast<int>(key_text->size())));
   Authority authority{Certificate(PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr)),
-                      Key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr)),
+                      PrivateKey(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr)),
                       *certificate_text};
   if (!authority.certificate || !authority.key)
     return fail(ErrorCode::kBadConfig, fmt::format("the authority in {} cannot be read", pki.string()),
@@ -159,13 +159,13 @@ struct Issued {
   std::string key, certificate, authority;
 };
 
-Result<Issued> issue(const fs::path& pki, Request request) {
+Result<Issued> issue(const fs::path& pki, CertificateRequest request) {
   MFL_TRY(const Authority authority, read_authority(pki));
   request.extensions.insert(request.extensions.begin(), {{NID_basic_constraints, "critical,CA:FALSE"},
                                                          {NID_key_usage, "critical,digitalSignature"},
                                                          {NID_subject_key_identifier, "hash"},
                                                          {NID_authority_key_identifier, "keyid"}});
-  MFL_TRY(const Key key, new_key());
+  MFL_TRY(const PrivateKey key, new_key());
   MFL_TRY(const Certificate certificate, sign(request, key.get(), &authority));
   Issued out;
   out.authority = authority.pem;
@@ -174,7 +174,7 @@ Result<Issued> issue(const fs::path& pki, Request request) {
   return out;
 }
 
-Result<void> issue_new(const fs::path& pki, const std::string& folder, const Request& request) {
+Result<void> issue_new(const fs::path& pki, const std::string& folder, const CertificateRequest& request) {
   MFL_TRY(const Issued issued, issue(pki, request));
   MFL_CHECK(make_private_folder(pki / folder));
   MFL_CHECK(write_new(pki / folder / "key.pem", issued.key, 0600));
@@ -183,7 +183,7 @@ Result<void> issue_new(const fs::path& pki, const std::string& folder, const Req
 }
 
 // Replaces key and certificate. Both are written beside the old ones before either is renamed.
-Result<void> issue_again(const fs::path& pki, const std::string& folder, const Request& request) {
+Result<void> issue_again(const fs::path& pki, const std::string& folder, const CertificateRequest& request) {
   MFL_TRY(const Issued issued, issue(pki, request));
   const fs::path place = pki / folder;
   const std::pair<fs::path, fs::path> renames[] = {{place / ".key.pem.new", place / "key.pem"},
@@ -202,12 +202,6 @@ Result<void> issue_again(const fs::path& pki, const std::string& folder, const R
   return sync_folder(place);
 }
 
-bool is_address(const std::string& name) {
-  std::array<unsigned char, 16> bytes{};
-  return ::inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
-}
-
 // Nothing that could end a value of an extension and begin another.
 bool plain_name(std::string_view name, bool address) {
   constexpr std::size_t kLongest = 253;
@@ -219,40 +213,41 @@ bool plain_name(std::string_view name, bool address) {
 
 constexpr const char* kServerFolder = "server";
 
-Result<Request> server_request(const std::vector<std::string>& names, Days life) {
+Result<CertificateRequest> server_request(const std::vector<std::string>& names, Days life) {
   std::vector<std::string> parts;
   for (const std::string& name : names) {
-    const bool address = is_address(name);
+    const bool address = is_ip_address(name);
     if (!plain_name(name, address))
       return fail(ErrorCode::kBadConfig, fmt::format("\"{}\" is not a host name or an address", name),
                   "name the server as nodes will reach it, such as fl.example.org");
     parts.push_back((address ? "IP:" : "DNS:") + name);
   }
   if (parts.empty()) return fail(ErrorCode::kBadConfig, "a server needs a host name or an address");
-  return Request{
+  return CertificateRequest{
       names.front(),
       {{NID_ext_key_usage, "serverAuth"}, {NID_subject_alt_name, fmt::format("{}", fmt::join(parts, ","))}},
       life};
 }
 
-Result<Request> node_request(const std::string& name, Days life) {
+Result<CertificateRequest> node_request(const std::string& name, Days life) {
   constexpr std::size_t kLongest = 63;
   if (!plain_name(name, false) || name.size() > kLongest || name == kServerFolder || name.front() == '.' ||
       name.find("..") != std::string::npos)
     return fail(ErrorCode::kBadConfig, fmt::format("\"{}\" cannot be the name of a node", name),
                 "use up to 63 of a-z, 0-9, '-' and '.', and not \"server\"");
-  return Request{name, {{NID_ext_key_usage, "clientAuth"}, {NID_subject_alt_name, "DNS:" + name}}, life};
+  return CertificateRequest{
+      name, {{NID_ext_key_usage, "clientAuth"}, {NID_subject_alt_name, "DNS:" + name}}, life};
 }
 
 }  // namespace
 
 Result<void> make_authority(const fs::path& pki, Days life) {
-  MFL_TRY(const Key key, new_key());
-  const Request request{"mfl authority",
-                        {{NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
-                         {NID_key_usage, "critical,keyCertSign,cRLSign"},
-                         {NID_subject_key_identifier, "hash"}},
-                        life};
+  MFL_TRY(const PrivateKey key, new_key());
+  const CertificateRequest request{"mfl authority",
+                                   {{NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
+                                    {NID_key_usage, "critical,keyCertSign,cRLSign"},
+                                    {NID_subject_key_identifier, "hash"}},
+                                   life};
   MFL_TRY(const Certificate certificate, sign(request, key.get(), nullptr));
   MFL_TRY(const std::string key_text, key_pem(key.get()));
   MFL_TRY(const std::string certificate_text, certificate_pem(certificate.get()));
@@ -262,12 +257,12 @@ Result<void> make_authority(const fs::path& pki, Days life) {
 }
 
 Result<void> make_server_certificate(const fs::path& pki, const std::vector<std::string>& names, Days life) {
-  MFL_TRY(const Request request, server_request(names, life));
+  MFL_TRY(const CertificateRequest request, server_request(names, life));
   return issue_new(pki, kServerFolder, request);
 }
 
 Result<void> make_node_certificate(const fs::path& pki, const std::string& name, Days life) {
-  MFL_TRY(const Request request, node_request(name, life));
+  MFL_TRY(const CertificateRequest request, node_request(name, life));
   return issue_new(pki, name, request);
 }
 
@@ -280,7 +275,7 @@ Result<CertificateFacts> renew_certificate(const fs::path& pki, const std::strin
                 fmt::format("see mfl certs list {}", pki.string()));
   auto old = read_certificate(*old_text);
   if (!old) return fail_because(std::move(old).error(), (pki / name / "cert.pem").string());
-  MFL_TRY(const Request request,
+  MFL_TRY(const CertificateRequest request,
           name == kServerFolder ? server_request(old->names, life) : node_request(name, life));
   MFL_CHECK(make_private_folder(pki / kOldCertificates));
   MFL_CHECK(write_file(pki / kOldCertificates / (old->serial + ".pem"), *old_text));

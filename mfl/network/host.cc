@@ -30,7 +30,7 @@
 namespace mfl {
 namespace {
 
-constexpr std::chrono::milliseconds kBeat{20};
+constexpr std::chrono::milliseconds kHostBeat{20};
 constexpr const char* kPlaintextWarning =
     "plaintext: messages are neither encrypted nor authenticated, and any local process can join";
 
@@ -95,7 +95,7 @@ Result<RunRow> wait_for_owner(const Store& store, RunRow run, const HostOptions&
     log_text(options, LogLine::Level::kInfo, "waiting",
              fmt::format("process {} still serves run {}", run.owner.pid, run.id));
   while (owned() && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(kBeat);
+    std::this_thread::sleep_for(kHostBeat);
     MFL_TRY(run, store.get(run.id));
   }
   return run;
@@ -322,11 +322,11 @@ Result<void> take_test_schema(const TestBench<T>& bench, const std::string& spec
 void wait_for_end(const FederationServer& server, const HostOptions& options, bool ended_before) {
   const auto stopped = [&] { return options.stop != nullptr && options.stop->load(); };
   while (!stopped() && !server.failure() && server.status().digest.empty())
-    std::this_thread::sleep_for(kBeat);
+    std::this_thread::sleep_for(kHostBeat);
   if (stopped() || server.failure()) return;
   const auto until = std::chrono::steady_clock::now() + options.linger;
   while (!stopped() && std::chrono::steady_clock::now() < until && (ended_before || server.unaware() > 0))
-    std::this_thread::sleep_for(kBeat);
+    std::this_thread::sleep_for(kHostBeat);
 }
 
 template <class T>

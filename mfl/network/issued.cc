@@ -21,7 +21,7 @@ Result<AdmissionList> read_revoked(const fs::path& pki, std::string& text) {
   return parse_admission_list(text, AdmissionList::Kind::kRevoked);
 }
 
-Result<void> add(const fs::path& file, bool current, std::vector<IssuedCertificate>& to) {
+Result<void> add_issued(const fs::path& file, bool current, std::vector<IssuedCertificate>& to) {
   MFL_TRY(const std::string text, read_file(file));
   auto facts = read_certificate(text);
   if (!facts) return fail_because(std::move(facts).error(), file.string());
@@ -47,14 +47,14 @@ Result<std::vector<IssuedCertificate>> list_certificates(const fs::path& pki) {
     return fail(ErrorCode::kBadConfig, fmt::format("{} holds no certificate authority", pki.string()),
                 "make one with: mfl certs init PKI");
   std::vector<IssuedCertificate> out;
-  MFL_CHECK(add(pki / "ca.pem", true, out));
+  MFL_CHECK(add_issued(pki / "ca.pem", true, out));
   MFL_TRY(const auto folders, entries_of(pki));
   for (const fs::path& folder : folders)
-    if (fs::exists(folder / "cert.pem", error)) MFL_CHECK(add(folder / "cert.pem", true, out));
+    if (fs::exists(folder / "cert.pem", error)) MFL_CHECK(add_issued(folder / "cert.pem", true, out));
   if (fs::exists(pki / kOldCertificates, error)) {
     MFL_TRY(const auto files, entries_of(pki / kOldCertificates));
     for (const fs::path& file : files)
-      if (file.extension() == ".pem") MFL_CHECK(add(file, false, out));
+      if (file.extension() == ".pem") MFL_CHECK(add_issued(file, false, out));
   }
   std::string ignored;
   MFL_TRY(const auto revoked, read_revoked(pki, ignored));

@@ -6,14 +6,14 @@
 namespace mfl {
 namespace {
 
-constexpr LogLimit::Time kPause{1'000};
+constexpr LogLimit::Time kLogPause{1'000};
 
 }  // namespace
 
 void LogLimit::gain(Seen& seen, Time now) const {
-  const auto more = std::max<std::int64_t>(0, (now - seen.filled) / kPause);
+  const auto more = std::max<std::int64_t>(0, (now - seen.filled) / kLogPause);
   seen.lines = static_cast<unsigned>(std::min<std::int64_t>(burst_, seen.lines + more));
-  seen.filled += more * kPause;
+  seen.filled += more * kLogPause;
   if (seen.lines == burst_) seen.filled = now;
 }
 
@@ -22,7 +22,7 @@ LogLimit::Seen& LogLimit::find(const std::string& kind, Time now) {
   const std::string key = kind.substr(0, kKnown);
   const auto found = seen_.find(key);
   if (found != seen_.end()) return found->second;
-  if (seen_.size() >= kMostKinds && (!swept_ || now - *swept_ >= kPause)) {
+  if (seen_.size() >= kMostKinds && (!swept_ || now - *swept_ >= kLogPause)) {
     swept_ = now;
     for (auto& [known, seen] : seen_) gain(seen, now);
     std::erase_if(seen_, [&](const auto& entry) {

@@ -20,8 +20,8 @@ using Families = std::vector<prometheus::MetricFamily>;
 
 using Labels = std::vector<prometheus::ClientMetric::Label>;
 
-void add(Families& families, const std::string& name, const std::string& help, prometheus::MetricType type,
-         double value, Labels labels = {}) {
+void add_metric(Families& families, const std::string& name, const std::string& help,
+                prometheus::MetricType type, double value, Labels labels = {}) {
   if (families.empty() || families.back().name != name) families.push_back({name, help, type, {}});
   prometheus::ClientMetric metric;
   metric.label = std::move(labels);
@@ -31,12 +31,13 @@ void add(Families& families, const std::string& name, const std::string& help, p
 
 void gauge(Families& families, const std::string& name, const std::string& help, double value,
            Labels labels = {}) {
-  add(families, name, help, prometheus::MetricType::Gauge, value, std::move(labels));
+  add_metric(families, name, help, prometheus::MetricType::Gauge, value, std::move(labels));
 }
 
 void counter(Families& families, const std::string& name, const std::string& help, std::uint64_t value,
              Labels labels = {}) {
-  add(families, name, help, prometheus::MetricType::Counter, static_cast<double>(value), std::move(labels));
+  add_metric(families, name, help, prometheus::MetricType::Counter, static_cast<double>(value),
+             std::move(labels));
 }
 
 void optional_gauge(Families& families, const std::string& name, const std::string& help,
@@ -122,7 +123,7 @@ void add_nodes(Families& out, const std::vector<NodeStatus>& nodes) {
        });
 }
 
-std::string metrics_text(const FederationStatus& status) {
+std::string status_metrics_text(const FederationStatus& status) {
   Families families;
   add_run(families, status);
   add_nodes(families, status.node_list);
@@ -143,7 +144,8 @@ class Endpoint final : public MetricsEndpoint {
 Result<std::unique_ptr<MetricsEndpoint>> serve_metrics(const std::string& address,
                                                        std::function<FederationStatus()> status) {
   MFL_TRY(const Address parsed, parse_address("--metrics", address, PortZero::kAnyFree));
-  auto server = PageServer::start(parsed, [status = std::move(status)] { return metrics_text(status()); });
+  auto server =
+      PageServer::start(parsed, [status = std::move(status)] { return status_metrics_text(status()); });
   if (!server)
     return fail(ErrorCode::kNetwork,
                 fmt::format("cannot serve metrics on {}: {}", address, server.error().message),

@@ -25,7 +25,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostRequest = 8192;
-constexpr std::chrono::milliseconds kFarewell{1'000};  // for the peer to take the end of a response and close
+constexpr std::chrono::milliseconds kPageFarewell{
+    1'000};  // for the peer to take the end of a response and close
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 // Closes its file.
@@ -199,7 +200,7 @@ class Server final : public PageServer {
     one.response = {};
     ::shutdown(one.socket.get(), SHUT_WR);
     one.state = Connection::State::kLinger;
-    one.deadline = Clock::now() + kFarewell;
+    one.deadline = Clock::now() + kPageFarewell;
     return true;
   }
 
@@ -254,24 +255,8 @@ class Server final : public PageServer {
   std::thread thread_;  // last: it uses the others
 };
 
-void set_port(SocketAddress& address, std::uint16_t port) {
-  if (address.storage.ss_family == AF_INET6)
-    reinterpret_cast<sockaddr_in6&>(address.storage).sin6_port = htons(port);
-  else
-    reinterpret_cast<sockaddr_in&>(address.storage).sin_port = htons(port);
-}
-
-std::uint16_t port_of(int socket) {
-  SocketAddress bound;
-  bound.size = sizeof bound.storage;
-  if (::getsockname(socket, bound.get(), &bound.size) != 0) return 0;
-  return ntohs(bound.storage.ss_family == AF_INET6
-                   ? reinterpret_cast<const sockaddr_in6&>(bound.storage).sin6_port
-                   : reinterpret_cast<const sockaddr_in&>(bound.storage).sin_port);
-}
-
 // A listening socket; -1 with errno where there is none.
-File listen_at(const SocketAddress& where, bool only_v6) {
+File listen_for_pages(const SocketAddress& where, bool only_v6) {
   File socket(::socket(where.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.get() < 0) return socket;
   const int yes = 1, v6 = only_v6 ? 1 : 0;
@@ -298,7 +283,7 @@ Result<std::unique_ptr<PageServer>> PageServer::start(const Address& address, Pa
   for (SocketAddress& place : places) {
     if (error == EADDRINUSE || wakeup.get() < 0) break;
     set_port(place, port);
-    File socket = listen_at(place, places.size() > 1);
+    File socket = listen_for_pages(place, places.size() > 1);
     if (socket.get() < 0) {
       error = errno;
       continue;

@@ -19,7 +19,7 @@ Result<void> check_protocol(std::uint32_t protocol) {
       "upgrade the older of the two");
 }
 
-v1::Schema to_wire(const Schema& whole) {
+v1::Schema node_to_wire(const Schema& whole) {
   constexpr std::size_t kMostNames = std::size_t{192} << 10U;  // bytes: a message stays below its limit
   const Schema schema = shortened(whole, kMostNames);
   v1::Schema out;
@@ -47,7 +47,7 @@ Result<void> check_classes(const Schema& schema) {
   return {};
 }
 
-Result<Schema> from_wire(const v1::Schema& message) {
+Result<Schema> node_from_wire(const v1::Schema& message) {
   Schema out;
   out.columns = message.columns();
   out.features.assign(message.features().begin(), message.features().end());
@@ -66,7 +66,7 @@ Result<Schema> from_wire(const v1::Schema& message) {
   return out;
 }
 
-v1::NodeStatus to_wire(const NodeStatus& node) {
+v1::NodeStatus node_to_wire(const NodeStatus& node) {
   v1::NodeStatus out;
   out.set_name(node.name);
   out.set_connected(node.connected);
@@ -81,7 +81,7 @@ v1::NodeStatus to_wire(const NodeStatus& node) {
   return out;
 }
 
-NodeStatus from_wire(const v1::NodeStatus& node) {
+NodeStatus node_from_wire(const v1::NodeStatus& node) {
   NodeStatus out;
   out.name = node.name();
   out.connected = node.connected();
@@ -112,7 +112,7 @@ v1::Plan to_message(const Plan& plan) {
   out.set_config_digest(plan.config_digest);
   out.set_experiment(plan.experiment);
   out.set_bits(plan.bits);
-  *out.mutable_schema() = to_wire(plan.schema);
+  *out.mutable_schema() = node_to_wire(plan.schema);
   return out;
 }
 
@@ -123,7 +123,7 @@ v1::Joining to_message(const Joining& joining) {
   out.set_weight(joining.weight);
   out.set_columns(joining.columns);
   out.set_bits(joining.bits);
-  *out.mutable_schema() = to_wire(joining.schema);
+  *out.mutable_schema() = node_to_wire(joining.schema);
   out.set_instance(joining.instance);
   return out;
 }
@@ -163,7 +163,7 @@ v1::Status to_message(const FederationStatus& status) {
   out.set_needed(status.needed);
   if (status.test_loss) out.set_test_loss(*status.test_loss);
   if (status.test_accuracy) out.set_test_accuracy(*status.test_accuracy);
-  for (const NodeStatus& node : status.node_list) *out.add_node_list() = to_wire(node);
+  for (const NodeStatus& node : status.node_list) *out.add_node_list() = node_to_wire(node);
   out.set_version(status.version);
   if (status.certificate_expires) out.set_certificate_expires(*status.certificate_expires);
   for (const std::string& warning : status.warnings) out.add_warnings(warning);
@@ -181,14 +181,14 @@ Hello from_message(const v1::Hello& message) { return Hello{message.protocol(), 
 
 Result<Plan> from_message(const v1::Plan& message) {
   MFL_CHECK(check_protocol(message.protocol()));
-  MFL_TRY(Schema schema, from_wire(message.schema()));
+  MFL_TRY(Schema schema, node_from_wire(message.schema()));
   return Plan{message.run_id(), message.config_digest(), message.experiment(), message.bits(),
               std::move(schema)};
 }
 
 Result<Joining> from_message(const v1::Joining& message) {
   MFL_CHECK(check_protocol(message.protocol()));
-  MFL_TRY(Schema schema, from_wire(message.schema()));
+  MFL_TRY(Schema schema, node_from_wire(message.schema()));
   if (schema.task == LabelTask::kUnknown) return malformed("a node that does not say what its labels are");
   return Joining{message.config_digest(), message.weight(),  message.columns(),
                  message.bits(),          std::move(schema), message.instance()};
@@ -225,7 +225,7 @@ FederationStatus from_message(const v1::Status& message) {
   out.needed = message.needed();
   if (message.has_test_loss()) out.test_loss = message.test_loss();
   if (message.has_test_accuracy()) out.test_accuracy = message.test_accuracy();
-  for (const v1::NodeStatus& node : message.node_list()) out.node_list.push_back(from_wire(node));
+  for (const v1::NodeStatus& node : message.node_list()) out.node_list.push_back(node_from_wire(node));
   out.version = message.version();
   if (message.has_certificate_expires()) out.certificate_expires = message.certificate_expires();
   out.warnings.assign(message.warnings().begin(), message.warnings().end());

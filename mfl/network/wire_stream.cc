@@ -20,7 +20,7 @@ static_assert(v1::Order::kChunkFieldNumber == 2 && v1::UpdatePart::kChunkFieldNu
 constexpr char kChunkTag = 0x12;
 constexpr unsigned kVarintBits = 7, kVarintMore = 0x80;
 
-v1::Ticket to_wire(const Ticket& ticket) {
+v1::Ticket ticket_to_wire(const Ticket& ticket) {
   v1::Ticket out;
   out.set_epoch(ticket.epoch);
   out.set_round(ticket.round);
@@ -28,7 +28,9 @@ v1::Ticket to_wire(const Ticket& ticket) {
   return out;
 }
 
-Ticket from_wire(const v1::Ticket& ticket) { return {ticket.epoch(), ticket.round(), ticket.attempt()}; }
+Ticket ticket_from_wire(const v1::Ticket& ticket) {
+  return {ticket.epoch(), ticket.round(), ticket.attempt()};
+}
 
 template <class Blocks>
 void put_blocks(const std::vector<Block>& blocks, Blocks& out) {
@@ -124,7 +126,7 @@ std::string encode_piece(const Order& order, std::size_t number) {
   } else if (order.kind == Order::Kind::kTask) {
     v1::Task& task = *out.mutable_task();
     task.set_run_id(order.task.run_id);
-    *task.mutable_ticket() = to_wire(order.task.ticket);
+    *task.mutable_ticket() = ticket_to_wire(order.task.ticket);
     task.set_steps(order.task.steps);
     task.set_state_digest(order.task.state_digest);
     task.set_size(order.task.payload->size());
@@ -141,7 +143,7 @@ void append_piece(std::string& out, const Update& update, std::size_t number) {
     v1::UpdatePart part;
     v1::UpdateHeader& header = *part.mutable_header();
     header.set_run_id(update.run_id);
-    *header.mutable_ticket() = to_wire(update.ticket);
+    *header.mutable_ticket() = ticket_to_wire(update.ticket);
     header.set_weight(update.weight);
     header.set_loss(update.loss);
     header.set_size(update.payload.size());
@@ -180,10 +182,11 @@ Result<Order> OrderReader::take(std::string_view bytes) {
       if (!v1::Work_IsValid(task.work())) return malformed(fmt::format("work {}", int{task.work()}));
       if (!std::isfinite(task.eta()) || task.eta() < 0) return malformed("a step size that is not a number");
       MFL_TRY(auto blocks, take_blocks(task.blocks()));
-      task_ = Assignment{
-          task.run_id(),     from_wire(task.ticket()), task.steps(), task.state_digest(),
-          std::move(blocks), task.counted_round(),     nullptr,      static_cast<Work>(task.work()),
-          task.eta()};
+      task_ = Assignment{task.run_id(),     ticket_from_wire(task.ticket()),
+                         task.steps(),      task.state_digest(),
+                         std::move(blocks), task.counted_round(),
+                         nullptr,           static_cast<Work>(task.work()),
+                         task.eta()};
       size_ = task.size();
       payload_ = before_ != nullptr && before_.use_count() == 1 ? std::move(before_)
                                                                 : std::make_shared<std::string>();
@@ -219,7 +222,7 @@ Result<void> UpdateReader::take(std::string_view bytes) {
     MFL_TRY(auto blocks, take_blocks(header.blocks()));
     MFL_TRY(auto metrics, take_metrics(header.metrics()));
     update_ = {header.run_id(),
-               from_wire(header.ticket()),
+               ticket_from_wire(header.ticket()),
                header.weight(),
                header.loss(),
                std::move(blocks),

@@ -19,7 +19,7 @@ constexpr std::size_t kUsualMinimum = 10;
 constexpr std::size_t kMostPairs = 50'000'000;
 
 // Rounds of the stream: what the draws are for.
-enum Draw : std::uint64_t { kOrder = 0, kShares = 2 };
+enum DirichletDraw : std::uint64_t { kDirichletOrder = 0, kDirichletShares = 2 };
 
 std::size_t fewest_samples(const DirichletOptions& options, std::size_t samples, std::size_t nodes) {
   const std::size_t half_of_mean = samples / nodes / 2;
@@ -82,7 +82,8 @@ Partition deal(std::span<const LabelRows> classes, const Counts& counts, std::si
                std::uint64_t seed) {
   std::vector<std::vector<std::uint32_t>> rows(nodes);
   for (std::size_t c = 0; c < classes.size(); ++c) {
-    const auto order = permutation(classes[c].rows.size(), Stream(seed, Purpose::kPartition, kOrder, c));
+    const auto order =
+        permutation(classes[c].rows.size(), Stream(seed, Purpose::kPartition, kDirichletOrder, c));
     std::size_t next = 0;
     for (std::size_t i = 0; i < nodes; ++i)
       for (std::size_t k = 0; k < counts[c][i]; ++k) rows[i].push_back(classes[c].rows[order[next++]]);
@@ -111,7 +112,7 @@ Result<Partition> dirichlet(std::span<const double> labels, std::size_t nodes,
   const Drawing drawing(classes, samples, nodes, options);
   const std::size_t attempts =
       std::clamp(kMostDraws / (classes.size() * nodes), kFewestAttempts, kMostAttempts);
-  Stream stream(seed, Purpose::kPartition, kShares);
+  Stream stream(seed, Purpose::kPartition, kDirichletShares);
   std::vector<std::size_t> sizes;
   std::size_t best = 0;
   for (std::size_t attempt = 0; attempt < attempts; ++attempt) {

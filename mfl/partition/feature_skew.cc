@@ -6,16 +6,16 @@ namespace mfl {
 namespace {
 
 constexpr double kUsualNoise = 0.1, kUsualAngle = 90;
-constexpr NumberRange kDeviation{[](double x) { return x >= 0 && x <= 1e6; }, "in [0, 1e6]"};
+constexpr NumberRange kNoiseDeviation{[](double x) { return x >= 0 && x <= 1e6; }, "in [0, 1e6]"};
 constexpr NumberRange kAngle{[](double x) { return x >= -360 && x <= 360; }, "in [-360, 360]"};
 
-std::vector<FeatureSkewEntry> built_in() {
+std::vector<FeatureSkewEntry> built_in_feature_skews() {
   return {
       {{.name = "none", .description = "features are as the data has them"}, nullptr},
       {{.name = "noise",
         .parameters = {{.name = "sigma",
                         .help = "deviation at node N",
-                        .range = kDeviation,
+                        .range = kNoiseDeviation,
                         .default_value = kUsualNoise}},
         .description = "Gaussian noise, of node i of N with the deviation sigma i/N"},
        [](Dataset& rows, const NodesOfRows& nodes, const ParameterValues& values) {
@@ -36,7 +36,7 @@ std::vector<FeatureSkewEntry> built_in() {
 }  // namespace
 
 Catalog<FeatureSkewEntry>& feature_skews() {
-  static Catalog<FeatureSkewEntry> all("skew", built_in());
+  static Catalog<FeatureSkewEntry> all("skew", built_in_feature_skews());
   return all;
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr NumberRange kConcentration{[](double x) { return x >= 1e-6 && x <= 1e6; }, "in [1e-6, 1e6]"};
 constexpr NumberRange kAtLeastOne{[](double x) { return x >= 1; }, ">= 1"};
 constexpr NumberRange kFlag{[](double x) { return x == 0 || x == 1; }, "in [0, 1]"};
-constexpr NumberRange kDeviation{[](double x) { return x >= 0 && x <= 100; }, "in [0, 100]"};
+constexpr NumberRange kSizeDeviation{[](double x) { return x >= 0 && x <= 100; }, "in [0, 100]"};
 
 std::vector<Parameter> dirichlet_parameters() {
   return {{.name = "alpha", .help = "concentration, small for few classes per node", .range = kConcentration},
@@ -77,7 +77,7 @@ Result<Partition> make_natural(const PartitionInput& input, const ParameterValue
   return by_groups(input, fmt::format("natural:{0}: the column {0} names", values.text()), "node");
 }
 
-std::vector<PartitionEntry> built_in() {
+std::vector<PartitionEntry> built_in_partitions() {
   return {
       {{.name = "iid", .description = "a random split into equal parts, drawn from the seed"},
        [](const PartitionInput& input, const ParameterValues&) {
@@ -131,7 +131,7 @@ std::vector<PartitionEntry> built_in() {
        }},
       {{.name = "lognormal",
         .parameters =
-            {{.name = "sigma", .help = "deviation of the logarithm of a size", .range = kDeviation}},
+            {{.name = "sigma", .help = "deviation of the logarithm of a size", .range = kSizeDeviation}},
         .description = "a random split, sizes in proportion to lognormal numbers"},
        [](const PartitionInput& input, const ParameterValues& values) {
          return lognormal_sizes(input.samples(), input.nodes, values.number("sigma"), input.seed);
@@ -197,7 +197,7 @@ Result<void> check_rows(std::string_view spec, const Partition& partition, std::
 }  // namespace
 
 Catalog<PartitionEntry>& partitions() {
-  static Catalog<PartitionEntry> all("partition", built_in());
+  static Catalog<PartitionEntry> all("partition", built_in_partitions());
   return all;
 }
 

@@ -11,14 +11,14 @@ namespace mfl {
 namespace {
 
 // Rounds of the stream: what the draws are for.
-enum Draw : std::uint64_t { kOrder = 0, kClasses = 3 };
+enum PathologicalDraw : std::uint64_t { kPathologicalOrder = 0, kPathologicalClasses = 3 };
 
 // Per class, the nodes that hold it. Every node takes the classes that fewest nodes hold, random ones of those that equally many do.
 std::vector<std::vector<std::size_t>> draw_holders(std::size_t classes, std::size_t nodes,
                                                    std::size_t classes_per_node, std::uint64_t seed) {
   std::vector<std::vector<std::size_t>> holders(classes);
   for (std::size_t i = 0; i < nodes; ++i) {
-    auto order = permutation(classes, Stream(seed, Purpose::kPartition, kClasses, i));
+    auto order = permutation(classes, Stream(seed, Purpose::kPartition, kPathologicalClasses, i));
     std::ranges::stable_sort(
         order, [&](std::uint32_t a, std::uint32_t b) { return holders[a].size() < holders[b].size(); });
     for (std::size_t k = 0; k < classes_per_node; ++k) holders[order[k]].push_back(i);
@@ -57,7 +57,7 @@ Result<Partition> pathological(std::span<const double> labels, std::size_t nodes
           fmt::format("pathological: label {} has {} sample{} for {} nodes", number_label(classes[c].label),
                       own.size(), own.size() == 1 ? "" : "s", holders[c].size()),
           "lower nodes or classes_per_node");
-    const auto order = permutation(own.size(), Stream(seed, Purpose::kPartition, kOrder, c));
+    const auto order = permutation(own.size(), Stream(seed, Purpose::kPartition, kPathologicalOrder, c));
     const Partition blocks = equal_blocks(order, holders[c].size());
     for (std::size_t k = 0; k < holders[c].size(); ++k)
       for (const std::uint32_t place : blocks.node(k)) rows[holders[c][k]].push_back(own[place]);

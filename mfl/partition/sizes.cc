@@ -14,7 +14,7 @@ namespace mfl {
 namespace {
 
 // Rounds of the stream: what the draws are for. Round 0 orders the samples.
-enum Draw : std::uint64_t { kSizes = 1 };
+enum SizesDraw : std::uint64_t { kSizes = 1 };
 
 // Largest remainders of what the nodes of `open` get.
 void round_parts(std::span<const double> parts, std::vector<std::size_t> open, std::size_t left,
@@ -29,7 +29,7 @@ void round_parts(std::span<const double> parts, std::vector<std::size_t> open, s
   for (std::size_t k = 0; left > 0; k = (k + 1) % open.size(), --left) ++sizes[open[k]];
 }
 
-std::vector<double> numbers_in(std::string_view text, std::string& wrong) {
+std::vector<double> sizes_in(std::string_view text, std::string& wrong) {
   std::vector<double> out;
   for (;;) {
     const std::size_t comma = std::min(text.find(','), text.size());
@@ -129,7 +129,7 @@ Result<Partition> given_sizes(std::string_view text, std::size_t samples, std::s
                               std::uint64_t seed) {
   MFL_CHECK(require_nodes(samples, nodes));
   std::string wrong;
-  const std::vector<double> numbers = numbers_in(text, wrong);
+  const std::vector<double> numbers = sizes_in(text, wrong);
   if (!wrong.empty())
     return fail(ErrorCode::kBadConfig, fmt::format("sizes: {} is not a number > 0", wrong),
                 "write one number per node, separated by commas: sizes:100,200,300 or sizes:0.2,0.3,0.5");

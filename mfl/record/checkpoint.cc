@@ -10,7 +10,7 @@
 namespace mfl {
 namespace {
 
-constexpr std::string_view kMagic = "MFLSTATE";
+constexpr std::string_view kCheckpointMagic = "MFLSTATE";
 constexpr std::size_t kTrailer = 32;
 constexpr const char* kHint = "start the run again without --resume";
 
@@ -19,7 +19,7 @@ tl::unexpected<Error> damaged(std::string what) {
 }
 
 template <class U>
-void put(std::string& out, U number) {
+void put_number(std::string& out, U number) {
   for (unsigned i = 0; i < sizeof(U); ++i)
     out += static_cast<char>(static_cast<unsigned char>(number >> (8 * i)));
 }
@@ -29,11 +29,11 @@ using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
 template <class T>
 void put_values(std::string& out, const Vector<T>& values) {
-  put<std::uint64_t>(out, values.size());
+  put_number<std::uint64_t>(out, values.size());
   if constexpr (std::endian::native == std::endian::little) {
     out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
   } else {
-    for (const T value : values) put(out, std::bit_cast<Bits<T>>(value));
+    for (const T value : values) put_number(out, std::bit_cast<Bits<T>>(value));
   }
 }
 
@@ -88,11 +88,11 @@ constexpr std::uint32_t kWithoutKept = 1;
 
 // Gives a reader at the version, which is one that this program knows.
 Result<Reader> open(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return damaged("it does not start with MFLSTATE");
-  if (bytes.size() < kMagic.size() + sizeof(std::uint32_t) + kTrailer)
+  if (!bytes.starts_with(kCheckpointMagic)) return damaged("it does not start with MFLSTATE");
+  if (bytes.size() < kCheckpointMagic.size() + sizeof(std::uint32_t) + kTrailer)
     return damaged(fmt::format("it is truncated at {} bytes", bytes.size()));
   const std::string_view body = bytes.substr(0, bytes.size() - kTrailer);
-  const Reader reader(body.substr(kMagic.size()));
+  const Reader reader(body.substr(kCheckpointMagic.size()));
   Reader ahead = reader;
   MFL_TRY(const auto version, ahead.number<std::uint32_t>("version"));
   if (version > kCheckpointVersion)
@@ -122,10 +122,10 @@ Result<std::vector<NamedVector<T>>> read_vectors(Reader& reader) {
 
 template <class T>
 void put_kept(std::string& out, const std::vector<KeptVectors<T>>& kept) {
-  put<std::uint64_t>(out, kept.size());
+  put_number<std::uint64_t>(out, kept.size());
   for (const KeptVectors<T>& node : kept) {
-    put(out, node.node);
-    put(out, static_cast<std::uint32_t>(node.vectors.size()));
+    put_number(out, node.node);
+    put_number(out, static_cast<std::uint32_t>(node.vectors.size()));
     for (const Vector<T>& vector : node.vectors) put_values(out, vector);
   }
 }
@@ -154,7 +154,7 @@ std::size_t encoded_size(const State<T>& state) {
   const auto numbers = [](const Vector<T>& values) {
     return sizeof(std::uint64_t) + values.size() * sizeof(T);
   };
-  std::size_t size = kMagic.size() + 3 * sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t);
+  std::size_t size = kCheckpointMagic.size() + 3 * sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t);
   for (const NamedVector<T>& vector : state.vectors)
     size += sizeof(std::uint32_t) + vector.name.size() + numbers(vector.values);
   return size + 2 * sizeof(std::uint64_t) + numbers(state.best.w) + kTrailer;
@@ -163,19 +163,19 @@ std::size_t encoded_size(const State<T>& state) {
 template <class T>
 void append_snapshot(std::string& out, const State<T>& state, const std::vector<KeptVectors<T>>& kept) {
   const std::size_t start = out.size();
-  out += kMagic;
-  put(out, kept.empty() ? kWithoutKept : kCheckpointVersion);
-  put(out, static_cast<std::uint32_t>(8 * sizeof(T)));
-  put(out, state.round);
-  put(out, state.step);
-  put(out, static_cast<std::uint32_t>(state.vectors.size()));
+  out += kCheckpointMagic;
+  put_number(out, kept.empty() ? kWithoutKept : kCheckpointVersion);
+  put_number(out, static_cast<std::uint32_t>(8 * sizeof(T)));
+  put_number(out, state.round);
+  put_number(out, state.step);
+  put_number(out, static_cast<std::uint32_t>(state.vectors.size()));
   for (const NamedVector<T>& vector : state.vectors) {
-    put(out, static_cast<std::uint32_t>(vector.name.size()));
+    put_number(out, static_cast<std::uint32_t>(vector.name.size()));
     out += vector.name;
     put_values(out, vector.values);
   }
-  put(out, state.best.step);
-  put(out, std::bit_cast<std::uint64_t>(state.best.train_loss));
+  put_number(out, state.best.step);
+  put_number(out, std::bit_cast<std::uint64_t>(state.best.train_loss));
   put_values(out, state.best.w);
   if (!kept.empty()) put_kept(out, kept);
   out += sha256_bytes(std::string_view(out).substr(start));

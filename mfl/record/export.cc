@@ -7,10 +7,12 @@
 namespace mfl {
 namespace {
 
-std::string field(double value) { return fmt::format("{:.17g}", value); }
-std::string field(const std::optional<double>& value) { return value ? field(*value) : std::string(); }
+std::string csv_number(double value) { return fmt::format("{:.17g}", value); }
+std::string csv_number(const std::optional<double>& value) {
+  return value ? csv_number(*value) : std::string();
+}
 
-std::string field(const std::string& text) {
+std::string csv_number(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -19,9 +21,9 @@ std::string field(const std::string& text) {
 
 std::string time_fields(const std::optional<RoundTime>& time) {
   if (!time) return ",,,,,,";
-  return fmt::format("{},{},{},{},{},{},{}", field(time->total_seconds), field(time->seconds),
-                     field(time->slowest_seconds), field(time->idle_share), time->chosen, time->missed,
-                     time->abandoned);
+  return fmt::format("{},{},{},{},{},{},{}", csv_number(time->total_seconds), csv_number(time->seconds),
+                     csv_number(time->slowest_seconds), csv_number(time->idle_share), time->chosen,
+                     time->missed, time->abandoned);
 }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -54,8 +56,9 @@ std::string records_csv(std::span<const RunExport> runs) {
   for (const RunExport& one : runs)
     for (const RecordRow& row : one.records)
       csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", one.run.id, row.step, row.round,
-                         field(row.train_loss), field(row.test_loss), field(row.test_accuracy), row.bytes_up,
-                         row.bytes_down, field(row.wall_seconds), row.digest, field(row.virtual_seconds));
+                         csv_number(row.train_loss), csv_number(row.test_loss), csv_number(row.test_accuracy),
+                         row.bytes_up, row.bytes_down, csv_number(row.wall_seconds), row.digest,
+                         csv_number(row.virtual_seconds));
   return csv;
 }
 
@@ -66,8 +69,9 @@ std::string rounds_csv(std::span<const RunExport> runs) {
   for (const RunExport& one : runs) {
     if (!one.rounds) continue;
     for (const RoundRow& row : *one.rounds)
-      csv += fmt::format("{},{},{},{},{},{},{},{}\n", one.run.id, row.round, row.step, field(row.train_loss),
-                         row.bytes_up, row.bytes_down, row.digest, time_fields(row.time));
+      csv += fmt::format("{},{},{},{},{},{},{},{}\n", one.run.id, row.round, row.step,
+                         csv_number(row.train_loss), row.bytes_up, row.bytes_down, row.digest,
+                         time_fields(row.time));
   }
   return csv;
 }
@@ -77,8 +81,8 @@ std::string nodes_csv(std::span<const RunExport> runs) {
   for (const RunExport& one : runs) {
     if (!one.nodes) continue;
     for (const NodeRow& row : *one.nodes)
-      csv += fmt::format("{},{},{},{},{},{},{},{}\n", one.run.id, row.round, field(row.node), row.weight,
-                         field(row.loss), field(row.seconds), row.digest, field(row.metrics));
+      csv += fmt::format("{},{},{},{},{},{},{},{}\n", one.run.id, row.round, csv_number(row.node), row.weight,
+                         csv_number(row.loss), csv_number(row.seconds), row.digest, csv_number(row.metrics));
   }
   return csv;
 }

@@ -18,11 +18,11 @@
 namespace mfl {
 namespace {
 
-constexpr std::string_view kMagic = "MFLPROG1";
+constexpr std::string_view kProgressMagic = "MFLPROG1";
 constexpr std::size_t kSlot = 512, kRun = 8, kDigest = 32, kNumber = 8;
-constexpr std::size_t kBody = kMagic.size() + kNumber + kRun + kNumber + kDigest;
+constexpr std::size_t kBody = kProgressMagic.size() + kNumber + kRun + kNumber + kDigest;
 
-void put(std::string& out, std::uint64_t number) {
+void put_progress_number(std::string& out, std::uint64_t number) {
   for (unsigned i = 0; i < kNumber; ++i)
     out += static_cast<char>(static_cast<unsigned char>(number >> (8 * i)));
 }
@@ -34,12 +34,12 @@ std::uint64_t get(std::string_view bytes) {
   return number;
 }
 
-std::string encode(const CommittedMark& progress, std::uint64_t number) {
-  std::string out(kMagic);
-  put(out, number);
+std::string encode_mark(const CommittedMark& progress, std::uint64_t number) {
+  std::string out(kProgressMagic);
+  put_progress_number(out, number);
   out += progress.run;
-  out.resize(kMagic.size() + kNumber + kRun);
-  put(out, progress.round);
+  out.resize(kProgressMagic.size() + kNumber + kRun);
+  put_progress_number(out, progress.round);
   out += progress.digest;
   out.resize(kBody);
   return out + sha256_bytes(out);
@@ -51,10 +51,10 @@ struct Slot {
 };
 
 std::optional<Slot> decode(std::string_view bytes) {
-  if (bytes.size() < kBody + kDigest || !bytes.starts_with(kMagic)) return std::nullopt;
+  if (bytes.size() < kBody + kDigest || !bytes.starts_with(kProgressMagic)) return std::nullopt;
   const std::string_view body = bytes.substr(0, kBody);
   if (sha256_bytes(body) != bytes.substr(kBody, kDigest)) return std::nullopt;
-  std::size_t at = kMagic.size();
+  std::size_t at = kProgressMagic.size();
   const auto take = [&](std::size_t size) { return body.substr(std::exchange(at, at + size), size); };
   Slot slot;
   slot.number = get(take(kNumber));
@@ -108,9 +108,9 @@ void ProgressFile::unmap() {
 
 Result<void> ProgressFile::reset(const CommittedMark& progress) {
   number_ += number_ % 2;  // odd numbers are in the first slot
-  std::string bytes = encode(progress, number_ + 1);
+  std::string bytes = encode_mark(progress, number_ + 1);
   bytes.resize(kSlot);
-  bytes += encode(progress, number_ + 2);
+  bytes += encode_mark(progress, number_ + 2);
   bytes.resize(2 * kSlot);
   MFL_CHECK(write_file(path_, bytes));
   if (path_.has_parent_path()) MFL_CHECK(sync_folder(path_.parent_path()));
@@ -134,7 +134,7 @@ Result<void> ProgressFile::note(const CommittedMark& progress) {
   if (slots_ == nullptr || ::fstat(fd_, &info) != 0 || info.st_size < static_cast<off_t>(2 * kSlot))
     return fail(ErrorCode::kRunFailed, fmt::format("{} was cut short", path_.string()),
                 "make sure that no other program writes to the folder, and start the server again");
-  const std::string bytes = encode(progress, ++number_);
+  const std::string bytes = encode_mark(progress, ++number_);
   std::memcpy(slots_ + (number_ % 2 == 1 ? 0 : kSlot), bytes.data(), bytes.size());
   last_ = progress;
   return {};

@@ -15,10 +15,10 @@
 namespace mfl {
 namespace {
 
-using Group = std::tuple<std::string, std::string>;
+using FunctionKey = std::tuple<std::string, std::string>;
 using Family = std::tuple<std::string, std::string, std::string, std::string>;
 
-Group group_of(const RunRow& run) { return {run.model, run.problem}; }
+FunctionKey group_of(const RunRow& run) { return {run.model, run.problem}; }
 Family family_of(const RunRow& run) { return {run.problem, run.model, run.algorithm, run.precision}; }
 
 bool is_baseline(const RunRow& run, const CompareOptions& options) {
@@ -37,7 +37,7 @@ Result<std::vector<RoundRow>> comparable_rounds(const Store& store, const RunRow
   return rounds;
 }
 
-Result<double> final_loss(const Store& store, const RunRow& run) {
+Result<double> comparable_final_loss(const Store& store, const RunRow& run) {
   if (!run.sampled) return run.summary->final.train_loss;
   MFL_TRY(const auto rounds, comparable_rounds(store, run));
   return rounds.empty() ? run.summary->final.train_loss : smoothed_losses(rounds).back();
@@ -78,7 +78,7 @@ Result<void> set_targets(const Store& store, Comparison& comparison, const Compa
     if (!targets.contains(name)) {
       Target target{run.model, run.data, options.target.value_or(0), ""};
       if (baseline != nullptr) {
-        MFL_TRY(target.loss, final_loss(store, baseline->run));
+        MFL_TRY(target.loss, comparable_final_loss(store, baseline->run));
         target.run = baseline->run.id;
       }
       comparison.targets.push_back(target);

@@ -63,7 +63,7 @@ Pairs pairs_of(const Comparison& comparison, const RunSetting& setting, const Ru
 
 bool counts_rounds(const Pair& pair) { return exchanges(pair.run->run) && exchanges(pair.baseline->run); }
 
-std::optional<double> share_of(const Pair& pair) {
+std::optional<double> share_of_baseline(const Pair& pair) {
   const bool rounds = counts_rounds(pair);
   const auto& way = rounds ? pair.run->rounds_to_target : pair.run->steps_to_target;
   const auto& whole = rounds ? pair.baseline->rounds_to_target : pair.baseline->steps_to_target;
@@ -180,7 +180,7 @@ std::optional<Headline> headline_of(const Comparison& comparison, const RunSetti
   for (const Pair& pair : pairs.pairs) {
     headline.reached += pair.reached() ? 1 : 0;
     headline.diverged += pair.diverged() ? 1 : 0;
-    if (const auto share = share_of(pair)) shares.push_back(*share);
+    if (const auto share = share_of_baseline(pair)) shares.push_back(*share);
     if (const auto share = bytes_share_of(pair)) bytes.push_back(*share);
   }
   headline.share = spread_of(shares);

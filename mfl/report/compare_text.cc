@@ -111,7 +111,7 @@ bool repeats(const Comparison& comparison, const Parting& parting) {
          seed_of(parting.first) == seed_of(parting.second);
 }
 
-std::string ungrouped_notes(const Comparison& comparison) {
+std::string notes_text(const Comparison& comparison) {
   std::string out;
   for (const Target& target : comparison.targets) out += target_text(target, comparison.baseline);
   for (const Headline& headline : comparison.headlines) out += printable(headline.text) + "\n";
@@ -133,7 +133,7 @@ std::string grouped_notes(const Comparison& comparison) {
 }
 
 std::string notes_text(const Comparison& comparison, bool grouped) {
-  return grouped ? grouped_notes(comparison) : ungrouped_notes(comparison);
+  return grouped ? grouped_notes(comparison) : notes_text(comparison);
 }
 
 std::string markdown_notes(const Comparison& comparison, bool grouped) {

@@ -12,49 +12,50 @@
 namespace mfl {
 namespace {
 
-constexpr double kRowHeight = 26, kLabelGap = 10, kRightMargin = 26, kBottomMargin = 60;
+constexpr double kDotRowHeight = 26, kDotLabelGap = 10, kDotRightMargin = 26, kDotBottomMargin = 60;
 
 // Whether the row has something on the axis.
-bool drawn(const DotRow& row, const PlotAxis& axis) {
+bool is_drawn(const DotRow& row, const PlotAxis& axis) {
   return row.value && std::isfinite(*row.value) && (!axis.log || *row.value > 0);
 }
 
 PlotRange range_of(const DotPlot& plot) {
   PlotRange range;
   for (const DotRow& row : plot.rows) {
-    if (!drawn(row, plot.x)) continue;
+    if (!is_drawn(row, plot.x)) continue;
     for (const auto& value : {row.value, row.low, row.high})
       if (value) range.take(*value, plot.x.log);
   }
   return padded(range, plot.x, 0.04);
 }
 
-struct Layout {
+struct DotLayout {
   PlotMargins margins;
   PlotSize size;
 };
 
-Layout layout_of(const DotPlot& plot) {
+DotLayout dot_layout(const DotPlot& plot) {
   double names = 0, notes = 0;
   for (const DotRow& row : plot.rows) {
     names = std::max(names, text_width(row.name));
     notes = std::max(notes, text_width(row.note));
   }
   const double title = plot.title.empty() ? 6 : kPlotLineHeight + 10;
-  const PlotMargins margins{kPlotTitleLeft + names + kLabelGap,
-                            kRightMargin + (notes > 0 ? notes + kLabelGap : 0), title + 8, kBottomMargin};
+  const PlotMargins margins{kPlotTitleLeft + names + kDotLabelGap,
+                            kDotRightMargin + (notes > 0 ? notes + kDotLabelGap : 0), title + 8,
+                            kDotBottomMargin};
   const auto rows = static_cast<double>(std::max<std::size_t>(plot.rows.size(), 1));
   return {margins,
-          {static_cast<double>(plot.width), std::ceil(margins.top + margins.bottom + rows * kRowHeight)}};
+          {static_cast<double>(plot.width), std::ceil(margins.top + margins.bottom + rows * kDotRowHeight)}};
 }
 
-std::string texts_script(const DotPlot& plot, const Layout& layout) {
+std::string texts_script(const DotPlot& plot, const DotLayout& layout) {
   std::string out;
   for (std::size_t i = 0; i < plot.rows.size(); ++i) {
-    const double y = layout.margins.top + kRowHeight * (static_cast<double>(i) + 0.5);
-    out += label_script(plot.rows[i].name, layout.margins.left - kLabelGap, y, layout.size, "right");
+    const double y = layout.margins.top + kDotRowHeight * (static_cast<double>(i) + 0.5);
+    out += label_script(plot.rows[i].name, layout.margins.left - kDotLabelGap, y, layout.size, "right");
     if (!plot.rows[i].note.empty())
-      out += label_script(plot.rows[i].note, layout.size.width - layout.margins.right + kLabelGap, y,
+      out += label_script(plot.rows[i].note, layout.size.width - layout.margins.right + kDotLabelGap, y,
                           layout.size, "left");
   }
   const double middle = (layout.margins.left + layout.size.width - layout.margins.right) / 2;
@@ -69,7 +70,7 @@ std::string rows_script(const DotPlot& plot, const PlotRange& range) {
   std::string data;
   for (std::size_t i = 0; i < plot.rows.size(); ++i) {
     const DotRow& row = plot.rows[i];
-    if (!drawn(row, plot.x)) continue;
+    if (!is_drawn(row, plot.x)) continue;
     const auto on_axis = [&](double value) { return std::clamp(value, range.low, range.high); };
     const double y = static_cast<double>(i) + 0.5;
     if (row.low && row.high && std::isfinite(*row.low) && std::isfinite(*row.high)) {
@@ -86,7 +87,7 @@ std::string rows_script(const DotPlot& plot, const PlotRange& range) {
 }  // namespace
 
 Result<Drawing> draw(const DotPlot& plot) {
-  const Layout layout = layout_of(plot);
+  const DotLayout layout = dot_layout(plot);
   const PlotRange range = range_of(plot);
   std::string out =
       "unset key\nset border 1 lw 1 lc rgb '#444444'\nset tics nomirror out scale 0.6\n"

@@ -13,7 +13,8 @@
 namespace mfl {
 namespace {
 
-constexpr double kRowHeight = 30, kRightMargin = 14, kScaleWidth = 150, kScaleSteps = 50, kLabelGap = 8;
+constexpr double kHeatRowHeight = 30, kHeatRightMargin = 14, kScaleWidth = 150, kScaleSteps = 50,
+                 kHeatLabelGap = 8;
 constexpr double kTicksSize = 14, kLargestText = 13, kSmallestText = 8;
 constexpr double kTilt = 0.574, kTiltDegrees = 35;  // the sine, and the angle
 constexpr std::string_view kNoValue = "–";
@@ -50,12 +51,12 @@ const HeatCell* cell_at(const HeatMap& map, std::size_t row, std::size_t column)
 
 bool has_value(const HeatCell* cell) { return cell != nullptr && cell->value && std::isfinite(*cell->value); }
 
-std::string cell_text(const HeatCell* cell) {
+std::string heat_cell_text(const HeatCell* cell) {
   if (cell != nullptr && !cell->text.empty()) return cell->text;
   return has_value(cell) ? fmt::format("{:.3g}", *cell->value) : std::string(kNoValue);
 }
 
-struct Layout {
+struct HeatLayout {
   PlotRange values;
   bool missing = false;
   double longest_text = 0, cell_width = 0;
@@ -70,36 +71,37 @@ double longest(const std::vector<std::string>& texts) {
   return width;
 }
 
-void take_cells(const HeatMap& map, Layout& layout) {
+void take_cells(const HeatMap& map, HeatLayout& layout) {
   for (std::size_t row = 0; row < map.rows.size(); ++row)
     for (std::size_t column = 0; column < map.columns.size(); ++column) {
       const HeatCell* cell = cell_at(map, row, column);
       layout.missing = layout.missing || !has_value(cell);
-      layout.longest_text = std::max(layout.longest_text, text_width(cell_text(cell)));
+      layout.longest_text = std::max(layout.longest_text, text_width(heat_cell_text(cell)));
       if (has_value(cell)) layout.values.take(*cell->value, map.log);
     }
 }
 
-Layout layout_of(const HeatMap& map) {
-  Layout layout;
+HeatLayout heat_layout(const HeatMap& map) {
+  HeatLayout layout;
   take_cells(map, layout);
   const auto columns = static_cast<double>(std::max<std::size_t>(map.columns.size(), 1));
   const double title = map.title.empty() ? 6 : kPlotLineHeight + 10;
   PlotMargins& margins = layout.margins;
-  margins.left = (map.row_label.empty() ? 6 : 2 * kPlotLabelMiddle) + longest(map.rows) + 2 * kLabelGap;
-  margins.right = kRightMargin;
+  margins.left = (map.row_label.empty() ? 6 : 2 * kPlotLabelMiddle) + longest(map.rows) + 2 * kHeatLabelGap;
+  margins.right = kHeatRightMargin;
   margins.top = title + kPlotLineHeight + 12;
   layout.cell_width = (map.width - margins.left - margins.right) / columns;
   layout.tilted = longest(map.columns) + 4 > layout.cell_width;
   margins.bottom =
-      (layout.tilted ? kTilt * longest(map.columns) + kPlotLineHeight : kPlotLineHeight + kLabelGap) +
+      (layout.tilted ? kTilt * longest(map.columns) + kPlotLineHeight : kPlotLineHeight + kHeatLabelGap) +
       (map.column_label.empty() ? 4 : kPlotLineHeight);
   const auto rows = static_cast<double>(std::max<std::size_t>(map.rows.size(), 1));
-  layout.size = {static_cast<double>(map.width), std::ceil(margins.top + margins.bottom + rows * kRowHeight)};
+  layout.size = {static_cast<double>(map.width),
+                 std::ceil(margins.top + margins.bottom + rows * kHeatRowHeight)};
   return layout;
 }
 
-double share_of(double value, const HeatMap& map, const PlotRange& range) {
+double colour_share(double value, const HeatMap& map, const PlotRange& range) {
   double share = 0.5;
   if (map.log && value <= 0)
     share = 0;
@@ -110,10 +112,10 @@ double share_of(double value, const HeatMap& map, const PlotRange& range) {
 }
 
 // In cells from the upper left corner; y grows downwards.
-std::string cell_script(const HeatMap& map, const Layout& layout, std::size_t row, std::size_t column) {
+std::string cell_script(const HeatMap& map, const HeatLayout& layout, std::size_t row, std::size_t column) {
   const HeatCell* cell = cell_at(map, row, column);
   const bool filled = has_value(cell);
-  const double share = filled ? share_of(*cell->value, map, layout.values) : 0;
+  const double share = filled ? colour_share(*cell->value, map, layout.values) : 0;
   constexpr double kInset = 0.04;
   const double inset = filled ? 0 : kInset;
   const auto x = static_cast<double>(column), y = static_cast<double>(row);
@@ -126,21 +128,21 @@ std::string cell_script(const HeatMap& map, const Layout& layout, std::size_t ro
                     : "fc rgb '#ffffff' fs solid border lc rgb '#8a8a8a' dt (3,3) lw 1") +
          fmt::format(
              "set label {} at first {},{} center font ',{:.1f}' textcolor rgb '{}' noenhanced front\n",
-             gnuplot_string(cell_text(cell)), x + 0.5, y + 0.5, size,
+             gnuplot_string(heat_cell_text(cell)), x + 0.5, y + 0.5, size,
              filled ? heat_text_color(share) : "#444444");
 }
 
-std::string names_script(const HeatMap& map, const Layout& layout) {
+std::string names_script(const HeatMap& map, const HeatLayout& layout) {
   std::string out;
   for (std::size_t row = 0; row < map.rows.size(); ++row)
-    out += label_script(map.rows[row], layout.margins.left - kLabelGap,
-                        layout.margins.top + kRowHeight * (static_cast<double>(row) + 0.5), layout.size,
+    out += label_script(map.rows[row], layout.margins.left - kHeatLabelGap,
+                        layout.margins.top + kHeatRowHeight * (static_cast<double>(row) + 0.5), layout.size,
                         "right");
   const double below = layout.size.height - layout.margins.bottom;
   for (std::size_t column = 0; column < map.columns.size(); ++column)
     out += label_script(map.columns[column],
                         layout.margins.left + layout.cell_width * (static_cast<double>(column) + 0.5),
-                        below + (layout.tilted ? kLabelGap : 0.6 * kPlotLineHeight), layout.size,
+                        below + (layout.tilted ? kHeatLabelGap : 0.6 * kPlotLineHeight), layout.size,
                         layout.tilted ? fmt::format("right rotate by {}", kTiltDegrees) : "center");
   const double middle_x = (layout.margins.left + layout.size.width - layout.margins.right) / 2;
   const double middle_y = (layout.margins.top + below) / 2;
@@ -161,13 +163,13 @@ std::string box_script(double left, double right, double middle, const PlotSize&
                      1 - (middle + kHalf) / size.height, how);
 }
 
-std::string legend_script(const HeatMap& map, const Layout& layout) {
+std::string heat_legend_script(const HeatMap& map, const HeatLayout& layout) {
   const double middle = layout.margins.top - 12 - kPlotLineHeight / 2;
   double left = kPlotTitleLeft;
   std::string out;
   const auto text = [&](std::string_view said) {
     out += label_script(said, left, middle, layout.size, "left");
-    left += text_width(said) + kLabelGap;
+    left += text_width(said) + kHeatLabelGap;
   };
   if (!map.value_label.empty()) text(map.value_label + ":");
   if (!layout.values.empty()) {
@@ -181,15 +183,15 @@ std::string legend_script(const HeatMap& map, const Layout& layout) {
           layout.size,
           fmt::format("fc rgb '{}' fs solid noborder", heat_color(map.dark_is_low ? 1 - share : share)));
     }
-    left += kScaleWidth + kLabelGap;
+    left += kScaleWidth + kHeatLabelGap;
     text(fmt::format("{:.3g}", layout.values.high));
-    left += kLabelGap;
+    left += kHeatLabelGap;
   }
   if (!layout.missing) return out;
   constexpr double kBox = 24;
   out += box_script(left, left + kBox, middle, layout.size,
                     "fc rgb '#ffffff' fs solid border lc rgb '#8a8a8a' dt (3,3) lw 1");
-  left += kBox + kLabelGap;
+  left += kBox + kHeatLabelGap;
   text(map.missing);
   return out;
 }
@@ -209,7 +211,7 @@ std::string heat_text_color(double share) {
 }
 
 Result<Drawing> draw(const HeatMap& map) {
-  const Layout layout = layout_of(map);
+  const HeatLayout layout = heat_layout(map);
   std::string out =
       "unset key\nunset border\nunset tics\n" + margins_script(layout.margins, layout.size) +
       fmt::format("set xrange [0:{}]\nset yrange [{}:0]\n", std::max<std::size_t>(map.columns.size(), 1),
@@ -217,7 +219,7 @@ Result<Drawing> draw(const HeatMap& map) {
   for (std::size_t row = 0; row < map.rows.size(); ++row)
     for (std::size_t column = 0; column < map.columns.size(); ++column)
       out += cell_script(map, layout, row, column);
-  out += names_script(map, layout) + legend_script(map, layout);
+  out += names_script(map, layout) + heat_legend_script(map, layout);
   return render({map.name, map.width, static_cast<int>(layout.size.height), std::move(out), "plot NaN\n"});
 }
 

@@ -24,7 +24,7 @@ NodesOfRounds by_round(std::span<const NodeRow> nodes) {
   return out;
 }
 
-std::string range_text(std::uint64_t first, std::uint64_t last) {
+std::string rounds_range(std::uint64_t first, std::uint64_t last) {
   return first == last ? fmt::format("round {}", first) : fmt::format("rounds {} to {}", first, last);
 }
 
@@ -37,7 +37,7 @@ std::string names_text(const std::vector<std::string>& names) {
 }
 
 std::string attendance_text(const Attendance& some) {
-  const std::string rounds = range_text(some.first, some.last);
+  const std::string rounds = rounds_range(some.first, some.last);
   const std::size_t count = some.present.size();
   if (some.complete == true) return fmt::format("{}: all expected nodes ({})", rounds, count);
   return fmt::format("{}: {} node{}{}{}", rounds, count, count == 1 ? "" : "s",
@@ -72,7 +72,7 @@ class Audit {
         std::max(nodes_.rbegin()->first, rounds_.empty() ? 0 : rounds_.rbegin()->first);
     std::uint64_t next = nodes_.begin()->first;  // earlier ones may be of an earlier version
     const auto miss = [&](std::uint64_t until) {
-      if (next < until) faults_.push_back(range_text(next, until - 1) + ": no nodes are recorded");
+      if (next < until) faults_.push_back(rounds_range(next, until - 1) + ": no nodes are recorded");
       next = until + 1;
     };
     for (const auto& [round, nodes] : nodes_) miss(round);

@@ -14,7 +14,7 @@ namespace mfl {
 namespace {
 
 constexpr double kCharacter = 7.2;  // of 12 px sans-serif, on the wide side
-constexpr double kTitleHeight = 26, kBarHeight = 64, kGap = 8, kFooter = 64, kRight = 16;
+constexpr double kTitleHeight = 26, kBarHeight = 64, kFigureGap = 8, kFooter = 64, kRight = 16;
 constexpr double kMostWidth = 660;
 constexpr std::size_t kLongestName = 14;
 
@@ -53,7 +53,7 @@ class Picture {
     node_width_ = kCharacter * static_cast<double>(longest_node) + 6;
     cell_width_ = std::clamp(kMostWidth / static_cast<double>(nodes_), 3.0, std::max(56.0, node_width_));
     cell_height_ = std::clamp(320 / static_cast<double>(labels_), 8.0, 26.0);
-    top_ = kTitleHeight + kBarHeight + kGap;
+    top_ = kTitleHeight + kBarHeight + kFigureGap;
     map_width_ = cell_width_ * static_cast<double>(nodes_);
     map_height_ = cell_height_ * static_cast<double>(labels_);
     const double title = kCharacter * 1.1 * static_cast<double>(figure.title.size());

@@ -17,7 +17,7 @@ constexpr std::string_view kGreyLine = "#8a8a8a";
 constexpr std::string_view kDiverged = " (diverged)";
 
 // Pixels.
-constexpr double kRightMargin = 34, kBottomMargin = 60, kTitleLeft = kPlotTitleLeft;
+constexpr double kPlotRightMargin = 34, kPlotBottomMargin = 60, kTitleLeft = kPlotTitleLeft;
 constexpr double kLabelMiddle = kPlotLabelMiddle, kLineHeight = kPlotLineHeight;
 constexpr double kSampleWidth = 52, kEntryGap = 16, kBandHeight = 12;
 constexpr std::size_t kUsualLegendRows = 2, kManySeries = 8;
@@ -29,18 +29,18 @@ bool finite_at(const PlotSeries& series, std::size_t i) {
 }
 
 // How many values are drawn: those before the first that is not finite.
-std::size_t drawn(const PlotSeries& series) {
+std::size_t drawn_values(const PlotSeries& series) {
   std::size_t i = 0;
   while (i < series.x.size() && finite_at(series, i)) ++i;
   return i;
 }
 
-bool diverged(const PlotSeries& series) { return series.diverged || drawn(series) < series.x.size(); }
+bool diverged(const PlotSeries& series) { return series.diverged || drawn_values(series) < series.x.size(); }
 
 PlotRange y_range(const Plot& plot) {
   PlotRange steady, all;
   for (const PlotSeries& series : plot.series)
-    for (std::size_t i = 0; i < drawn(series); ++i)
+    for (std::size_t i = 0; i < drawn_values(series); ++i)
       for (PlotRange* range : {&all, diverged(series) ? &all : &steady}) {
         range->take(series.y[i], plot.y.log);
         if (!series.low.empty()) range->take(series.low[i], plot.y.log);
@@ -67,7 +67,7 @@ double kept_near(double value, const PlotRange& range, bool log) {
 std::string points_script(const PlotSeries& series, std::size_t number, const PlotRange& range, bool log) {
   std::string out = fmt::format("$series{} << END\n", number);
   const auto near = [&](double value) { return kept_near(value, range, log); };
-  for (std::size_t i = 0; i < drawn(series); ++i)
+  for (std::size_t i = 0; i < drawn_values(series); ++i)
     out +=
         fmt::format("{}{:.17g} {:.17g} {:.17g} {:.17g}\n", std::ranges::count(series.gaps, i) > 0 ? "\n" : "",
                     series.x[i], near(series.y[i]), near(series.low.empty() ? series.y[i] : series.low[i]),
@@ -116,8 +116,8 @@ double band_opacity(const Plot& plot) {
 
 std::string dash_of(const PlotStyle& style) { return style.dash.empty() ? "dt 1" : "dt " + style.dash; }
 
-std::string legend_script(const Plot& plot, const std::vector<LegendEntry>& legend, double top,
-                          double height) {
+std::string plot_legend_script(const Plot& plot, const std::vector<LegendEntry>& legend, double top,
+                               double height) {
   std::string out = "unset key\n";
   double width = 2.2;
   for (const LegendEntry& entry : legend) {
@@ -167,7 +167,7 @@ std::set<std::size_t> marked_values(const Plot& plot, std::size_t number, const 
                       : (x - reach.low) / (reach.high - reach.low);
   };
   std::set<std::size_t> marked;
-  const std::size_t count = drawn(series);
+  const std::size_t count = drawn_values(series);
   const double shift = (static_cast<double>(number) + 0.5) / static_cast<double>(plot.series.size());
   for (std::size_t mark = 0; mark < kMarksPerLine; ++mark) {
     const double wanted = (static_cast<double>(mark) + shift) / static_cast<double>(kMarksPerLine);
@@ -208,7 +208,7 @@ SeriesScript series_script(const Plot& plot, const PlotRange& y) {
                                  : reach.high - kEarly * (reach.high - reach.low);
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
     const PlotSeries& series = plot.series[i];
-    const std::size_t count = drawn(series);
+    const std::size_t count = drawn_values(series);
     if (count == 0) continue;
     data += points_script(series, i, y, plot.y.log);
     if (!series.low.empty())
@@ -256,11 +256,11 @@ std::string layout_script(const Plot& plot, const std::vector<LegendEntry>& lege
   double longest = 0;
   for (const std::string& text : ticks_of(plot.y, y).texts) longest = std::max(longest, text_width(text));
   const double title = plot.title.empty() ? 6 : kLineHeight + 10;
-  const PlotMargins margins{2 * kLabelMiddle + 22 + longest, kRightMargin,
-                            title + kLineHeight * static_cast<double>(rows(legend)) + 12, kBottomMargin};
+  const PlotMargins margins{2 * kLabelMiddle + 22 + longest, kPlotRightMargin,
+                            title + kLineHeight * static_cast<double>(rows(legend)) + 12, kPlotBottomMargin};
   const PlotSize size{static_cast<double>(plot.width), height};
   return margins_script(margins, size) + labels_script(plot, margins, size) +
-         legend_script(plot, legend, title, height);
+         plot_legend_script(plot, legend, title, height);
 }
 
 PlotScript script(const Plot& plot) {

@@ -15,7 +15,7 @@
 namespace mfl {
 namespace {
 
-std::optional<double> final_loss(const RunRow& run) {
+std::optional<double> listed_final_loss(const RunRow& run) {
   return run.summary ? std::optional(run.summary->final.train_loss) : std::nullopt;
 }
 std::optional<double> final_accuracy(const RunRow& run) {
@@ -227,7 +227,7 @@ std::string runs_text(std::span<const RunRow> runs) {
                run.gamma ? narrow_text(*run.gamma) : "-", narrow_count(run.tau), narrow_count(run.nodes),
                narrow_count(config_number(run, "seed")),
                narrow_count(run.summary ? run.summary->final.step : run.planned_steps),
-               number_text(final_loss(run)), percent_text(final_accuracy(run))});
+               number_text(listed_final_loss(run)), percent_text(final_accuracy(run))});
   const bool warned = std::ranges::any_of(runs, [](const RunRow& run) { return !run.warnings.empty(); });
   const bool dropped = std::ranges::any_of(runs, [](const RunRow& run) { return !run.drops.empty(); });
   return table.text(kListWidth) + (warned ? "! ended with a warning: mfl runs show ID\n" : "") +

@@ -14,18 +14,18 @@ namespace mfl {
 namespace {
 
 // One curve: the mean over its runs.
-struct Curve {
+struct RunCurve {
   const RunSetting* setting = nullptr;
   std::vector<const RunExport*> runs;
   const RunRow& first() const { return runs.front()->run; }
 };
 
-std::vector<Curve> curves_of(const RunSetting& setting, const std::vector<RunExport>& runs) {
+std::vector<RunCurve> curves_of(const RunSetting& setting, const std::vector<RunExport>& runs) {
   std::vector<std::size_t> each = setting.runs;
   for (const RunSetting::LeftOut& one : setting.left_out) each.push_back(one.run);
   std::ranges::sort(each);
   const bool one_curve = setting.distinct_seeds > 1 && !setting.runs.empty();
-  std::vector<Curve> curves;
+  std::vector<RunCurve> curves;
   for (const std::size_t i : one_curve ? setting.runs : each)
     if (one_curve && !curves.empty())
       curves.back().runs.push_back(&runs[i]);
@@ -35,23 +35,23 @@ std::vector<Curve> curves_of(const RunSetting& setting, const std::vector<RunExp
 }
 
 // Curves of the same function: they belong in one picture.
-struct Group {
+struct CurveGroup {
   std::set<std::pair<std::string, std::string>> functions;  // model and problem
-  std::vector<Curve> curves;
+  std::vector<RunCurve> curves;
 };
 
-void join(Group& group, Group&& more) {
+void join(CurveGroup& group, CurveGroup&& more) {
   group.functions.merge(more.functions);
-  for (Curve& curve : more.curves) group.curves.push_back(std::move(curve));
+  for (RunCurve& curve : more.curves) group.curves.push_back(std::move(curve));
 }
 
-std::vector<Group> groups_of(const std::vector<RunExport>& runs, const Settings& settings) {
-  std::vector<Group> groups;
+std::vector<CurveGroup> groups_of(const std::vector<RunExport>& runs, const Settings& settings) {
+  std::vector<CurveGroup> groups;
   for (const RunSetting& setting : settings.all) {
-    Group added{{}, curves_of(setting, runs)};
-    for (const Curve& curve : added.curves)
+    CurveGroup added{{}, curves_of(setting, runs)};
+    for (const RunCurve& curve : added.curves)
       for (const RunExport* run : curve.runs) added.functions.emplace(run->run.model, run->run.problem);
-    const auto meets = [&](const Group& group) {
+    const auto meets = [&](const CurveGroup& group) {
       return std::ranges::any_of(added.functions,
                                  [&](const auto& one) { return group.functions.contains(one); });
     };
@@ -82,8 +82,8 @@ std::string upper(std::string text) {
 
 // Whether the curves have more than one value of something.
 template <class Get>
-bool varies(const Group& group, Get get) {
-  return std::ranges::any_of(group.curves, [&](const Curve& curve) {
+bool varies(const CurveGroup& group, Get get) {
+  return std::ranges::any_of(group.curves, [&](const RunCurve& curve) {
     return get(curve.first()) != get(group.curves.front().first());
   });
 }
@@ -93,7 +93,7 @@ struct Common {
   bool algorithm = false, tau = false;
 };
 
-Common common_of(const Group& group) {
+Common common_of(const CurveGroup& group) {
   if (group.curves.size() < 2) return {};
   return {!varies(group, [](const RunRow& run) { return run.algorithm; }) &&
               varies(group, [](const RunRow& run) { return std::pair(run.gamma, run.tau); }),
@@ -101,7 +101,7 @@ Common common_of(const Group& group) {
 }
 
 // "svm on mnist, MFL, τ 4".
-std::string subject_of(const Group& group) {
+std::string subject_of(const CurveGroup& group) {
   const Common common = common_of(group);
   const RunRow& first = group.curves.front().first();
   std::string out = fmt::format("{} on {}", first.model, first.data);
@@ -128,10 +128,10 @@ std::string more_differences(const RunSetting& setting) {
 }
 
 // The algorithm, with what tells a curve from the others of its group.
-std::vector<std::string> titles_of(const Group& group) {
+std::vector<std::string> titles_of(const CurveGroup& group) {
   const Common common = common_of(group);
   std::uint64_t most_nodes = 0;
-  for (const Curve& curve : group.curves) most_nodes = std::max(most_nodes, curve.first().nodes);
+  for (const RunCurve& curve : group.curves) most_nodes = std::max(most_nodes, curve.first().nodes);
   const bool eta = varies(group, [](const RunRow& run) { return run.eta; });
   const bool nodes = varies(group, [&](const RunRow& run) {
     return run.tau ? run.nodes : most_nodes;  // a centralised algorithm has no nodes to speak of
@@ -139,7 +139,7 @@ std::vector<std::string> titles_of(const Group& group) {
   const bool precision = varies(group, [](const RunRow& run) { return run.precision; });
   std::vector<std::string> titles;
   std::map<std::string, int> seen;
-  for (const Curve& curve : group.curves) {
+  for (const RunCurve& curve : group.curves) {
     const RunRow& run = curve.first();
     std::string title = common.algorithm ? "" : upper(run.algorithm);
     if (run.gamma) title += fmt::format(" γ {}", number_text(*run.gamma));
@@ -167,21 +167,21 @@ double megabytes_of(const RecordRow& row) { return static_cast<double>(row.bytes
 
 std::optional<double> virtual_seconds_of(const RecordRow& row) { return row.virtual_seconds; }
 
-std::vector<PlotStyle> styles_of(const Group& group) {
+std::vector<PlotStyle> styles_of(const CurveGroup& group) {
   std::vector<std::string> names;
-  for (const Curve& curve : group.curves) names.push_back(curve.first().algorithm);
+  for (const RunCurve& curve : group.curves) names.push_back(curve.first().algorithm);
   if (std::set(names.begin(), names.end()).size() == names.size()) return algorithm_styles(names);
   std::vector<PlotStyle> styles;
   for (std::size_t i = 0; i < names.size(); ++i) styles.push_back(palette_style(i));
   return styles;
 }
 
-Plot plot_of(const Group& group, std::string name, std::string title, const CurveAxes& axes) {
+Plot plot_of(const CurveGroup& group, std::string name, std::string title, const CurveAxes& axes) {
   Plot plot{.name = std::move(name), .title = std::move(title), .x = axes.x, .y = axes.y, .series = {}};
   const std::vector<PlotStyle> styles = styles_of(group);
   const std::vector<std::string> titles = titles_of(group);
   for (std::size_t i = 0; i < group.curves.size(); ++i) {
-    const Curve& curve = group.curves[i];
+    const RunCurve& curve = group.curves[i];
     MeanCurve mean = mean_curve(curve.runs, axes.x_value, axes.y_value);
     if (mean.x.empty() || mean.x.back() <= 0) continue;
     PlotSeries series{.title = titles[i],
@@ -242,9 +242,9 @@ std::vector<CurveKind> curve_kinds() {
 }
 
 // " Means over 5 seeds, bands of one standard deviation." where there are several.
-std::string seeds_note(const Group& group) {
+std::string seeds_note(const CurveGroup& group) {
   std::size_t least = SIZE_MAX, most = 0;
-  for (const Curve& curve : group.curves) {
+  for (const RunCurve& curve : group.curves) {
     least = std::min(least, curve.runs.size());
     most = std::max(most, curve.runs.size());
   }
@@ -253,7 +253,7 @@ std::string seeds_note(const Group& group) {
                      least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most));
 }
 
-Result<PageFigures> group_figures(const Group& group, std::size_t number) {
+Result<PageFigures> group_figures(const CurveGroup& group, std::size_t number) {
   PageFigures figures;
   const std::string where = subject_of(group);
   for (const CurveKind& kind : curve_kinds()) {
@@ -270,7 +270,7 @@ Result<PageFigures> group_figures(const Group& group, std::size_t number) {
 }  // namespace
 
 Result<std::vector<PageFigures>> runs_figures(const std::vector<RunExport>& runs, const Settings& settings) {
-  const std::vector<Group> groups = groups_of(runs, settings);
+  const std::vector<CurveGroup> groups = groups_of(runs, settings);
   std::vector<PageFigures> out;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     MFL_TRY(PageFigures figures, group_figures(groups[i], i));

@@ -101,7 +101,7 @@ std::string target_note(const Target& target, const std::string& baseline) {
                      target.model, target.data, number_text(target.loss), baseline, target.run);
 }
 
-std::vector<std::string> ungrouped_notes(const Comparison& comparison) {
+std::vector<std::string> run_notes(const Comparison& comparison) {
   std::vector<std::string> notes;
   for (const Headline& headline : comparison.headlines) notes.push_back(headline.text);
   for (const Target& target : comparison.targets) notes.push_back(target_note(target, comparison.baseline));
@@ -116,7 +116,7 @@ PageSection comparison_section(const Comparison& comparison) {
   const bool grouped = comparison.settings.grouped();
   PageSection section{"comparison", "Comparison", {}};
   section.blocks.emplace_back(grouped ? settings_page_table(comparison) : runs_page_table(comparison));
-  PageList notes{grouped ? comparison_notes(comparison) : ungrouped_notes(comparison)};
+  PageList notes{grouped ? comparison_notes(comparison) : run_notes(comparison)};
   for (const CompareRow& row : comparison.rows)
     if (row.last_over_batches)
       notes.items.push_back(

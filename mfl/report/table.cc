@@ -9,7 +9,7 @@
 namespace mfl {
 namespace {
 
-constexpr std::string_view kGap = "  ";
+constexpr std::string_view kColumnGap = "  ";
 
 // Code points, which is near enough to what a terminal shows.
 std::size_t width(std::string_view text) {
@@ -35,13 +35,13 @@ std::string Table::text(std::size_t limit) const {
     for (const auto& row : rows_) widest = std::max(widest, width(row[c]));
     widths.push_back(widest);
     shown.push_back(c);
-    total += widest + (c > 0 ? kGap.size() : 0);
+    total += widest + (c > 0 ? kColumnGap.size() : 0);
   }
   while (limit > 0 && total > limit) {
     const auto least =
         std::ranges::max_element(shown, {}, [&](std::size_t c) { return columns_[c].optional; });
     if (least == shown.end() || columns_[*least].optional == 0) break;
-    total -= widths[*least] + kGap.size();
+    total -= widths[*least] + kColumnGap.size();
     shown.erase(least);
   }
   const auto line = [&](auto cell) {
@@ -49,7 +49,7 @@ std::string Table::text(std::size_t limit) const {
     for (const std::size_t c : shown) {
       const std::string text = cell(c);
       const std::string padding(widths[c] - width(text), ' ');
-      if (!written.empty()) written += kGap;
+      if (!written.empty()) written += kColumnGap;
       written += columns_[c].align == Align::kRight ? padding + text : text + padding;
     }
     written.erase(written.find_last_not_of(' ') + 1);

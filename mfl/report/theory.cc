@@ -167,7 +167,7 @@ std::string table_text(const TheoryTable& part) {
 }
 
 template <class T>
-Json optional_json(const std::optional<T>& value) {
+Json number_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
@@ -235,21 +235,21 @@ Json steps_json(const RunDiagnosis& run) {
   return out;
 }
 
-Json run_json(const RunDiagnosis& run) {
+Json diagnosis_run_json(const RunDiagnosis& run) {
   Json out = {{"algorithm", run.algorithm},
               {"eta", run.step.eta},
               {"gamma", run.step.gamma},
               {"start_loss", run.path.start_loss},
               {"best", {{"step", run.path.best_step}, {"loss", run.path.best_loss}}},
-              {"diverged_after", optional_json(run.path.diverged_after)}};
+              {"diverged_after", number_or_null(run.path.diverged_after)}};
   out["constants"] = run.constants ? constants_json(*run.constants) : Json(nullptr);
   out["proposition_1"] = run.drift ? drift_json(*run.drift) : Json(nullptr);
   out["proposition_2"] = nullptr;
   if (run.convergence)
     out["proposition_2"] = {{"start_gap", run.convergence->start_gap},
                             {"gap", run.convergence->gap},
-                            {"bound", optional_json(run.convergence->bound)},
-                            {"a_posteriori", optional_json(run.convergence->a_posteriori)}};
+                            {"bound", number_or_null(run.convergence->bound)},
+                            {"a_posteriori", number_or_null(run.convergence->a_posteriori)}};
   out["intervals"] = intervals_json(run.path);
   out["steps"] = steps_json(run);
   return out;
@@ -259,13 +259,13 @@ Json acceleration_json(const AccelerationReport& report) {
   const bool judged = report.verdict != Judgement::kNotApplicable;
   return {{"gamma_limit", judged ? Json(report.gamma_limit) : Json(nullptr)},
           {"verdict", verdict_name(report.verdict)},
-          {"t_1", optional_json(report.crossing.steps)},
+          {"t_1", number_or_null(report.crossing.steps)},
           {"lower_at_start", judged ? Json(report.crossing.first_lower_at_start) : Json(nullptr)},
           {"lower_at_end", judged ? Json(report.crossing.first_lower_at_end) : Json(nullptr)},
           {"reached_loss", report.reached_loss},
-          {"fl_step", optional_json(report.fl_step)},
-          {"mfl_step", optional_json(report.mfl_step)},
-          {"speed_up", optional_json(report.speed_up)}};
+          {"fl_step", number_or_null(report.fl_step)},
+          {"mfl_step", number_or_null(report.mfl_step)},
+          {"speed_up", number_or_null(report.speed_up)}};
 }
 
 }  // namespace
@@ -306,8 +306,8 @@ Json theory_json(const Diagnosis& diagnosis) {
                                  {"statement", condition.statement},
                                  {"verdict", verdict_name(condition.verdict)},
                                  {"why", condition.why}});
-  out["run"] = run_json(diagnosis.run);
-  out["fl"] = diagnosis.fl ? run_json(*diagnosis.fl) : Json(nullptr);
+  out["run"] = diagnosis_run_json(diagnosis.run);
+  out["fl"] = diagnosis.fl ? diagnosis_run_json(*diagnosis.fl) : Json(nullptr);
   out["proposition_3"] = diagnosis.acceleration ? acceleration_json(*diagnosis.acceleration) : Json(nullptr);
   return out;
 }

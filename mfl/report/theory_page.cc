@@ -18,7 +18,7 @@ PlotStyle bound_style(std::string_view algorithm) {
 }
 
 // What a value is called, and how it and its bound are found at step s of a run.
-struct Curve {
+struct TheoryCurve {
   const char* title;
   double (*at)(const RunDiagnosis& run, std::size_t s);
   double (*bound)(const RunDiagnosis& run, std::size_t s);
@@ -31,7 +31,7 @@ double w_gap(const RunDiagnosis& run, std::size_t s) { return run.path.gaps[s].w
 double node_bound(const RunDiagnosis& run, std::size_t s) { return largest(run.drift->node_w_bound[s]); }
 double node_gap(const RunDiagnosis& run, std::size_t s) { return largest(run.path.gaps[s].node_w); }
 
-constexpr Curve kDriftCurves[] = {
+constexpr TheoryCurve kDriftCurves[] = {
     {"bound h on the gap of w", w_bound, w_bound},
     {"gap |w − w₍ₖ₎|", w_gap, w_bound},
     {"largest bound on a node", node_bound, node_bound},
@@ -42,7 +42,7 @@ Plot drift_plot(const RunDiagnosis& run, std::string name, std::string title,
                 const std::vector<std::size_t>& steps, PlotSeries::Mark mark) {
   Plot plot{std::move(name), std::move(title), {"local steps t"}, {"distance", true}, {}};
   std::size_t style = 0;
-  for (const Curve& curve : kDriftCurves) {
+  for (const TheoryCurve& curve : kDriftCurves) {
     PlotSeries series{curve.title, {}, {}, {}, {}, palette_style(style++), mark};
     for (const std::size_t s : steps) {
       const double value = curve.at(run, s);

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::string_view kFederatedAndMgd[] = {"fl", "mfl", "mgd"};
 
-struct Model {
+struct PaperModel {
   std::string_view name, title, figure;
 };
-constexpr Model kModels[] = {{"svm", "SVM", "4a"},
-                             {"squared-svm", "Squared SVM", "4a"},
-                             {"linear", "Linear regression", "4c"},
-                             {"logistic", "Logistic regression", "4d"}};
+constexpr PaperModel kPaperModels[] = {{"svm", "SVM", "4a"},
+                                       {"squared-svm", "Squared SVM", "4a"},
+                                       {"linear", "Linear regression", "4c"},
+                                       {"logistic", "Logistic regression", "4d"}};
 
 // The loss at the last round that ended at or before the step.
 double loss_at(const RunEvidence& run, std::uint64_t step) {
@@ -29,7 +29,7 @@ double loss_at(const RunEvidence& run, std::uint64_t step) {
 
 double drop(const RunEvidence& run) { return run.start_loss - run.final_loss; }
 
-Claim convergence(const Evidence& evidence, const Model& model) {
+Claim convergence(const Evidence& evidence, const PaperModel& model) {
   Claim claim{.id = fmt::format("{}-converges-{}", model.figure, model.name),
               .figure = std::string(model.figure),
               .text = fmt::format("{}: the loss converges under FL, MFL and MGD.", model.title),
@@ -96,14 +96,14 @@ Claim accuracy_convergence(const Evidence& evidence) {
 }
 
 // How often and how far one curve is above another, over the rounds that both have after the start.
-struct Crossing {
+struct LossCrossing {
   std::size_t points = 0, above = 0, equal = 0;
   double largest = 0;  // of the amounts by which it is above
   double share = 0;    // the same as a share of the drop
   bool diverged = false;
 };
 
-void compare(const RunEvidence& lower, const RunEvidence& upper, Crossing& crossing) {
+void compare(const RunEvidence& lower, const RunEvidence& upper, LossCrossing& crossing) {
   crossing.diverged = crossing.diverged || lower.diverged || upper.diverged;
   auto other = upper.rounds.begin();
   for (const RoundEvidence& round : lower.rounds) {
@@ -120,9 +120,9 @@ void compare(const RunEvidence& lower, const RunEvidence& upper, Crossing& cross
   }
 }
 
-Crossing compare_all(const Evidence& evidence, std::string_view model, std::string_view lower,
-                     std::string_view upper) {
-  Crossing crossing;
+LossCrossing compare_all(const Evidence& evidence, std::string_view model, std::string_view lower,
+                         std::string_view upper) {
+  LossCrossing crossing;
   for (const RunEvidence* run : select(evidence, figure_4_query(evidence, model, lower))) {
     RunQuery query = figure_4_query(evidence, model, upper);
     query.seed = run->seed;
@@ -131,7 +131,7 @@ Crossing compare_all(const Evidence& evidence, std::string_view model, std::stri
   return crossing;
 }
 
-Claim order(const Evidence& evidence, const Model& model, std::string_view lower, std::string_view upper,
+Claim order(const Evidence& evidence, const PaperModel& model, std::string_view lower, std::string_view upper,
             bool strictly) {
   Claim claim{.id = fmt::format("{}-order-{}-{}-{}", model.figure, lower, upper, model.name),
               .figure = std::string(model.figure),
@@ -141,7 +141,7 @@ Claim order(const Evidence& evidence, const Model& model, std::string_view lower
               .test = "The two curves at every aggregation, seed by seed.",
               .measured = {},
               .limit = {}};
-  const Crossing crossing = compare_all(evidence, model.name, lower, upper);
+  const LossCrossing crossing = compare_all(evidence, model.name, lower, upper);
   if (crossing.points == 0) return claim;
   const std::size_t wrong = crossing.above + (strictly ? crossing.equal : 0);
   claim.measured = wrong == 0
@@ -170,7 +170,7 @@ double speed_ratio(const RunEvidence& fl, const RunEvidence& mfl) {
   return there.step == 0 ? 0 : static_cast<double>(own.step) / static_cast<double>(there.step);
 }
 
-Claim speed(const Evidence& evidence, const Model& model) {
+Claim speed(const Evidence& evidence, const PaperModel& model) {
   Claim claim{
       .id = fmt::format("{}-speed-{}", model.figure, model.name),
       .figure = std::string(model.figure),
@@ -203,7 +203,7 @@ Claim speed(const Evidence& evidence, const Model& model) {
 
 std::vector<Claim> judge_figure_4(const Evidence& evidence) {
   std::vector<Claim> claims;
-  for (const Model& model : kModels) {
+  for (const PaperModel& model : kPaperModels) {
     claims.push_back(convergence(evidence, model));
     if (model.name == "svm") claims.push_back(accuracy_convergence(evidence));
     claims.push_back(order(evidence, model, "mfl", "fl", true));

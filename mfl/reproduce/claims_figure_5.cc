@@ -28,7 +28,7 @@ struct GammaSweep {
   std::vector<const RunEvidence*> fl;                 // by seed
 };
 
-GammaSweep sweep_of(const Evidence& evidence) {
+GammaSweep gamma_sweep(const Evidence& evidence) {
   GammaSweep sweep;
   sweep.fl = select(evidence, figure_4_query(evidence, "svm", "fl"));
   for (const double gamma : gammas_of(evidence, mfl_query(evidence))) {
@@ -175,7 +175,7 @@ Claim more_accurate(const GammaSweep& sweep) {
   return claim;
 }
 
-Claim below_fl(const Evidence& evidence, const GammaSweep& sweep) {
+Claim below_fl_for_every_gamma(const Evidence& evidence, const GammaSweep& sweep) {
   Claim claim{.id = "5c-below-fl",
               .figure = "5c",
               .text = fmt::format("At T = {} the loss of MFL is below that of FL for every 0 < gamma < 1.",
@@ -278,9 +278,9 @@ Claim not_tested(const char* id, const char* text) {
 }  // namespace
 
 std::vector<Claim> judge_figure_5(const Evidence& evidence) {
-  const GammaSweep sweep = sweep_of(evidence);
+  const GammaSweep sweep = gamma_sweep(evidence);
   std::vector<Claim> claims = {zero_is_fl(sweep), faster(evidence, sweep), more_accurate(sweep),
-                               below_fl(evidence, sweep)};
+                               below_fl_for_every_gamma(evidence, sweep)};
   if (sweep.gammas.size() < 3) {
     claims.push_back(
         not_tested("5c-falls-to-0.95", "The loss at T falls monotonically with gamma to about 0.95."));

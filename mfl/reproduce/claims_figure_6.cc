@@ -33,7 +33,7 @@ struct TauSweep {
   }
 };
 
-TauSweep sweep_of(const Evidence& evidence, std::string_view algorithm, std::uint64_t steps) {
+TauSweep tau_sweep(const Evidence& evidence, std::string_view algorithm, std::uint64_t steps) {
   TauSweep sweep;
   for (const std::uint64_t tau : taus_of(evidence, tau_query(evidence, algorithm, steps))) {
     RunQuery query = tau_query(evidence, algorithm, steps);
@@ -55,7 +55,7 @@ void judge_flat(Claim& claim, double spread) {
   if (claim.verdict == ClaimVerdict::kHoldsWithLimit) claim.limit = "Little, but to be seen.";
 }
 
-Claim below_fl(const Evidence& evidence) {
+Claim below_fl_for_every_tau(const Evidence& evidence) {
   Claim claim{
       .id = "6-mfl-below-fl",
       .figure = "6",
@@ -91,7 +91,7 @@ Claim flat_short(const Evidence& evidence, std::string_view algorithm, std::stri
           "at most 1 %.",
       .measured = {},
       .limit = {}};
-  const TauSweep sweep = sweep_of(evidence, algorithm, evidence.steps);
+  const TauSweep sweep = tau_sweep(evidence, algorithm, evidence.steps);
   if (sweep.taus.size() < 3) return claim;
   const double spread = sweep.spread(sweep.taus.back());
   claim.measured =
@@ -151,9 +151,10 @@ Claim rises_long(const Evidence& evidence, const TauSweep& sweep) {
 
 std::vector<Claim> judge_figure_6(const Evidence& evidence) {
   const TauSweep long_sweep =
-      evidence.long_steps > 0 ? sweep_of(evidence, "mfl", evidence.long_steps) : TauSweep{};
-  return {below_fl(evidence), flat_short(evidence, "fl", "FL"), flat_short(evidence, "mfl", "MFL"),
-          flat_long(evidence, long_sweep), rises_long(evidence, long_sweep)};
+      evidence.long_steps > 0 ? tau_sweep(evidence, "mfl", evidence.long_steps) : TauSweep{};
+  return {below_fl_for_every_tau(evidence), flat_short(evidence, "fl", "FL"),
+          flat_short(evidence, "mfl", "MFL"), flat_long(evidence, long_sweep),
+          rises_long(evidence, long_sweep)};
 }
 
 }  // namespace mfl

@@ -9,7 +9,7 @@ namespace {
 bool centralised(std::string_view algorithm) { return algorithm == "gd" || algorithm == "mgd"; }
 
 // FL's final loss by seed.
-std::map<std::uint64_t, double> targets_of(const Evidence& evidence, std::string_view model) {
+std::map<std::uint64_t, double> cost_targets(const Evidence& evidence, std::string_view model) {
   std::map<std::uint64_t, double> targets;
   for (const RunEvidence* run : select(evidence, figure_4_query(evidence, model, "fl")))
     if (!run->diverged) targets.emplace(run->seed, run->final_loss);
@@ -17,7 +17,7 @@ std::map<std::uint64_t, double> targets_of(const Evidence& evidence, std::string
 }
 
 std::optional<CostRow> cost_of(const Evidence& evidence, const RunQuery& query) {
-  const auto targets = targets_of(evidence, query.model);
+  const auto targets = cost_targets(evidence, query.model);
   CostRow row;
   row.model = query.model;
   row.algorithm = query.algorithm;

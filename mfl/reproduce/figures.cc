@@ -284,7 +284,7 @@ FigureSeries above_smallest(FigureSeries series) {
   return series;
 }
 
-void add_figure_6(const Evidence& evidence, std::vector<FigureData>& figures) {
+void draw_figure_6(const Evidence& evidence, std::vector<FigureData>& figures) {
   const PlotStyle long_style{"#D55E00", "(7,4)", 9};
   const auto base = [&](const Named& model, std::string name, std::string title) {
     return FigureData{.figure = "6",
@@ -331,7 +331,7 @@ std::vector<FigureData> figures_of(const Evidence& evidence) {
   std::vector<FigureData> figures;
   add_figure_4(evidence, figures);
   add_figure_5(evidence, figures);
-  add_figure_6(evidence, figures);
+  draw_figure_6(evidence, figures);
   std::erase_if(figures, [&](const FigureData& figure) { return !asked_for(evidence, figure.figure); });
   return figures;
 }

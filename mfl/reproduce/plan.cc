@@ -30,7 +30,7 @@ bool figure_4_needs(const PlanOptions& options, const Config& config) {
          (wants(options, "5") && config.algorithm.name == "fl");
 }
 
-Result<std::vector<Config>> settings_of(const PlanOptions& options, const fs::path& file) {
+Result<std::vector<Config>> paper_settings(const PlanOptions& options, const fs::path& file) {
   MFL_TRY(const Sweep sweep, read_sweep(file));
   MFL_TRY(std::vector<Config> settings, expand(sweep));
   for (Config& config : settings) {
@@ -74,12 +74,12 @@ std::vector<fs::path> long_files(const fs::path& folder) {
   return files;
 }
 
-Result<void> add_figure_6(const PlanOptions& options, FigurePlan& plan, Gathering& gathering) {
-  MFL_TRY(const auto settings, settings_of(options, options.experiments / "figure-6.toml"));
+Result<void> plan_figure_6(const PlanOptions& options, FigurePlan& plan, Gathering& gathering) {
+  MFL_TRY(const auto settings, paper_settings(options, options.experiments / "figure-6.toml"));
   for (const Config& config : settings) gathering.add(config, true, false);
   if (options.quick) return {};
   for (const fs::path& file : long_files(options.experiments)) {
-    MFL_TRY(const auto long_settings, settings_of(options, file));
+    MFL_TRY(const auto long_settings, paper_settings(options, file));
     for (const Config& config : long_settings) {
       plan.long_steps = run_length(config);
       gathering.add(config, false, false);
@@ -115,7 +115,7 @@ Result<FigurePlan> make_plan(const PlanOptions& options) {
   if (!fs::exists(first, ignored))
     return fail(ErrorCode::kBadConfig, fmt::format("there is no {}", first.string()),
                 "name the folder of the paper's experiments with --experiments");
-  MFL_TRY(const auto figure_4, settings_of(options, first));
+  MFL_TRY(const auto figure_4, paper_settings(options, first));
   FigurePlan plan;
   plan.gamma = figure_4.front().algorithm.gamma;
   plan.tau = round_length(figure_4.front().algorithm);
@@ -124,10 +124,10 @@ Result<FigurePlan> make_plan(const PlanOptions& options) {
   for (const Config& config : figure_4)
     if (figure_4_needs(options, config)) gathering.add(config, true, true);
   if (wants(options, "5")) {
-    MFL_TRY(const auto settings, settings_of(options, options.experiments / "figure-5.toml"));
+    MFL_TRY(const auto settings, paper_settings(options, options.experiments / "figure-5.toml"));
     for (const Config& config : settings) gathering.add(config, true, true);
   }
-  if (wants(options, "6")) MFL_CHECK(add_figure_6(options, plan, gathering));
+  if (wants(options, "6")) MFL_CHECK(plan_figure_6(options, plan, gathering));
   plan.runs = gathering.take();
   return plan;
 }

@@ -22,7 +22,7 @@ bool looks_ahead(const StudyAlgorithm& algorithm) {
   return validate(config) && make_loss_rule(config).elsewhere;
 }
 
-std::string listed(const std::vector<std::string>& items) {
+std::string listed_items(const std::vector<std::string>& items) {
   if (items.size() < 2) return items.empty() ? "" : items.front();
   const std::span most = std::span(items).first(items.size() - 1);
   return fmt::format("{} and {}", fmt::join(most, ", "), items.back());
@@ -71,7 +71,7 @@ class Writer {
     for (const std::size_t i : results_.order)
       places.push_back(fmt::format("{} {}", label(i), rank_text(results_.ranking[i])));
     std::string text = fmt::format("Mean rank over {}, by {}: {}.", counted(results_.cells.size(), "cell"),
-                                   better_word(plan_.metric), listed(places));
+                                   better_word(plan_.metric), listed_items(places));
     out_.push_back({"ranking", text + leaders_text()});
   }
 
@@ -86,7 +86,7 @@ class Writer {
     const std::string& name = label(results_.order.front());
     if (close.empty()) return fmt::format(" {} is first beyond the uncertainty of the seeds.", name);
     return fmt::format(" The interval of {} overlaps {} of {}: they are not told apart.", name,
-                       close.size() == 1 ? "that" : "those", listed(close));
+                       close.size() == 1 ? "that" : "those", listed_items(close));
   }
 
   // Algorithms that are the best of a cell, or tie with it.
@@ -123,8 +123,8 @@ class Writer {
       if (tied[i] > 0) ties.push_back(fmt::format("{} in {}", label(i), tied[i]));
     }
     std::string text = fmt::format("Split {}: {} is that of {}.", plan_.splits[split],
-                                   better_word(plan_.metric), listed(winners));
-    if (!ties.empty()) text += fmt::format(" Within the uncertainty as good: {}.", listed(ties));
+                                   better_word(plan_.metric), listed_items(winners));
+    if (!ties.empty()) text += fmt::format(" Within the uncertainty as good: {}.", listed_items(ties));
     return text;
   }
 
@@ -175,7 +175,7 @@ class Writer {
     }
     std::string text = fmt::format("{} is the best, or tied with the best, in {} of {}.", label(focus), ahead,
                                    counted(results_.cells.size(), "cell"));
-    if (behind > 0) text += fmt::format(" Better than it beyond the uncertainty: {}.", listed(better));
+    if (behind > 0) text += fmt::format(" Better than it beyond the uncertainty: {}.", listed_items(better));
     out_.push_back({"focus-to-best", text});
   }
 
@@ -298,8 +298,9 @@ std::vector<std::string> methods_of(const StudyEvidence& evidence) {
     out.push_back(fmt::format(
         "One further parameter of an algorithm is tuned on a grid of {} where it has one ({}).{}",
         counted(grid, "value"), fmt::join(tuned, "; "),
-        plain.empty() ? ""
-                      : fmt::format(" Without one, and so with fewer settings tried: {}.", listed(plain))));
+        plain.empty()
+            ? ""
+            : fmt::format(" Without one, and so with fewer settings tried: {}.", listed_items(plain))));
   out.push_back(
       fmt::format("Settings are selected per cell (problem and split) by the mean {} at the end of {} ({}); "
                   "a setting that "
@@ -315,7 +316,7 @@ std::vector<std::string> methods_of(const StudyEvidence& evidence) {
     out.push_back(
         fmt::format("Nodes of {} start ahead of the server's model and report the loss there: curves and "
                     "rounds to the target are of that point, final values of the model.",
-                    listed(ahead)));
+                    listed_items(ahead)));
   std::vector<std::string> given;
   bool derived = false;
   for (const StudyProblem& problem : plan.problems) {

@@ -57,7 +57,8 @@ AlgorithmResult result_of(std::span<const StudyRun> runs, const std::vector<doub
   return out;
 }
 
-std::vector<double> targets_of(const StudyEvidence& evidence, std::size_t cell, const StudyProblem& problem) {
+std::vector<double> cell_targets(const StudyEvidence& evidence, std::size_t cell,
+                                 const StudyProblem& problem) {
   const StudyPlan& plan = evidence.plan;
   if (problem.target) return std::vector<double>(plan.seeds.size(), *problem.target);
   std::vector<double> targets;
@@ -69,7 +70,7 @@ std::vector<double> targets_of(const StudyEvidence& evidence, std::size_t cell, 
 CellResult cell_result(const StudyEvidence& evidence, std::size_t index, const StudyCell& cell) {
   const StudyPlan& plan = evidence.plan;
   CellResult out{
-      .cell = cell, .targets = targets_of(evidence, index, plan.problems[cell.problem]), .algorithms = {}};
+      .cell = cell, .targets = cell_targets(evidence, index, plan.problems[cell.problem]), .algorithms = {}};
   std::vector<double> means;
   for (std::size_t i = 0; i < plan.algorithms.size(); ++i) {
     out.algorithms.push_back(result_of(evidence.runs_of(index, i), out.targets, evidence));

@@ -10,11 +10,11 @@
 namespace mfl {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kWidest = 10;  // times the last tau
 
 double steps_allowed(std::span<const Resource> resources, double tau) {
-  double least = kInfinity;
+  double least = kUnbounded;
   for (const Resource& one : resources) {
     const double left = one.budget - one.per_step - one.per_round;
     const double cost = one.per_step * tau + one.per_round;
@@ -30,7 +30,7 @@ double bound_at(const TauRule& rule, const Smoothness& smoothness, std::span<con
   const double rate = descent_rate(rule, smoothness.beta);
   const auto tau = static_cast<double>(drift.steps);
   const double steps = steps_allowed(resources, tau);
-  if (!(rate > 0) || !(steps > 0)) return kInfinity;
+  if (!(rate > 0) || !(steps > 0)) return kUnbounded;
   const BoundConstants constants{
       .omega = 1, .alpha = rate, .rho = smoothness.rho, .h = drift.w.times(smoothness.delta), .tau = tau};
   return convergence_bound(steps, constants);
@@ -53,7 +53,7 @@ double budget_bound(const TauRule& rule, const Smoothness& smoothness, std::span
 
 TauChoice choose_tau(const TauRule& rule, const Smoothness& smoothness, std::span<const Resource> resources,
                      std::uint64_t last) {
-  TauChoice best{1, kInfinity};
+  TauChoice best{1, kUnbounded};
   if (!std::isfinite(smoothness.rho + smoothness.beta + smoothness.delta)) return best;
   const std::uint64_t most = last > rule.tau_max / kWidest ? rule.tau_max : kWidest * last;
   DriftRecurrence recurrence({rule.eta, smoothness.beta, rule.gamma});

@@ -1,16 +1,10 @@
 #include "mfl/theory/divergence.h"
 
-#include <cmath>
 #include <memory>
 
+#include "mfl/theory/norm.h"
+
 namespace mfl {
-namespace {
-
-double norm(const Kernels<double>& kernels, const Vector<double>& x) {
-  return std::sqrt(kernels.squared_norm(x.size(), x.data()));
-}
-
-}  // namespace
 
 GradientDivergence measure_divergence(const Model<double>& model, const Samples<double>& samples,
                                       std::span<const Shard> nodes, double lambda, const Vector<double>& w,

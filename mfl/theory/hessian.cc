@@ -18,7 +18,7 @@ struct Blocks {
   std::size_t first, last;
 };
 
-Blocks blocks_of(std::size_t rows, std::size_t group) {
+Blocks row_groups(std::size_t rows, std::size_t group) {
   const std::size_t blocks = (rows + kRowBlock - 1) / kRowBlock;
   return {blocks * group / kGroups, blocks * (group + 1) / kGroups};
 }
@@ -82,7 +82,7 @@ void HessianOperator::apply(std::span<const double> v, std::span<double> out) co
   for_all(run_, kGroups, [&](std::size_t group) {
     Vector<double>& part = parts_[group];
     std::fill(part.begin(), part.end(), 0.0);
-    const auto [first, last] = blocks_of(shard_.count, group);
+    const auto [first, last] = row_groups(shard_.count, group);
     for (std::size_t block = first; block < last; ++block) {
       const std::size_t at = block * kRowBlock;
       const Shard rows = {shard_.first + at, std::min(kRowBlock, shard_.count - at)};

@@ -13,7 +13,7 @@ namespace {
 
 using EigenVector = Eigen::VectorXd;
 
-double norm(const Vector<double>& x) {
+double eigen_norm(const Vector<double>& x) {
   return Eigen::Map<const EigenVector>(x.data(), static_cast<Eigen::Index>(x.size())).norm();
 }
 
@@ -118,23 +118,23 @@ struct Search {
         trial_gradient(samples.columns()) {
     at.w.assign(samples.columns(), 0);
     at.loss = function.loss_and_gradient(at.w, gradient);
-    at.gradient_norm = norm(gradient);
+    at.gradient_norm = eigen_norm(gradient);
   }
 
   // The first of 1, 1/2, 1/4, ... of the step that makes F small enough; false when none does.
   bool walk(const EigenVector& step) {
     constexpr int kMostHalvings = 40;
-    constexpr double kArmijo = 1e-4, kRounding = 1e-14;
+    constexpr double kArmijo = 1e-4, kLossRounding = 1e-14;
     const double slope = step.dot(Eigen::Map<const EigenVector>(gradient.data(), step.size()));
     double length = 1;
     for (int halving = 0; halving < kMostHalvings; ++halving, length /= 2) {
       for (std::size_t j = 0; j < trial.size(); ++j)
         trial[j] = at.w[j] + length * step[static_cast<Eigen::Index>(j)];
       const double loss = function.loss_and_gradient(trial, trial_gradient);
-      const double trial_norm = norm(trial_gradient);
+      const double trial_norm = eigen_norm(trial_gradient);
       const bool lower = loss <= at.loss + kArmijo * length * slope;
       // At the end the loss can no longer tell; the gradient can.
-      const bool flatter = loss <= at.loss * (1 + kRounding) && trial_norm < at.gradient_norm;
+      const bool flatter = loss <= at.loss * (1 + kLossRounding) && trial_norm < at.gradient_norm;
       if (!(lower && loss < at.loss) && !flatter) continue;
       at.w.swap(trial);
       gradient.swap(trial_gradient);

@@ -5,13 +5,10 @@
 #include <cmath>
 
 #include "mfl/solve/rules.h"
+#include "mfl/theory/norm.h"
 
 namespace mfl {
 namespace {
-
-double norm(const Kernels<double>& kernels, const Vector<double>& x) {
-  return std::sqrt(kernels.squared_norm(x.size(), x.data()));
-}
 
 struct Node {
   Shard shard;

@@ -17,7 +17,7 @@ namespace mfl {
 namespace {
 
 constexpr std::string_view kFormat = "mfl-model", kMetadata = "mfl.json";
-constexpr int kVersion = 1;
+constexpr int kModelVersion = 1;
 constexpr const char* kHint = "export the model again with mfl model export";
 
 template <class T>
@@ -46,7 +46,7 @@ std::vector<ZipMember> arrays_of(const TrainedModel& model) {
 }
 
 Json metadata_of(const TrainedModel& model) {
-  Json out = {{"format", kFormat}, {"version", kVersion}};
+  Json out = {{"format", kFormat}, {"version", kModelVersion}};
   out.update(to_json(model));
   return out;
 }
@@ -106,16 +106,16 @@ Result<TrainedModel> read_metadata(const Json& from) {
   return out;
 }
 
-Result<TrainedModel> parse(std::string_view bytes, const std::filesystem::path& path) {
+Result<TrainedModel> parse_model(std::string_view bytes, const std::filesystem::path& path) {
   MFL_TRY(std::vector<ZipMember> members, read_zip(bytes));
   if (members.back().name != kMetadata) return fail(ErrorCode::kBadData, "it has no mfl.json");
   auto metadata = Json::parse(members.back().bytes);
   if (!metadata || text_in(*metadata, "format") != kFormat)
     return fail(ErrorCode::kBadData, "its mfl.json does not describe a model");
   members.pop_back();
-  if (const auto version = number_in(*metadata, "version"); version != kVersion)
+  if (const auto version = number_in(*metadata, "version"); version != kModelVersion)
     return fail(ErrorCode::kBadData, fmt::format("it has format version {:g}, this mfl supports version {}",
-                                                 version.value_or(0), kVersion));
+                                                 version.value_or(0), kModelVersion));
   const std::string sha256 = text_in(*metadata, "sha256");
   metadata->erase("sha256");
   if (digest_of(members, *metadata) != sha256)
@@ -145,7 +145,8 @@ Result<TrainedModel> parse_model_file(std::string_view bytes, const std::filesys
                 fmt::format("{} is an ONNX file, which other programs read; mfl reads models from NPZ files",
                             path.string()),
                 "give the run, or a file of mfl model export --format npz");
-  auto model = is_zip(bytes) ? parse(bytes, path) : fail(ErrorCode::kBadData, "it is not a ZIP archive");
+  auto model =
+      is_zip(bytes) ? parse_model(bytes, path) : fail(ErrorCode::kBadData, "it is not a ZIP archive");
   if (model) return model;
   Error error = std::move(model).error();
   return fail(ErrorCode::kBadData, fmt::format("{} is not a model file: {}", path.string(), error.message),

@@ -10,7 +10,7 @@ namespace {
 // The numbers of APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16.
 constexpr std::uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
 constexpr std::size_t kLocalSize = 30, kNameLength = 26, kStoredSize = 18;
-constexpr unsigned kVersion = 20, kUtf8 = 1U << 11U, kStored = 0;
+constexpr unsigned kZipVersion = 20, kUtf8 = 1U << 11U, kStored = 0;
 constexpr unsigned kFirstDay = (1U << 5U) | 1U;  // 1 January 1980
 constexpr std::uint64_t kMost = 0x7fffffffU;
 
@@ -32,7 +32,7 @@ std::uint64_t crc_of(std::string_view bytes) {
 
 // What the local and the central header have in common.
 void put_header(std::string& out, const ZipMember& member) {
-  put(out, kVersion, 2);
+  put(out, kZipVersion, 2);
   put(out, kUtf8, 2);
   put(out, kStored, 2);
   put(out, 0, 2);  // midnight
@@ -56,7 +56,7 @@ Result<std::string> make_zip(const std::vector<ZipMember>& members) {
     if (out.size() + member.bytes.size() + directory.size() > kMost)
       return fail(ErrorCode::kBadConfig, "the model is too large for a model file: 2 GiB or more");
     put(directory, kCentral, 4);
-    put(directory, kVersion, 2);
+    put(directory, kZipVersion, 2);
     put_header(directory, member);
     put(directory, 0, 2 + 2 + 2);  // no comment, first disk, no attributes
     put(directory, 0, 4);

@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kConnectPatience{5}, kSilence{5}, kLongSilence{10}, kCareEvery{1};
+constexpr seconds kConnectPatience{5}, kPingServerAfter{5}, kServerGone{10}, kCareEvery{1};
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
 constexpr std::size_t kReadsPerTurn = 4;  // so that messages are looked at while they are in the cache
 constexpr std::size_t kMostQueued = std::size_t{512} << 10U;
@@ -289,8 +289,8 @@ bool RpcClient::move_bytes() {
 void RpcClient::keep_alive() {
   if (!http2_) return;
   const auto now = Clock::now();
-  if (now - heard_ > kLongSilence) return lose({StatusCode::kUnavailable, "the server no longer answers"});
-  if (now - heard_ <= kSilence || std::exchange(pinged_, true)) return;
+  if (now - heard_ > kServerGone) return lose({StatusCode::kUnavailable, "the server no longer answers"});
+  if (now - heard_ <= kPingServerAfter || std::exchange(pinged_, true)) return;
   http2_->ping();
   if (!flush()) lose({StatusCode::kUnavailable, channel_->failure()});
 }

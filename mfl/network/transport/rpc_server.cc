@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kBeat{100}, kGrace{500};
+constexpr std::chrono::milliseconds kLoopBeat{100}, kGrace{500};
 constexpr std::uint64_t kConnectionBytes = std::uint64_t{64} << 10U;  // of memory, at most, without messages
 constexpr std::size_t kAcceptsPerTurn = 64;
 constexpr std::size_t kHeldPerAddress = 32;  // connections that wait for the budget of their address
@@ -116,7 +116,7 @@ class EpollServer final : public RpcServer {
     constexpr int kMostEvents = 256;
     std::array<epoll_event, kMostEvents> events{};
     while (!stopping_) {
-      const int wait = again_.empty() ? static_cast<int>(kBeat.count()) : 0;
+      const int wait = again_.empty() ? static_cast<int>(kLoopBeat.count()) : 0;
       const int count = ::epoll_wait(epoll_.get(), events.data(), kMostEvents, wait);
       now_ = Clock::now();
       const std::vector<int> again = std::exchange(again_, {});
@@ -124,7 +124,7 @@ class EpollServer final : public RpcServer {
       for (const int descriptor : again) serve_connection(descriptor);
       run_posted();
       shake_waiting();
-      if (now_ - ticked_ >= kBeat) tick();
+      if (now_ - ticked_ >= kLoopBeat) tick();
       sweep();
     }
     say_goodbye();

@@ -14,12 +14,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kHandshakePatience{4'500}, kClosingPatience{400};
-constexpr seconds kFirstCall{10}, kIdle{60}, kRequestPatience{20}, kSilence{5}, kLongSilence{10},
-    kFarewell{2};
+constexpr seconds kFirstCall{10}, kIdle{60}, kRequestPatience{20}, kPingClientAfter{5}, kClientGone{10},
+    kStreamFarewell{2};
 constexpr double kCallCost = 5, kSettingsCost = 10, kResetCost = 10, kInvalidCost = 50, kBytesPerToken = 1024,
                  kRawBytesPerToken = 4096;
 constexpr std::size_t kMostDrained = std::size_t{64} << 10U;
-constexpr std::size_t kReadBytes = std::size_t{64} << 10U, kReadsPerTurn = 8;
+constexpr std::size_t kClientReadBytes = std::size_t{64} << 10U, kClientReadsPerTurn = 8;
 constexpr std::size_t kMessagesAhead = std::size_t{256}
                                        << 10U;  // bytes that a call queues ahead of its socket
 
@@ -151,7 +151,7 @@ class ServerConnection::Call final : public ServerCall {
   void tick(SteadyTime now) {
     if (finished_) {
       hold(0);
-      if (now - finished_at_ > kFarewell) connection_.http2_->reset(stream_, NGHTTP2_CANCEL);
+      if (now - finished_at_ > kStreamFarewell) connection_.http2_->reset(stream_, NGHTTP2_CANCEL);
     } else if (!has_message_ && now - begun_ > kRequestPatience) {
       finish({StatusCode::kDeadlineExceeded, "the request is incomplete"}, false);
     }
@@ -255,8 +255,8 @@ void ServerConnection::flush_output(SteadyTime now) {
 }
 
 bool ServerConnection::read(SteadyTime now) {
-  thread_local std::array<char, kReadBytes> buffer;
-  for (std::size_t turn = 0; turn < kReadsPerTurn; ++turn) {
+  thread_local std::array<char, kClientReadBytes> buffer;
+  for (std::size_t turn = 0; turn < kClientReadsPerTurn; ++turn) {
     const auto [io, bytes] = channel_->read(buffer.data(), buffer.size());
     if (io == Channel::Io::kWantRead || io == Channel::Io::kWantWrite) return false;
     if (io != Channel::Io::kDone) {
@@ -340,10 +340,10 @@ void ServerConnection::tick(SteadyTime now) {
   if (state_ == State::kHandshake && now - since_ > kHandshakePatience) state_ = State::kOver;
   if (state_ == State::kClosing && now - closing_since_ > kClosingPatience) state_ = State::kOver;
   if (state_ != State::kOpen) return;
-  if (wants_write_ && now - wrote_ > kLongSilence) state_ = State::kOver;
-  if (now - heard_ > kLongSilence) state_ = State::kOver;
+  if (wants_write_ && now - wrote_ > kClientGone) state_ = State::kOver;
+  if (now - heard_ > kClientGone) state_ = State::kOver;
   if (over()) return;
-  if (now - heard_ > kSilence && !std::exchange(pinged_, true)) http2_->ping();
+  if (now - heard_ > kPingClientAfter && !std::exchange(pinged_, true)) http2_->ping();
   for (const auto& [stream, call] : calls_) call->tick(now);
   if (!calls_.empty()) {
     idle_since_ = now;

@@ -23,21 +23,6 @@ void set_option(int socket, int level, int name, int value) {
   ::setsockopt(socket, level, name, &value, sizeof value);
 }
 
-void set_port(sockaddr* address, std::uint16_t port) {
-  if (address->sa_family == AF_INET6)
-    reinterpret_cast<sockaddr_in6*>(address)->sin6_port = htons(port);
-  else
-    reinterpret_cast<sockaddr_in*>(address)->sin_port = htons(port);
-}
-
-std::uint16_t port_of(int socket) {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
-  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6*>(&bound)->sin6_port
-                                           : reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
-}
-
 // A listening socket, or -1 with errno. Connections inherit its options.
 int listen_at(const SocketAddress& where) {
   const int socket = ::socket(where.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -93,7 +78,7 @@ Result<ListeningSockets> listen_on(const std::string& address) {
   std::uint16_t real_port = 0;
   int error = 0;
   for (SocketAddress& at : *found) {
-    if (real_port != 0) set_port(at.get(), real_port);
+    if (real_port != 0) set_port(at, real_port);
     const int socket = listen_at(at);
     if (socket < 0) {
       error = errno;

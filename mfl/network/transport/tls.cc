@@ -1,6 +1,5 @@
 #include "mfl/network/transport/tls.h"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -11,25 +10,27 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "mfl/network/address.h"
+
 namespace mfl {
 namespace {
 
 using Bio = std::unique_ptr<BIO, OpensslFree<BIO_free>>;
-using Certificate = std::unique_ptr<X509, OpensslFree<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, OpensslFree<EVP_PKEY_free>>;
+using X509Pointer = std::unique_ptr<X509, OpensslFree<X509_free>>;
+using PrivateKeyPointer = std::unique_ptr<EVP_PKEY, OpensslFree<EVP_PKEY_free>>;
 
 constexpr std::array<unsigned char, 3> kHttp2 = {2, 'h', '2'};  // with its length, as ALPN has it
 
 Bio memory(const std::string& pem) { return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
 
-Certificate next_certificate(const Bio& bio) {
-  return Certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+X509Pointer next_certificate(const Bio& bio) {
+  return X509Pointer(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
 }
 
 Result<void> trust(SSL_CTX* context, const std::string& authority, bool name_it) {
   const Bio bio = memory(authority);
   int found = 0;
-  while (const Certificate certificate = next_certificate(bio)) {
+  while (const X509Pointer certificate = next_certificate(bio)) {
     if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate.get()) != 1) break;
     if (name_it) SSL_CTX_add_client_CA(context, certificate.get());
     ++found;
@@ -45,14 +46,14 @@ Result<void> identify_as(SSL_CTX* context, const TlsFiles& files) {
     return fail(ErrorCode::kBadConfig, std::string(what), "make them with mfl certs");
   };
   const Bio chain = memory(files.certificate);
-  const Certificate own = next_certificate(chain);
+  const X509Pointer own = next_certificate(chain);
   if (!own || SSL_CTX_use_certificate(context, own.get()) != 1)
     return unusable("cert.pem has no usable certificate");
-  while (Certificate more = next_certificate(chain))
+  while (X509Pointer more = next_certificate(chain))
     if (SSL_CTX_add0_chain_cert(context, more.get()) == 1) (void)more.release();
   ERR_clear_error();  // the end of the file
   const Bio bio = memory(files.key);
-  const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
+  const PrivateKeyPointer key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
   if (!key || SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1)
     return unusable("key.pem is not the key of cert.pem");
   return {};
@@ -122,12 +123,6 @@ TlsStream make_stream(const TlsContext& context, int socket) {
   return stream;
 }
 
-bool is_address(const std::string& host) {
-  std::array<unsigned char, sizeof(in6_addr)> ignored{};
-  return ::inet_pton(AF_INET, host.c_str(), ignored.data()) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), ignored.data()) == 1;
-}
-
 }  // namespace
 
 Result<TlsContext> make_server_context(const TlsFiles& files) {
@@ -158,7 +153,7 @@ TlsStream client_stream(const TlsContext& context, int socket, const std::string
   TlsStream stream = make_stream(context, socket);
   if (!stream) return stream;
   X509_VERIFY_PARAM* wanted = SSL_get0_param(stream.get());
-  if (is_address(host)) {
+  if (is_ip_address(host)) {
     X509_VERIFY_PARAM_set1_ip_asc(wanted, host.c_str());
   } else {
     X509_VERIFY_PARAM_set1_host(wanted, host.c_str(), host.size());
@@ -177,7 +172,7 @@ bool speaks_http2(const TlsStream& stream) {
 }
 
 std::string peer_certificate(const TlsStream& stream) {
-  const Certificate certificate(SSL_get1_peer_certificate(stream.get()));
+  const X509Pointer certificate(SSL_get1_peer_certificate(stream.get()));
   if (!certificate) return {};
   const Bio bio(BIO_new(BIO_s_mem()));
   if (!bio || PEM_write_bio_X509(bio.get(), certificate.get()) != 1) return {};
