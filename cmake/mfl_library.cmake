@@ -1,7 +1,8 @@
-# mfl_library(NAME SOURCES ... [LINKS ...] [PRIVATE_LINKS ...]): the static library mfl_NAME, alias mfl::NAME.
-# Its headers are those of the current folder. It is installed and is part of mfl::mfl.
+# mfl_library(NAME [LEVEL 1|2] SOURCES ... [LINKS ...] [PRIVATE_LINKS ...]): the static library mfl_NAME, alias mfl::NAME.
+# Its headers are those of the current folder. It is installed and is part of mfl::mfl. LEVEL is for folders whose code no benchmark
+# feels: an optimised build compiles them with -O1 or -O2, in up to 40 % less time than with -O3.
 function(mfl_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LEVEL" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
   list(FILTER headers EXCLUDE REGEX "-inl\\.h$") # parts of a source
   add_library(mfl_${name} STATIC ${ARG_SOURCES})
@@ -11,6 +12,9 @@ function(mfl_library name)
   target_compile_features(mfl_${name} PUBLIC cxx_std_20)
   target_sources(mfl_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
   target_link_libraries(mfl_${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS} $<BUILD_INTERFACE:mfl_build_flags>)
+  if(ARG_LEVEL AND NOT MFL_SANITIZE)
+    target_compile_options(mfl_${name} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O${ARG_LEVEL}>)
+  endif()
   set_property(GLOBAL APPEND PROPERTY MFL_LIBRARIES mfl_${name})
 endfunction()
 

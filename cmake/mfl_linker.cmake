@@ -1,0 +1,10 @@
+# Links with mold if it is installed and the user has not chosen a linker: the tests are 56 programs.
+find_program(MFL_MOLD mold)
+if(MFL_MOLD AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld=")
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=mold MFL_LINKS_WITH_MOLD)
+  if(MFL_LINKS_WITH_MOLD)
+    add_link_options(-fuse-ld=mold)
+  endif()
+endif()
+add_feature_info(mold MFL_LINKS_WITH_MOLD "programs are linked with mold")
