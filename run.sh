@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs missing packages, builds mfl, downloads MNIST, trains the paper's models with GD, MGD, FL and MFL, and writes the
-# quick reproduction of the paper to results/reproduction/report.html. It says how far it is and, at its end, what to open.
-# Idempotent: a second call rebuilds and retrains nothing, and takes finished runs from results/runs.db.
+# Installs missing packages, builds mfl, downloads MNIST, trains the paper's models with GD, MGD, FL and MFL, and
+# writes the quick reproduction of the paper to results/reproduction/report.html. It says how far it is and, at
+# its end, what to open. Idempotent: a second call rebuilds and retrains nothing, and takes finished runs from
+# results/runs.db.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -77,10 +78,13 @@ begin "reproduce the paper's figures and claims (quick version)"
   --out results/reproduction > results/claims.txt
 step="count the claims"
 awk '/^[0-9]+[a-d]?  / { sub(/^[^ ]+ +/, ""); sub(/  .*/, ""); ++count[$0] }
-     END { for (verdict in count) printf "   %2d claims: %s\n", count[verdict], verdict }' results/claims.txt | sort -r
+     END { for (verdict in count) printf "   %2d claims: %s\n", count[verdict], verdict }' results/claims.txt |
+  sort -r
 
 try=("sweep experiments/sweep.toml" "demo federation")
-if [[ ${#data[@]} -gt 0 ]]; then try=("run experiments/quickstart.toml" "demo federation --data synthetic"); fi
+if [[ ${#data[@]} -gt 0 ]]; then
+  try=("run experiments/quickstart.toml" "demo federation --data synthetic")
+fi
 printf '\nDone in %d min %d s. Open in a browser:\n' $((SECONDS / 60)) $((SECONDS % 60))
 printf '  results/reproduction/report.html   every figure and claim of the paper\n'
 printf 'The same as text: results/claims.txt, results/comparison.txt.\n'

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds targets and says how far the build is: build.sh PRESET|FOLDER TARGET...
-# A preset of CMakePresets.json is configured first and builds into build/PRESET. A FOLDER has a slash in its name and is already
-# configured. CMAKE_BUILD_PARALLEL_LEVEL=N compiles N units at a time.
-# The progress goes to standard error: on a terminal one line that changes, otherwise a line every 10 % or 30 s. What the
-# compiler says is shown in full. The exit code is that of CMake.
+# A preset of CMakePresets.json is configured first and builds into build/PRESET. A FOLDER has a slash in its
+# name and is already configured. CMAKE_BUILD_PARALLEL_LEVEL=N compiles N units at a time.
+# The progress goes to standard error: on a terminal one line that changes, otherwise a line every 10 % or
+# 30 s. What the compiler says is shown in full. The exit code is that of CMake.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,15 +26,15 @@ fi
 build=(cmake --build "$folder" --target "${targets[@]}")
 [[ -f $folder/build.ninja ]] || exec "${build[@]}" # another generator has its own progress
 
-# The steps that ninja would run now. A manifest of its own keeps ninja from first looking for new files, which is where a dry run
-# would end.
+# The steps that ninja would run now. A manifest of its own keeps ninja from first looking for new files, which
+# is where a dry run would end.
 list_steps() {
   printf 'include build.ninja\n' > "$folder/steps.ninja"
   NINJA_STATUS='' ninja -C "$folder" -f steps.ninja -n "${targets[@]}" 2> /dev/null | sed '/^ninja: /d'
 }
 
-# Reads steps and prints each after its expected cost in ms of one 2.3 GHz core. A unit, which may be many sources in one, costs
-# a constant for the headers and as much per line. Sources that are compiled once per SIMD target, and those of Eigen, cost more.
+# Reads steps and prints each after its expected cost in ms of a 2.3 GHz core: a constant per unit for its
+# headers, and 8 ms per line of its sources. Sources for several SIMD targets and those that use Eigen cost more.
 weigh_steps() {
   awk -v folder="$folder" '
     function read_source(name,    text, count, factor, extra, part) {
@@ -111,8 +111,8 @@ terminal=no
 if [[ -t 2 && ${TERM:-dumb} != dumb ]]; then terminal=yes; fi
 drawn=no next_share=10 next_time=30
 
-# Estimates the seconds left from the speed so far. The speed that the costs are measured at counts as if 5 % had been done at it, so
-# that the first estimates are not noise; steps that are running count as half done.
+# Estimates the seconds left from the speed so far. The speed at which the costs were measured counts as if 5 %
+# had been done at it, so that the first estimates are not noise; running steps count as half done.
 estimate() {
   local remaining=$((total - done_cost)) expected=$((total / 20)) steps=$((${#cost_of[@]} - ended)) inside=0
   if ((steps > 0)); then inside=$((remaining / steps * (running < steps ? running : steps) / 2)); fi
@@ -125,7 +125,8 @@ estimate() {
 show() {
   local share=$((total > 0 ? done_cost * 100 / total : 0)) passed=$((SECONDS - estimated_at)) text
   if ((passed > patience)); then passed=$patience; fi # slower than expected: do not count down to zero
-  text=$(printf '%3d %%, %d of %d units, %s left' "$share" "$done_units" "$units" "$(about $((left - passed)))")
+  text=$(about $((left - passed)))
+  printf -v text '%3d %%, %d of %d units, %s left' "$share" "$done_units" "$units" "$text"
   if [[ $terminal == yes ]]; then
     local bar
     printf -v bar '%*s' $((share / 5)) ''

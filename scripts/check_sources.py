@@ -1,83 +1,45 @@
 #!/usr/bin/env python3
 """Compiles sources and headers of mfl alone, to find those that miss an include.
 
-A unity build compiles the sources of a folder as one unit, in which a neighbour's includes hide a missing one. This script checks the
-syntax of every source by itself (-fsyntax-only), and of every header as if a source included nothing else. It configures a
-build folder without unity (build/work) and builds nothing but the sources that protobuf generates.
+A unity build compiles the sources of a folder as one unit, in which a neighbour's includes hide a missing
+one. This script checks the syntax of every source by itself (-fsyntax-only), and of every header as if a
+source included nothing else. It configures a build folder without unity (build/work) and builds nothing but
+what protobuf generates.
 
 Not checked, because they are not meant to compile alone or cannot hide anything:
-  *-inl.h            parts of a source that is compiled once per SIMD target; they need that source's namespace
-  Highway sources    (they include hwy/foreach_target.h) are never part of a unit, so that every build compiles them alone
-  optional parts     whose dependency was not found, as the build leaves them out
+  *-inl.h           parts of a source that is compiled once per SIMD target; they need that source's namespace
+  Highway sources   (they include hwy/foreach_target.h) are never part of a unit: every build compiles them alone
+  optional parts    whose dependency was not found, as the build leaves them out
 
 Exit codes: 0 all compile, 1 some do not, 2 wrong arguments or the build folder cannot be configured.
 """
+
 import argparse
-import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-COMPILER = re.compile(r"(?:.*[/-])?(?:c\+\+|g\+\+|clang\+\+)(?:-[0-9.]+)?$")
-ERROR = re.compile(r"\b(?:fatal )?error: ")
-
-
-class Failure(Exception):
-    """What keeps the check from running."""
-
-
-def call(command, what):
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Failure(f"cannot {what}: {shlex.join(map(str, command))}\n{done.stdout}{done.stderr}".rstrip())
+import compile_commands
+from compile_commands import ROOT, Failure
 
 
 def configure(folder, tests):
     """Configures the folder without unity; returns the entries of its compile_commands.json."""
-    if (folder / "CMakeCache.txt").exists():
-        call(["cmake", str(folder)], "configure")
-    elif '"work"' in (ROOT / "CMakePresets.json").read_text(encoding="utf-8"):
-        call(["cmake", "--preset", "work", "-B", str(folder)], "configure")
-    else:
-        call(["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-              "-DMFL_UNITY=OFF", f"-DMFL_TESTS={'ON' if tests else 'OFF'}"], "configure")
-    try:
-        entries = json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Failure(f"{folder} has no compile_commands.json; configure it with CMAKE_EXPORT_COMPILE_COMMANDS=ON") from error
+    entries = compile_commands.configure(folder, "work", ["-DMFL_TESTS=ON"] if tests else [])
     if any("/Unity/unity_" in entry["file"] for entry in entries):
-        raise Failure(f"{folder} is a unity build; name another folder with --build, or configure this one with -DMFL_UNITY=OFF")
+        raise Failure(
+            f"{folder} is a unity build; name another folder with --build, or configure this one with "
+            "-DMFL_UNITY=OFF"
+        )
     return entries
 
 
-def generate(folder, entries):
-    """Makes the headers that protobuf generates, and nothing else."""
-    for entry in entries:
-        source = entry["file"]
-        if source.endswith(".pb.cc") and not Path(source).exists():
-            header = os.path.relpath(source, folder).removesuffix(".cc") + ".h"
-            call(["cmake", "--build", str(folder), "--target", header], "generate the protobuf headers")
-
-
 def flags_of(entry):
-    """The command of an entry up to its input, for a check of the syntax alone. Without precompiled headers, which hide includes."""
-    words = shlex.split(entry["command"]) if "command" in entry else list(entry["arguments"])
-    while words and not COMPILER.match(words[0]):  # a launcher such as ccache
-        words.pop(0)
-    kept, skip = [], False
-    for word, following in zip(words, words[1:] + [""]):
-        if skip:
-            skip = False
-        elif word in ("-o", "-MT", "-MF", "-MQ", "-c") or (word == "-include" and "cmake_pch" in following):
-            skip = True
-        elif word not in ("-MD", "-MMD", "-Winvalid-pch", "-Werror"):
-            kept.append(word)
+    """The command of an entry up to its input, for a check of the syntax alone."""
+    kept = [word for word in compile_commands.flags(entry) if word not in ("-Winvalid-pch", "-Werror")]
     return kept + ["-w", "-fsyntax-only"]
 
 
@@ -93,7 +55,9 @@ class Tree:
                 self.entries.setdefault(path.relative_to(root).as_posix(), entry)
 
     def names(self, folder, suffix):
-        return sorted(path.relative_to(self.root).as_posix() for path in (self.root / folder).rglob(f"*{suffix}"))
+        return sorted(
+            path.relative_to(self.root).as_posix() for path in (self.root / folder).rglob(f"*{suffix}")
+        )
 
     def reason_to_skip(self, name):
         """Why a file is not checked, or None."""
@@ -103,11 +67,15 @@ class Tree:
             if name not in self.entries:
                 return "not part of this build"
             text = (self.root / name).read_text(encoding="utf-8", errors="replace")
-            return "compiled once per SIMD target, alone in every build" if "hwy/foreach_target.h" in text else None
+            return (
+                "compiled once per SIMD target, alone in every build"
+                if "hwy/foreach_target.h" in text
+                else None
+            )
         return None if self.model_of(name) else "not part of this build"
 
     def model_of(self, header):
-        """The entry whose flags a header is checked with: that of a source in its folder, or in the nearest folder above."""
+        """The entry whose flags a header is checked with: of a source in its folder, or in the nearest above."""
         folder = Path(header).parent
         while folder != Path("."):
             inside = [name for name in self.entries if Path(name).parent == folder]
@@ -126,22 +94,30 @@ class Tree:
         else:
             entry = self.entries[name]
             command, text = flags_of(entry) + [entry["file"]], None
-        done = subprocess.run(command, cwd=entry["directory"], input=text, stdin=None if text else subprocess.DEVNULL,
-                              capture_output=True, text=True, errors="replace")
+        done = subprocess.run(
+            command,
+            cwd=entry["directory"],
+            input=text,
+            stdin=None if text else subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
         if done.returncode == 0:
             return None
-        lines = done.stderr.splitlines()
-        return next((line for line in lines if ERROR.search(line)), lines[0] if lines else f"exit code {done.returncode}")
+        return compile_commands.first_error(done.stderr)
 
 
 def git(*arguments, root=ROOT):
     """The output of git, or None if it fails."""
-    done = subprocess.run(["git", *arguments], cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", *arguments], cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
     return done.stdout.strip() if done.returncode == 0 else None
 
 
 def changed_files(base, root=ROOT):
-    """The files that differ from the merge base with `base`, also those not committed; None if there is no such commit."""
+    """The files that differ from the merge base with `base`, committed or not; None if there is no such commit."""
     start = git("merge-base", base, "HEAD", root=root)
     if start is None:
         return None
@@ -158,7 +134,9 @@ def chosen(arguments, tree):
     if arguments.all:
         return files, "all"
     if arguments.files:
-        wanted = [Path(os.path.relpath(Path(name).resolve(), tree.root)).as_posix() for name in arguments.files]
+        wanted = [
+            Path(os.path.relpath(Path(name).resolve(), tree.root)).as_posix() for name in arguments.files
+        ]
         if unknown := set(wanted) - set(files):
             raise Failure(f"{min(unknown)} is not a source or a header of {' or '.join(folders)}")
         return wanted, "named"
@@ -185,18 +163,33 @@ def check_all(tree, names, jobs):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0], formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog=__doc__.split("\n\n", 1)[1])
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n", 1)[0],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=__doc__.split("\n\n", 1)[1],
+    )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--changed", metavar="BASE", nargs="?", const="HEAD~1",
-                      help="what differs from the merge base with BASE, HEAD~1 if none is given (the default); all headers if the clone "
-                           "has no such commit")
+    what.add_argument(
+        "--changed",
+        metavar="BASE",
+        nargs="?",
+        const="HEAD~1",
+        help="what differs from the merge base with BASE, HEAD~1 if none is given (the default); all headers "
+        "if the clone has no such commit",
+    )
     what.add_argument("--all", action="store_true", help="every source and header")
     what.add_argument("files", metavar="FILE", nargs="*", default=[], help="these sources and headers")
     parser.add_argument("--tests", action="store_true", help="the sources of tests/ too")
-    parser.add_argument("--build", metavar="FOLDER", type=Path, default=ROOT / "build/work",
-                        help="a build folder without unity, configured if it is not (build/work)")
-    parser.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count(), help="compilers at a time (one per core)")
+    parser.add_argument(
+        "--build",
+        metavar="FOLDER",
+        type=Path,
+        default=ROOT / "build/work",
+        help="a build folder without unity, configured if it is not (build/work)",
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", type=int, default=os.cpu_count(), help="compilers at a time (one per core)"
+    )
     arguments = parser.parse_args()
     arguments.changed = arguments.changed or "HEAD~1"
     return arguments
@@ -213,7 +206,7 @@ def main():
         skipped = {name: reason for name in names if (reason := tree.reason_to_skip(name))}
         names = [name for name in names if name not in skipped]
         if names:
-            generate(folder, entries)
+            compile_commands.generate(folder, entries)
     except Failure as failure:
         print(f"check_sources.py: {failure}", file=sys.stderr)
         return 2
@@ -223,9 +216,9 @@ def main():
         print(f"nothing to check ({which})")
         return 0
     failed = check_all(tree, names, arguments.jobs)
-    headers = sum(name.endswith(".h") for name in names)
-    print(f"{len(names) - headers} sources and {headers} headers ({which}) in {time.monotonic() - start:.0f} s: "
-          + (f"{failed} of them miss an include or do not compile" if failed else "each compiles alone"))
+    headers, seconds = sum(name.endswith(".h") for name in names), time.monotonic() - start
+    verdict = f"{failed} of them miss an include or do not compile" if failed else "each compiles alone"
+    print(f"{len(names) - headers} sources and {headers} headers ({which}) in {seconds:.0f} s: {verdict}")
     return 1 if failed else 0
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests scripts/build.sh on a small project: build_script_test.py. Needs CMake, ninja and a C++ compiler."""
+
 import os
 import pty
 import re
@@ -25,7 +26,9 @@ class BuildScript(unittest.TestCase):
         (self.root / "main.cc").write_text("int one();\nint main() { return one() - 1; }\n")
         (self.root / "one.cc").write_text("int one() { return 1; }\n")
         self.folder = self.root / "out"
-        subprocess.run(["cmake", "-G", "Ninja", "-S", self.root, "-B", self.folder], check=True, capture_output=True)
+        subprocess.run(
+            ["cmake", "-G", "Ninja", "-S", self.root, "-B", self.folder], check=True, capture_output=True
+        )
 
     def build(self, *targets):
         done = subprocess.run([SCRIPT, self.folder, *(targets or ["small"])], capture_output=True, text=True)
@@ -67,7 +70,9 @@ class BuildScript(unittest.TestCase):
 
     def test_one_line_on_a_terminal(self):
         main, other = pty.openpty()
-        done = subprocess.Popen([SCRIPT, self.folder, "small"], stdout=other, stderr=other, env={**os.environ, "TERM": "xterm"})
+        done = subprocess.Popen(
+            [SCRIPT, self.folder, "small"], stdout=other, stderr=other, env={**os.environ, "TERM": "xterm"}
+        )
         os.close(other)
         text = b""
         while True:

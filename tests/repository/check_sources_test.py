@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests scripts/check_sources.py on a small made-up tree, in which some files miss an include."""
+
 import argparse
 import contextlib
 import io
@@ -39,15 +40,26 @@ class CheckSources(unittest.TestCase):
         self.tree = check_sources.Tree([self.entry(name) for name in built], self.root)
 
     def entry(self, name):
-        return {"directory": str(self.root), "file": str(self.root / name),
-                "command": f"ccache g++ -Wall -Werror -std=c++20 -I{self.root} -include {self.root}/cmake_pch.hxx -MD -MT x -MF x.d "
-                           f"-o x.o -c {self.root / name}"}
+        return {
+            "directory": str(self.root),
+            "file": str(self.root / name),
+            "command": f"ccache g++ -Wall -Werror -std=c++20 -I{self.root} -include {self.root}/cmake_pch.hxx "
+            f"-MD -MT x -MF x.d -o x.o -c {self.root / name}",
+        }
 
     def git(self, *arguments):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], cwd=self.root, check=True, capture_output=True)
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments],
+            cwd=self.root,
+            check=True,
+            capture_output=True,
+        )
 
     def choose(self, **values):
-        return check_sources.chosen(argparse.Namespace(**{"all": False, "files": [], "changed": "HEAD~1", "tests": False, **values}), self.tree)
+        return check_sources.chosen(
+            argparse.Namespace(**{"all": False, "files": [], "changed": "HEAD~1", "tests": False, **values}),
+            self.tree,
+        )
 
     def test_finds_what_misses_an_include(self):
         for name in ("mfl/base/good.h", "mfl/base/good.cc", "mfl/base/inner/only.h"):
@@ -60,14 +72,24 @@ class CheckSources(unittest.TestCase):
 
     def test_prints_one_line_and_the_first_error_per_file(self):
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            self.assertEqual(check_sources.check_all(self.tree, ["mfl/base/good.cc", "mfl/base/bad.cc"], 1), 1)
+            self.assertEqual(
+                check_sources.check_all(self.tree, ["mfl/base/good.cc", "mfl/base/bad.cc"], 1), 1
+            )
         lines = out.getvalue().splitlines()
         self.assertEqual(lines[0], "mfl/base/bad.cc: does not compile alone")
         self.assertEqual(len(lines), 2)
 
     def test_skips_what_cannot_be_checked(self):
         skipped = {name for name in FILES if self.tree.reason_to_skip(name)}
-        self.assertEqual(skipped, {"mfl/base/lanes-inl.h", "mfl/base/kernels.cc", "mfl/optional/absent.h", "mfl/optional/absent.cc"})
+        self.assertEqual(
+            skipped,
+            {
+                "mfl/base/lanes-inl.h",
+                "mfl/base/kernels.cc",
+                "mfl/optional/absent.h",
+                "mfl/optional/absent.cc",
+            },
+        )
 
     def test_the_command_of_a_check(self):
         flags = check_sources.flags_of(self.entry("mfl/base/good.cc"))
@@ -93,7 +115,7 @@ class CheckSources(unittest.TestCase):
         self.git("commit", "-qam", "two")
         self.assertEqual(self.choose()[0], ["mfl/base/good.h"])
         (self.root / "mfl/base/good.cc").write_text("")  # not committed
-        (self.root / "mfl/base/new.cc").write_text("")   # not known to git
+        (self.root / "mfl/base/new.cc").write_text("")  # not known to git
         self.assertEqual(self.choose()[0], ["mfl/base/good.h", "mfl/base/good.cc", "mfl/base/new.cc"])
         self.assertEqual(self.choose(changed="HEAD")[0], ["mfl/base/good.cc", "mfl/base/new.cc"])
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests what run.sh says and in which order, with a program that answers at once in place of mfl: run_script_test.py."""
+"""Tests what run.sh says and in which order, with a program that answers at once in place of mfl."""
+
 import os
 import shutil
 import subprocess
@@ -8,32 +9,45 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ANSWER = ('{"schema_version":1,"status":"ok","data":{"run_id":"f1bd57ce","final":{"step":1000,"train_loss":0.27045,"test_loss":0.3,'
-          '"test_accuracy":0.8404},"best":{"step":1000,"train_loss":0.1}}}')
+ANSWER = (
+    '{"schema_version":1,"status":"ok","data":{"run_id":"f1bd57ce","final":{"step":1000,'
+    '"train_loss":0.27045,"test_loss":0.3,"test_accuracy":0.8404},"best":{"step":1000,"train_loss":0.1}}}'
+)
 PROGRAM = f"""#!/bin/sh
 echo "$*" >> called.txt
 case "$*" in
   $FAILS*) echo 'it failed' >&2; exit 3 ;;
   run*) echo '{ANSWER}' ;;
-  reproduce*) printf '4a      holds  SVM.  so\\n4b      holds with a limit  SVM.  so\\n2 of 29 claims were not tested.\\n' ;;
+  reproduce*)
+    printf '4a      holds  SVM.  so\\n4b      holds with a limit  SVM.  so\\n'
+    printf '2 of 29 claims were not tested.\\n'
+    ;;
 esac
 """
 
 
 class RunScript(unittest.TestCase):
     def run_script(self, fails="nothing"):
-        """The exit code, both outputs of run.sh as they come, and the arguments of each call of the program."""
+        """The exit code, both outputs of run.sh in one, and the arguments of each call of the program."""
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             (root / "scripts").mkdir()
             (root / "build/release/bin").mkdir(parents=True)
             shutil.copy(ROOT / "run.sh", root)
-            for name, text in {"scripts/install_packages.sh": "#!/bin/sh\n", "scripts/build.sh": '#!/bin/sh\necho "build $*" >> called.txt\n',
-                               "build/release/bin/mfl": PROGRAM}.items():
+            for name, text in {
+                "scripts/install_packages.sh": "#!/bin/sh\n",
+                "scripts/build.sh": '#!/bin/sh\necho "build $*" >> called.txt\n',
+                "build/release/bin/mfl": PROGRAM,
+            }.items():
                 (root / name).write_text(text)
                 (root / name).chmod(0o755)
-            done = subprocess.run([root / "run.sh"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                  env={**os.environ, "FAILS": fails})
+            done = subprocess.run(
+                [root / "run.sh"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env={**os.environ, "FAILS": fails},
+            )
             return done.returncode, done.stdout, (root / "called.txt").read_text().splitlines()
 
     def test_the_first_model_comes_before_the_others(self):
@@ -51,9 +65,15 @@ class RunScript(unittest.TestCase):
     def test_what_to_open_and_to_try(self):
         text = self.run_script()[1]
         self.assertIn("  results/reproduction/report.html ", text)
-        self.assertEqual(text.splitlines()[-4:], ["Try next:", "  build/release/bin/mfl runs list --store results/runs.db",
-                                                  "  build/release/bin/mfl sweep experiments/sweep.toml",
-                                                  "  build/release/bin/mfl demo federation"])
+        self.assertEqual(
+            text.splitlines()[-4:],
+            [
+                "Try next:",
+                "  build/release/bin/mfl runs list --store results/runs.db",
+                "  build/release/bin/mfl sweep experiments/sweep.toml",
+                "  build/release/bin/mfl demo federation",
+            ],
+        )
         self.assertIn("1 claims: holds\n", text)
         self.assertIn("1 claims: holds with a limit\n", text)
 
