@@ -106,7 +106,9 @@ total=0 units=0
 done_cost=0 done_units=0 ended=0 running=0
 left=0 estimated_at=0 # the seconds that were left at that second
 patience=0            # how many of them may pass without the end of a step
-jobs=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+cores=$(nproc)
+jobs=${CMAKE_BUILD_PARALLEL_LEVEL:-$cores}
+if ((jobs < cores)); then cores=$jobs; fi
 terminal=no
 if [[ -t 2 && ${TERM:-dumb} != dumb ]]; then terminal=yes; fi
 drawn=no next_share=10 next_time=30
@@ -117,7 +119,7 @@ estimate() {
   local remaining=$((total - done_cost)) expected=$((total / 20)) steps=$((${#cost_of[@]} - ended)) inside=0
   if ((steps > 0)); then inside=$((remaining / steps * (running < steps ? running : steps) / 2)); fi
   local worked=$((expected + done_cost + inside))
-  left=$(((remaining - inside) * (expected / jobs + SECONDS * 1000) / (worked > 0 ? worked : 1) / 1000))
+  left=$(((remaining - inside) * (expected / cores + SECONDS * 1000) / (worked > 0 ? worked : 1) / 1000))
   estimated_at=$SECONDS
   patience=$((steps > 0 ? 3 * left / steps + 1 : 0))
 }
@@ -188,7 +190,7 @@ done < <(list_steps | weigh_steps)
 SECONDS=0
 if ((units > 0)); then
   estimate
-  printf '   %s to compile, %s on %d cores\n' "$(count "$units")" "$(about "$left")" "$(nproc)" >&2
+  printf '   %s to compile, %s with %d at a time\n' "$(count "$units")" "$(about "$left")" "$cores" >&2
 fi
 code=0
 NINJA_STATUS="$mark%r " "${build[@]}" 2>&1 < /dev/null | report || code=${PIPESTATUS[0]}

@@ -20,7 +20,7 @@ class Failure(Exception):
 def call(command, what):
     done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
-        raise Failure(f"cannot {what}: {shlex.join(command)}\n{done.stdout}{done.stderr}".rstrip())
+        raise Failure(f"cannot {what}: {shlex.join(command)}\n{(done.stderr or done.stdout).rstrip()}")
 
 
 def configure(folder, preset, options=()):
@@ -35,7 +35,7 @@ def configure(folder, preset, options=()):
 
 def read(folder, preset):
     """The compile commands of a build folder, which is configured by a preset if it has none."""
-    if not folder.exists():
+    if not (folder / "compile_commands.json").exists():
         call(["cmake", "--preset", preset, "-B", str(folder)], "configure")
     try:
         return json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))

@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ FILES = {
 }
 
 
+@unittest.skipUnless(shutil.which("git"), "needs git")
 class BuildCost(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -4,6 +4,7 @@
 import argparse
 import contextlib
 import io
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,7 @@ class CheckSources(unittest.TestCase):
         with self.assertRaises(check_sources.Failure):
             self.choose(files=[self.root / "mfl/base/nothing.h"])
 
+    @unittest.skipUnless(shutil.which("git"), "needs git")
     def test_changed(self):
         self.git("init", "-q")
         self.git("add", ".")
