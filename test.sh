@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds and tests: test.sh [PRESET ...]. The default is dev, which runs every test.
+#   ci             like dev, without the unit tests that asan-fast runs; also checks what the last commit costs to compile
 #   asan, tsan     every test under the address and undefined behaviour sanitizers, or the thread sanitizer
 #   asan-fast      the unit tests labelled "fast" under the address and undefined behaviour sanitizers
 #   tsan-session   the test of the server's session state under the thread sanitizer
@@ -19,10 +20,10 @@ presets=("$@")
 sets=(build)
 for preset in "${presets[@]}"; do
   case $preset in
-    dev | asan | asan-fast | tsan | tsan-session) sets+=(test) ;;
+    dev | ci | asan | asan-fast | tsan | tsan-session) sets+=(test) ;;
     tidy) sets+=(tidy) ;;
     *)
-      echo "test.sh: unknown preset '$preset'; the presets are dev, asan, asan-fast, tsan, tsan-session, tidy" >&2
+      echo "test.sh: unknown preset '$preset'; the presets are dev, ci, asan, asan-fast, tsan, tsan-session, tidy" >&2
       exit 2
       ;;
   esac
@@ -46,14 +47,23 @@ for preset in "${presets[@]}"; do
     begin "check the format"
     scripts/format.sh --check
   fi
-  begin "configure $preset"
-  cmake --preset "${preset%-*}"
+  case $preset in
+    ci) folder=dev ;;
+    *) folder=${preset%-*} ;;
+  esac
+  begin "configure $folder"
+  cmake --preset "$folder"
+  if [[ $preset == ci ]]; then
+    begin "check what there is to compile"
+    scripts/count_lines.py --build "build/$folder"
+    scripts/check_sources.py --changed
+  fi
   begin "build $preset"
   cmake --build --preset "$preset"
   [[ $preset != tidy ]] || continue
   if [[ $preset != *-* ]]; then
     begin "download MNIST"
-    get_mnist "$preset"
+    get_mnist "$folder"
     begin "install the tests' Python packages"
     scripts/python_env.sh || true # the tests that need them fail then, and say so
   fi
@@ -61,6 +71,6 @@ for preset in "${presets[@]}"; do
   ctest --preset "$preset" || exit # its summary is the last output
 done
 
-if [[ " ${presets[*]} " == *" dev "* ]] && ! build/python-package/bin/python3 -c 'import torch' 2> /dev/null; then
+if [[ " ${presets[*]} " =~ \ (dev|ci)\  ]] && ! build/python-package/bin/python3 -c 'import torch' 2> /dev/null; then
   echo "test.sh: not tested: PyTorch (label torch); it is not installed in build/python-package" >&2
 fi

@@ -23,7 +23,7 @@ for set_name in "$@"; do
   case $set_name in
     build) wanted+=("${compile[@]}" libopenmpi-dev openmpi-bin ca-certificates gnuplot-nox fonts-dejavu-core) ;;
     compile) wanted+=("${compile[@]}") ;;
-    test) wanted+=(libbenchmark-dev libgtest-dev libgmock-dev librapidcheck-dev libboost-dev python3 python3-venv openssl chromium zsh fish mandoc) ;;
+    test) wanted+=(libbenchmark-dev libgtest-dev libgmock-dev librapidcheck-dev mold libboost-dev python3 python3-venv time openssl chromium zsh fish mandoc) ;;
     tidy) wanted+=(clang-tidy clang-format) ;;
     npm) wanted+=(npm) ;;
     bench) wanted+=(python3 python3-venv time libbenchmark-dev) ;;
