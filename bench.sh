@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds mfl, compares it with its peers and writes bench/RESULTS.md: bench.sh [OPTIONS]
-#   --quick       two repeats and fewer steps        --repeats N   repeats of every measurement (7)
+# Installs what is missing, builds mfl, compares it with its peers and writes results/bench/RESULTS.md: bench.sh [OPTIONS]
+#   --record      write bench/RESULTS.md and bench/plots instead; for a complete run only, without the options below
+#   --quick       two repeats and fewer steps        --repeats N   repeats of every measurement (5; --record takes 5 or more)
 #   --only NAME   numpy, torch, sklearn, flower, softmax, sweep, roofline, federation, trainer, mpi, scaling or fleet
+#   --plan        print the parts and how long they should take, and stop
+#   --reasons     copy the reasons of bench/missed.toml for the recorded run into bench/RESULTS.md, and stop
+# A complete run takes about 35 minutes on two quiet cores, building included, installing PyTorch and Flower (several GB) not.
 # The peers live in .venv/bench. BENCH_MFL=FILE measures that binary and builds nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
+read -r load _ < /proc/loadavg # before the build adds to it
 
 step="start"
 trap 'printf "bench.sh: stopped: %s\n" "$step" >&2' ERR
 begin() {
   step=$1
-  printf '== %s\n' "$step" >&2
+  printf '== %s (%d min %02d s since the start)\n' "$step" $((SECONDS / 60)) $((SECONDS % 60)) >&2
 }
 
 venv=.venv/bench
@@ -45,14 +50,18 @@ build_release() {
 }
 
 for option in "$@"; do
-  if [[ $option == -h || $option == --help ]]; then
-    sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
-    exit 0
-  fi
+  case $option in
+    -h | --help)
+      sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    --plan | --reasons) exec python3 bench/driver.py "$@" ;;
+  esac
 done
 
 begin "install the packages that are missing"
 scripts/install_packages.sh build bench
+python3 bench/driver.py --plan "$@" # before anything takes long: refuses options that do not go together
 install_peers
 
 mfl=${BENCH_MFL:-build/release/bin/mfl}
@@ -62,5 +71,5 @@ begin "get MNIST"
 "$mfl" data fetch mnist >&2
 
 begin "measure"
-"$python" bench/driver.py --mfl "$mfl" --kernels build/release/bin/mfl_bench \
-  --transport build/release/bin/mfl_transport "$@"
+"$python" bench/driver.py --mfl "$mfl" --load "$load" "$@"
+begin "done"

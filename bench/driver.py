@@ -1,39 +1,63 @@
-"""Compares mfl with its peers, measures how its cost grows with size, and writes RESULTS.md. Called by bench.sh."""
+"""Compares mfl with its peers and measures how its cost grows with size. Called by bench.sh.
+
+Writes RESULTS.md and plots/ into results/bench, or with --record, for a complete run, into bench.
+"""
 
 import argparse
 import importlib.util
+import os
 import pathlib
 import sys
 import tempfile
 
-from harness import federation, fleet, machine, mpi, process, race, report, roofline, scaling, softmax, sweep, trainer
+from harness import federation, fleet, machine, mpi, plan, process, race, report, roofline, scaling, softmax, sweep, trainer
 from harness.mfl import Mfl
 
 HERE = pathlib.Path(__file__).resolve().parent
-PEERS = {"numpy": "numpy", "torch": "torch", "sklearn": "sklearn", "flower": "flwr"}  # and their modules
-PARTS = [*PEERS, "softmax", "sweep", "roofline", "federation", "trainer", "mpi", "scaling", "fleet"]
+STEPS = 1000
+MODULES = {"numpy": "numpy", "torch": "torch", "sklearn": "sklearn", "flower": "flwr"}
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser(prog="bench.sh", description=__doc__)
+def parser_of():
+    parser = argparse.ArgumentParser(prog="bench.sh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true", help="replace bench/RESULTS.md and bench/plots; complete runs only")
+    parser.add_argument("--reasons", action="store_true", help="only copy the reasons of missed.toml into bench/RESULTS.md")
+    parser.add_argument("--plan", action="store_true", help="only print the plan")
     parser.add_argument("--quick", action="store_true", help="two repeats, and a tenth of the steps in the size measurements")
-    parser.add_argument("--repeats", type=int, help="repeats of every measurement (7)")
-    parser.add_argument("--only", choices=PARTS, help="one peer or one part")
-    parser.add_argument("--steps", type=int, default=1000, help="T of the comparison with the peers, for trials (1000)")
-    parser.add_argument("--out", type=pathlib.Path, help="where RESULTS.md and plots/ are written (bench for a complete run at "
-                        "full length, else build/bench)")
-    parser.add_argument("--mfl", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--mnist", type=pathlib.Path, default=pathlib.Path.home() / ".cache" / "mfl" / "mnist", help=argparse.SUPPRESS)
-    parser.add_argument("--transport", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--kernels", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    parser.add_argument("--repeats", type=int, help=f"repeats of every measurement ({plan.REPEATS})")
+    parser.add_argument("--only", choices=[part.name for part in plan.PARTS], help="one peer or one part")
+    parser.add_argument("--steps", type=int, default=STEPS, help=f"T of the comparison with the peers, for trials ({STEPS})")
+    parser.add_argument("--out", type=pathlib.Path, help="where RESULTS.md and plots/ are written (results/bench)")
+    binaries = HERE.parent / "build" / "release" / "bin"
+    for name, default in (("mfl", binaries / "mfl"), ("kernels", binaries / "mfl_bench"), ("transport", binaries / "mfl_transport"),
+                          ("mnist", pathlib.Path.home() / ".cache" / "mfl" / "mnist")):
+        parser.add_argument(f"--{name}", type=pathlib.Path, default=default, help=argparse.SUPPRESS)
+    parser.add_argument("--load", type=float, help=argparse.SUPPRESS)
+    return parser
+
+
+def partial(arguments):
+    """What makes this run incomplete, or its commit unknown: such a run must not be recorded."""
+    conditions = {"--only": arguments.only, "--quick": arguments.quick, "--steps": arguments.steps != STEPS,
+                  f"--repeats below {plan.REPEATS}": arguments.repeats is not None and arguments.repeats < plan.REPEATS,
+                  "BENCH_MFL": os.environ.get("BENCH_MFL")}
+    return [name for name, given in conditions.items() if given]
+
+
+def parse_arguments(words=None):
+    parser = parser_of()
+    arguments = parser.parse_args(words)
     if arguments.repeats is not None and arguments.repeats < 1:
         parser.error("--repeats must be at least 1")
     if arguments.steps < 4:
         parser.error("--steps must be at least 4")
-    whole = not arguments.quick and not arguments.only and arguments.steps == 1000
-    arguments.repeats = arguments.repeats or (2 if arguments.quick else 7)
-    arguments.out = arguments.out or (HERE if whole else HERE.parent / "build" / "bench")
+    arguments.partial = partial(arguments)
+    if arguments.record and arguments.partial:
+        parser.error(f"--record takes a complete run, without {', '.join(arguments.partial)}")
+    if arguments.record and arguments.out:
+        parser.error("--record and --out exclude each other")
+    arguments.repeats = arguments.repeats or (plan.QUICK_REPEATS if arguments.quick else plan.REPEATS)
+    arguments.out = HERE if arguments.record else arguments.out or HERE.parent / "results" / "bench"
     return arguments
 
 
@@ -47,50 +71,69 @@ def installed(module):
 def run_race(arguments, mfl):
     shards = mfl.scratch / "shards"
     mfl.split(shards, race.PAPER["train"], race.PAPER["nodes"])
-    peer = arguments.only if arguments.only in PEERS else ""
-    absent = [name for name, module in PEERS.items() if peer in ("", name) and not installed(module)]
+    peer = arguments.only or ""
+    absent = [name for name, module in MODULES.items() if peer in ("", name) and not installed(module)]
     contest = race.Race(mfl, sys.executable, HERE / "peers", shards, race.contenders(arguments.steps, peer, absent))
     contest.prove_and_choose(1 if arguments.quick else race.TRIALS)
     contest.run(arguments.repeats)
     return contest
 
 
+def measurements(arguments, mfl):
+    """{names of parts: what measures them}, in the order of a run."""
+    repeats, share, scratch, peers = arguments.repeats, 0.1 if arguments.quick else 1.0, mfl.scratch, HERE / "peers"
+    return {
+        plan.PEERS: lambda: run_race(arguments, mfl),
+        ("softmax",): lambda: softmax.measure(mfl, sys.executable, peers, arguments.mnist, repeats, share, installed),
+        ("sweep",): lambda: sweep.measure(mfl, repeats, share),
+        ("roofline",): lambda: roofline.measure(arguments.kernels, scratch),
+        ("federation",): lambda: federation.measure(mfl, peers, arguments.transport, repeats, share, installed("flwr")),
+        ("trainer",): lambda: trainer.measure(mfl, peers, arguments.mnist, repeats, share, installed),
+        ("mpi",): lambda: mpi.measure(arguments.kernels.with_name("mpi_bench"), scratch, repeats),
+        ("scaling",): lambda: scaling.measure(mfl, repeats, share),
+        ("fleet",): lambda: fleet.measure(mfl, arguments.kernels, scratch, repeats, share),
+    }
+
+
 def measure(arguments, scratch):
     mfl = Mfl(arguments.mfl.resolve(), scratch)
-    share = 0.1 if arguments.quick else 1.0
-
-    def wanted(part):
-        return arguments.only in (None, part)
-
-    found = machine.describe(mfl.binary)
-    contest = run_race(arguments, mfl) if arguments.only is None or arguments.only in PEERS else None
-    classes = (softmax.measure(mfl, sys.executable, HERE / "peers", arguments.mnist, arguments.repeats, share, installed)
-               if wanted("softmax") else None)
-    sweeps = sweep.measure(mfl, arguments.repeats, share) if wanted("sweep") else None
-    limits = roofline.measure(arguments.kernels, scratch) if wanted("roofline") else None
-    network = (federation.measure(mfl, HERE / "peers", arguments.transport, arguments.repeats, share, installed("flwr"))
-               if wanted("federation") else None)
-    external = (trainer.measure(mfl, HERE / "peers", arguments.mnist, arguments.repeats, share, installed)
-                if wanted("trainer") else None)
-    ranks = mpi.measure(arguments.kernels.with_name("mpi_bench"), scratch, arguments.repeats) if wanted("mpi") else None
-    curves = scaling.measure(mfl, arguments.repeats, share) if wanted("scaling") else None
-    laws = fleet.measure(mfl, arguments.kernels, scratch, arguments.repeats, share) if wanted("fleet") else None
-    return report.write(arguments.out, found, contest, arguments.repeats, arguments.steps, sweeps, limits, curves, laws,
-                        HERE / "missed.toml", network, ranks, classes, external)
+    commit = "unknown (BENCH_MFL)" if os.environ.get("BENCH_MFL") else machine.commit_of(HERE)
+    about = machine.describe(mfl.binary, commit, arguments.load)
+    clock = plan.Clock(plan.chosen(arguments.only), arguments.repeats)
+    found = {}
+    for names, of_part in measurements(arguments, mfl).items():
+        if arguments.only is None or arguments.only in names:
+            with clock.part(*names):
+                found["race" if names == plan.PEERS else names[0]] = of_part()
+    about["took"] = plan.minutes(clock.elapsed)
+    page = report.Page(about, arguments.partial, clock.taken, arguments.repeats, arguments.steps, found)
+    return page.write(arguments.out, HERE / "missed.toml")
 
 
-def main():
-    arguments = parse_arguments()
-    try:
-        with tempfile.TemporaryDirectory(prefix="mfl-bench-") as scratch:
-            judged = measure(arguments, pathlib.Path(scratch))
-    except process.Failed as failure:
-        print(f"bench: {failure}", file=sys.stderr)
-        return 1
+def report_outcome(arguments, judged):
     for target in judged:
         value = "" if target.value is None else f" ({target.value:.2f})"
         print(f"{target.verdict:20} {target.text}{value}")
     print(f"written to {arguments.out / 'RESULTS.md'}")
+    if arguments.record:
+        print("next: bring the table at the top of README.md up to date (a test compares them), write the reasons for missed targets into\n"
+              "bench/missed.toml with the \"run\" of the page, and copy them with ./bench.sh --reasons")
+
+
+def main():
+    arguments = parse_arguments()
+    if arguments.plan:
+        print(plan.text(plan.chosen(arguments.only), arguments.repeats), file=sys.stderr)
+        return 0
+    try:
+        if arguments.reasons:
+            report.renew_reasons(HERE / "RESULTS.md", HERE / "missed.toml")
+            return 0
+        with tempfile.TemporaryDirectory(prefix="mfl-bench-") as scratch:
+            report_outcome(arguments, measure(arguments, pathlib.Path(scratch)))
+    except process.Failed as failure:
+        print(f"bench: {failure}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -7,9 +7,11 @@ import tempfile
 import tomllib
 import types
 import unittest
+from unittest import mock
 from xml.etree import ElementTree
 
-from harness import federation, fleet, plots, process, race, report, roofline, softmax, spread, sweep, targets, trainer
+import driver
+from harness import federation, fleet, machine, plan, plots, process, race, report, roofline, softmax, spread, sweep, targets, trainer
 
 FAKE_PEER = """
 import json, sys
@@ -55,6 +57,23 @@ class RaceTest(unittest.TestCase):
         race_with(self.folder, "0.2", same_trajectory=False).prove_and_choose()
         with self.assertRaises(process.Failed):
             race_with(self.folder, "0.26", same_trajectory=False).prove_and_choose()
+
+    def test_slow_forms_get_no_further_trial(self):
+        contest = race_with(self.folder, "0.25")
+        peer = contest.by_key["numpy-f32"]
+        peer.variants = ["near", "far", "fastest"]
+        taken = {"near": iter([1.9, 0.8, 1.9]), "far": iter([2.1]), "fastest": iter([1.0, 1.0, 1.0])}
+        contest.once = lambda contender, variant: (next(taken[variant]), 0.25, 0)
+        contest.choose(peer, [next(taken[variant]) for variant in peer.variants], 3)
+        self.assertEqual((peer.trials, peer.chosen), ([("near", 0.8), ("far", 2.1), ("fastest", 1.0)], "near"))
+
+    def test_contender_with_fewer_repeats_is_paired_with_the_first_ones(self):
+        contest = race_with(self.folder, "0.25")
+        contest.by_key["numpy-f32"].most = 2
+        contest.prove_and_choose(1)
+        contest.run(5)
+        self.assertEqual([len(c.seconds) for c in contest.everyone], [5, 2])
+        self.assertEqual(contest.ratio(contest.by_key["numpy-f32"]).median, 4.0)
 
     def test_only_keeps_a_peer_and_its_mfl(self):
         self.assertEqual([c.key for c in race.contenders(1000, "flower")], ["mfl-rounds", "flower-f32"])
@@ -232,6 +251,94 @@ class FederationTest(unittest.TestCase):
                 peers.seconds_per_round()
             (folder / "server.err").write_text("".join([*log, line.format(5, "round", 3)]))
             self.assertEqual(peers.seconds_per_round(), 2.0)
+
+
+class PageTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+        self.reasons = self.folder / "missed.toml"
+        self.reasons.write_text('[sweep-5000]\nrun = "2026-01-02 abc"\nwhy = "of this run"\n[kernel-f32]\nrun = "2026-01-01 abc"\nwhy = "of another"\n')
+
+    def page(self, run="2026-01-02 abc", partial=()):
+        one = spread.spread_of([1.0])
+        sweeps = [sweep.Outcome("5,000", "sweep-5000", 8.0, 100, one, one, spread.spread_of([9.0]), "wall_seconds", "yes")]
+        kernels = {"limits": {}, "kernels": [{"name": "fused f32", "seconds": 1.0, "flops": 1.0, "bytes": 1.0, "bound": "memory", "share": 0.5}]}
+        found = report.Page({"run": run}, list(partial), [plan.Taken("sweep", 60, 90)], 5, 1000, {"sweep": sweeps, "roofline": kernels})
+        found.write(self.folder, self.reasons)
+        return (self.folder / "RESULTS.md").read_text()
+
+    def test_reasons_of_other_runs_are_left_out(self):
+        text = self.page()
+        self.assertIn("- 16 gammas in runs of one setting, data in cache: of this run\n", text)
+        self.assertIn("binds it: no reason has been written for this run.\n", text)
+        self.assertNotIn("of another", text)
+        self.assertNotIn("of this run", self.page("2026-01-02 abd"))
+
+    def test_page_names_its_run_and_how_long_it_took(self):
+        text = self.page()
+        self.assertIn("Every figure on this page is from one run, 2026-01-02 abc (date and commit)", text)
+        self.assertIn("| sweep | 1.0 min | 1.5 min |", text)
+        self.assertNotIn("not complete", text)
+        self.assertIn("**This run is not complete, or its commit not known (--only, --quick)", self.page(partial=["--only", "--quick"]))
+
+    def test_reasons_written_after_a_run_change_nothing_else(self):
+        before = self.page()
+        self.reasons.write_text('[kernel-f32]\nrun = "2026-01-02 abc"\nwhy = "written later"\n')
+        report.renew_reasons(self.folder / "RESULTS.md", self.reasons)
+        after = (self.folder / "RESULTS.md").read_text()
+        self.assertEqual(after, before.replace("binds it: no reason has been written for this run.", "binds it: written later")
+                         .replace("of this run", "no reason has been written for this run."))
+        (self.folder / "RESULTS.md").write_text(before.replace("| run |", "| day |"))
+        with self.assertRaisesRegex(process.Failed, "does not name the run"):
+            report.renew_reasons(self.folder / "RESULTS.md", self.reasons)
+
+    def test_reason_for_an_unknown_target_is_refused(self):
+        self.reasons.write_text('[numpi]\nrun = "2026-01-02 abc"\nwhy = "x"\n')
+        with self.assertRaisesRegex(process.Failed, "no target is called numpi"):
+            self.page()
+
+    def test_plots_of_an_earlier_run_are_removed(self):
+        (self.folder / "plots").mkdir()
+        (self.folder / "plots" / "old.svg").write_text("")
+        self.page()
+        self.assertEqual(list((self.folder / "plots").iterdir()), [])
+
+    def test_reasons_in_the_repository_are_well_formed(self):
+        targets.reasons(driver.HERE / "missed.toml", "")
+
+    def test_commit(self):
+        self.assertEqual(machine.commit_of(self.folder), "unknown")
+
+
+class DriverTest(unittest.TestCase):
+    def test_only_a_recorded_run_writes_into_bench(self):
+        self.assertEqual(driver.parse_arguments([]).out, driver.HERE.parent / "results" / "bench")
+        self.assertEqual(driver.parse_arguments(["--quick"]).out, driver.HERE.parent / "results" / "bench")
+        recorded = driver.parse_arguments(["--record", "--repeats", "9"])
+        self.assertEqual((recorded.out, recorded.partial), (driver.HERE, []))
+
+    def test_incomplete_run_is_not_recorded(self):
+        for words in (["--quick"], ["--only", "sweep"], ["--steps", "100"], ["--repeats", "4"], ["--out", "x"]):
+            with mock.patch("sys.stderr"), self.assertRaises(SystemExit, msg=words):
+                driver.parse_arguments(["--record", *words])
+        with mock.patch.dict("os.environ", BENCH_MFL="x"), mock.patch("sys.stderr"), self.assertRaises(SystemExit):
+            driver.parse_arguments(["--record"])
+
+    def test_plan_has_every_part_once_and_takes_half_an_hour_at_most(self):
+        arguments = driver.parse_arguments([])
+        names = [name for names in driver.measurements(arguments, types.SimpleNamespace(scratch=None)) for name in names]
+        self.assertEqual(names, [part.name for part in plan.PARTS])
+        self.assertLess(sum(part.seconds(plan.REPEATS) for part in plan.PARTS), 30 * 60)
+        self.assertEqual(plan.text(plan.chosen("sweep"), 5).count("min"), 2)
+
+    def test_clock_keeps_what_each_part_took(self):
+        clock = plan.Clock(plan.chosen(None), 5)
+        with mock.patch.object(race, "say") as said, clock.part(*plan.PEERS):
+            pass
+        self.assertEqual((len(clock.taken), said.call_count), (1, 2))
+        self.assertEqual(clock.taken[0].estimate, sum(part.seconds(5) for part in plan.PARTS[:4]))
 
 
 class TrainerTest(unittest.TestCase):

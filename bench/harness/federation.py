@@ -13,8 +13,8 @@ from . import process, race, spread
 from .mfl import SVM
 
 ROUNDS = 1000
-FLOWER_ROUNDS = 5
-FLOWER_REPEATS = 3
+FLOWER_ROUNDS = 3  # of about ten seconds each, after a warm-up
+FLOWER_REPEATS = 2  # slower by three orders of magnitude: more would tell nothing new
 NODES = int(race.PAPER["nodes"])
 # Enough rounds to see past the first two, which allocate the memory that later ones reuse.
 STREAM = {"nodes": 16, "megabytes": 40, "rounds": 8}
@@ -37,6 +37,8 @@ class Outcome:
 class Peers:
     """A server and its nodes, one process each; leaving the context ends them all."""
 
+    nodes = NODES
+
     def __init__(self, mfl, folder, shards, rounds, tls):
         self.mfl, self.folder, self.shards, self.rounds, self.tls = mfl, folder, shards, rounds, tls
         self.children = []
@@ -47,7 +49,7 @@ class Peers:
             pki = self.folder / "pki"
             process.run([self.mfl.binary, "certs", "init", pki])
             process.run([self.mfl.binary, "certs", "server", pki, "127.0.0.1"])
-            for node in range(NODES):
+            for node in range(self.nodes):
                 process.run([self.mfl.binary, "certs", "node", pki, f"node-{node}"])
         return self
 
@@ -63,16 +65,23 @@ class Peers:
         self.children.append((name, child))
         return child
 
+    def experiment(self):
+        """The server's options."""
+        steps = self.rounds * race.TAU
+        return {**SVM, "task": "even-odd", "steps": steps, "record-every": steps}
+
+    def data_of(self, node):
+        return f"npy:{self.shards}/node-{node:04}"
+
     def run(self):
         """(seconds per round between the first and the last commit, digest of the final weights)."""
         state = self.folder / "state"
-        steps = self.rounds * race.TAU
-        options = [word for name, value in SVM.items() for word in (f"--{name}", value)]
+        options = [word for name, value in self.experiment().items() for word in (f"--{name}", value)]
         server = self.start("server", "server", "--listen", "127.0.0.1:0", "--state", state, "--json", "--log", "json",
-                            "--task", "even-odd", "--nodes", NODES, "--steps", steps, "--record-every", steps, *options, *self.security("server"))
+                            "--nodes", self.nodes, *options, *self.security("server"))
         address = self.wait_for_address(state / "address", server)
-        for node in range(NODES):
-            self.start(f"node-{node}", "node", "--server", address, "--data", f"npy:{self.shards}/node-{node:04}", "--threads",
+        for node in range(self.nodes):
+            self.start(f"node-{node}", "node", "--server", address, "--data", self.data_of(node), "--threads",
                        1, "--log", "none", *self.security(f"node-{node}"))
         reply = self.wait_for_end(server, 600)
         return self.seconds_per_round(), reply["data"]["digest"]
@@ -94,7 +103,8 @@ class Peers:
         deadline = time.monotonic() + 20
         while not file.exists() or not file.read_text().endswith("\n"):
             if server.poll() is not None or time.monotonic() > deadline:
-                raise process.Failed(f"mfl server did not start: {(self.folder / 'server.err').read_text()[-300:]}")
+                said = "".join((self.folder / f"server.{end}").read_text() for end in ("err", "out"))
+                raise process.Failed(f"mfl server did not start: {said[-300:]}")
             time.sleep(0.01)
         return file.read_text().strip()
 

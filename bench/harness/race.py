@@ -8,7 +8,9 @@ from . import process, spread
 
 TOLERANCE = 1e-6
 FLOWER_ROUNDS = 25
-TRIALS = 3
+FLOWER_REPEATS = 3  # it starts its engine for each, and is slower by orders of magnitude
+TRIALS = 3  # of a form, the proof included
+NEAR = 2.0  # a form slower than the fastest by this factor gets no further trial
 TAU = 4
 PAPER = {"data": "mnist", "train": "5000", "nodes": "4", "partition": "contiguous", "threads": "2"}
 
@@ -25,6 +27,7 @@ class Contender:
     variants: list = dataclasses.field(default_factory=lambda: [{}])
     same_trajectory: bool = True
     steps: int = 0
+    most: int = 1000  # repeats at most
     chosen: dict = dataclasses.field(default_factory=dict)
     trials: list = dataclasses.field(default_factory=list)  # (variant, best seconds)
     version: str = ""
@@ -61,7 +64,7 @@ def contenders(steps, only, absent=()):
         Contender("sklearn-logistic", "scikit-learn LogisticRegression", "mfl-logistic", "sklearn_optimum.py",
                   {"model": "logistic"}, same_trajectory=False),
         Contender("flower-f32", f"Flower simulation, {flower_steps // TAU} rounds", "mfl-rounds", "flower_sim.py",
-                  {"precision": "f32"}, [{"threads": os.cpu_count()}], steps=flower_steps),
+                  {"precision": "f32"}, [{"threads": os.cpu_count()}], steps=flower_steps, most=FLOWER_REPEATS),
     ]
     peers = [c for c in everyone if not c.is_mfl and (not only or c.key.startswith(only)) and not c.key.startswith(tuple(absent))]
     needed = {peer.against for peer in peers}
@@ -108,29 +111,34 @@ class Race:
     def prove_and_choose(self, trials=TRIALS):
         """Checks the loss of every variant of every contender and chooses the fastest variant of each."""
         for contender in self.everyone:
-            for variant in contender.variants:
-                self.prove(contender, variant)
-            if len(contender.variants) > 1:
-                self.choose(contender, trials)
-            else:
-                contender.chosen = contender.variants[0]
+            first = [self.prove(contender, variant) for variant in contender.variants]
+            self.choose(contender, first, trials)
 
     def prove(self, contender, variant):
-        _, loss, _ = self.once(contender, variant)
+        """Its seconds, once its loss was found right."""
+        seconds, loss, _ = self.once(contender, variant)
         if not contender.is_mfl:
             self.check(contender, loss)
         contender.losses.append(loss)
         say(f"{contender.title:32} {describe(variant):20} loss {loss:.12f}")
+        return seconds
 
-    def choose(self, contender, trials):
-        """Each trial visits every variant, so that a slow moment of the machine does not penalise one of them."""
-        rounds = [[self.once(contender, variant)[0] for variant in contender.variants] for _ in range(trials)]
-        contender.trials = list(zip(contender.variants, (min(seconds) for seconds in zip(*rounds))))
+    def choose(self, contender, first, trials):
+        """Each trial visits every variant that is near the fastest of the first one, so that a slow moment of the machine does not
+        penalise one of them."""
+        best = list(first)
+        near = [i for i, seconds in enumerate(first) if seconds <= NEAR * min(first)]
+        for _ in range(trials - 1 if len(near) > 1 else 0):
+            for i in near:
+                best[i] = min(best[i], self.once(contender, contender.variants[i])[0])
+        contender.trials = list(zip(contender.variants, best))
         contender.chosen = min(contender.trials, key=lambda trial: trial[1])[0]
 
     def run(self, repeats):
         for repeat in range(repeats):
             for contender in self.everyone:
+                if repeat >= contender.most:
+                    continue
                 seconds, loss, peak = self.once(contender, contender.chosen)
                 if not contender.is_mfl:
                     self.check(contender, loss)
@@ -139,7 +147,8 @@ class Race:
             say(f"repeat {repeat + 1} of {repeats} done")
 
     def ratio(self, contender):
-        return spread.ratios(contender.seconds, self.by_key[contender.against].seconds)
+        """Within each repeat that the contender took part in."""
+        return spread.ratios(contender.seconds, self.by_key[contender.against].seconds[:len(contender.seconds)])
 
 
 def describe(variant):

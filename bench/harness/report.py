@@ -1,9 +1,11 @@
-"""Writes RESULTS.md and its plots from the measurements; a part that was not measured says so."""
+"""Writes RESULTS.md and its plots from the measurements of one run; a part that was not measured says so."""
 
+import dataclasses
+import os
 import re
 
-from . import plots, spread, targets
-from .race import TAU
+from . import plan, plots, process, spread, targets
+from .race import FLOWER_REPEATS, TAU
 
 NOT_MEASURED = "Not measured.\n"
 
@@ -31,15 +33,46 @@ def machine_part(machine, contenders):
     return table(["item", "value"], rows)
 
 
+def run_part(machine, partial, readme):
+    """Which run the page is of, so that no figure is taken for that of another one."""
+    text = (f"Written by `./bench.sh`. Every figure on this page is from one run, {machine['run']} (date and commit), on the machine and beside the load below. "
+            f"[bench/README.md]({readme}) describes what each peer does and why the comparison is fair.\n")
+    return text + (f"\n**This run is not complete, or its commit not known ({', '.join(partial)}): do not cite its figures.**\n" if partial else "")
+
+
+def duration_part(taken):
+    return table(["part", "estimated", "took"], [[t.title, plan.minutes(t.estimate), plan.minutes(t.seconds)] for t in taken])
+
+
 def target_part(judged, why):
+    """`why` holds the reasons that were written for this run."""
     rows = []
     for target in judged:
         limit = f"{'at most' if target.at_most else 'at least'} {target.limit:g}"
         value = "-" if target.value is None else f"{target.value:.2f}"
         rows.append([target.text, limit, value, target.verdict])
-    missed = [f"- {t.text}: {why.get(t.key, 'no explanation recorded yet.')}" for t in judged if "missed" in t.verdict]
-    text = table(["figure", "target", "median", "verdict"], rows)
-    return text + ("\nWhy targets are missed:\n\n" + "\n".join(missed) + "\n" if missed else "")
+    missed = [(t.key, t.text) for t in judged if "missed" in t.verdict]
+    return table(["figure", "target", "median", "verdict"], rows) + reasons_text(missed, why)
+
+
+def reasons_text(missed, why):
+    lines = [f"- {text}: {why.get(key, 'no reason has been written for this run.')}" for key, text in missed]
+    return "\nWhy targets are missed:\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def renew_reasons(page_file, reasons_file):
+    """Writes the reasons of missed.toml for the run of a page into it; nothing else changes."""
+    page = page_file.read_text()
+    run = re.search(r"^\| run \| (\d{4}-\d\d-\d\d [^|]+) \|$", page, re.MULTILINE)
+    part = re.search(r"^## Targets\n.*?(?=^## )", page, re.MULTILINE | re.DOTALL)
+    if run is None or part is None:
+        raise process.Failed(f"{page_file.name} does not name the run that it belongs to; record one with --record")
+    keys = {target.text: target.key for target in targets.judge(None, None, None)}
+    rows = [line.strip("| ").split(" | ") for line in part[0].splitlines() if line.startswith("| ")]
+    missed = [(keys[row[0]], row[0]) for row in rows if row[0] in keys and "missed" in row[-1]]
+    head = part[0].partition("\nWhy targets are missed:")[0].rstrip("\n")
+    text = head + "\n" + reasons_text(missed, targets.reasons(reasons_file, run[1])) + "\n"
+    page_file.write_text(page[:part.start()] + text + page[part.end():])
 
 
 def race_part(race, repeats, steps):
@@ -52,8 +85,9 @@ def race_part(race, repeats, steps):
         rows.append([contender.title, contender.form or "-", *spread_cells(spread.spread_of(contender.seconds), seconds),
                      ratio, f"{max(contender.peaks) / 1024:.0f}"])
         compared.append([contender.title, f"{contender.losses[0]:.12f}", loss_distance(race, contender)])
+    fewer = f" (Flower: {FLOWER_REPEATS})" if "flower-f32" in race.by_key and repeats > FLOWER_REPEATS else ""
     return (f"MFL, hinge SVM, MNIST, 5,000 x 784, 4 nodes (contiguous), eta 0.002, gamma 0.5, lambda 0.3, tau 4, T = {steps}, "
-            f"unless the row says otherwise; {repeats} repeat{'s' if repeats != 1 else ''}, one contender after the other. "
+            f"unless the row says otherwise; {repeats} repeat{'s' if repeats != 1 else ''}{fewer}, one contender after the other. "
             "Seconds cover the training loop only. mfl's time has no warm-up and includes the run store and two evaluations of F, "
             "before the first step and after the last; a peer's clock starts after a warm-up and covers no evaluation. The ratio is "
             "the median over the repeats, with its range. Peak memory is that of the largest process; Flower also has worker "
@@ -102,7 +136,7 @@ def choices_text(race):
                 rows.append([contender.title, variant["form"], variant["threads"], seconds(taken), mark])
     if not rows:
         return ""
-    return ("Every form of each peer was tried several times, in turn; the fastest form was used for the comparison:\n\n"
+    return ("Every form of each peer was tried once, and those near the fastest again, in turn; the fastest was used for the comparison:\n\n"
             + table(["peer", "form", "BLAS threads", "best s", "chosen"], rows))
 
 
@@ -280,25 +314,48 @@ def federation_part(found):
     return text
 
 
-def write(folder, machine, race, repeats, steps, sweeps, roofline, curves, laws, reasons_file, federation=None, ranks=None,
-          softmax=None, trainer=None):
-    judged = targets.judge(race, sweeps, roofline, laws, federation, ranks, softmax, trainer)
-    parts = [
-        "# Benchmark results\n",
-        "Written by `./bench.sh`; [README.md](README.md) describes what each peer does and why the comparison is fair.\n",
-        "## Machine and versions\n", machine_part(machine, race.everyone if race else []),
-        "## Targets\n", target_part(judged, targets.reasons(reasons_file)),
-        "## mfl and its peers\n", race_part(race, repeats, steps),
-        "## Softmax regression with minibatches\n", softmax_part(softmax),
-        "## Sweep of 16 gammas\n", sweep_part(sweeps),
-        "## Kernels and the roofline\n", roofline_part(roofline),
-        "## The engine's own cost\n", engine_part(roofline),
-        "## A federation on loopback\n", federation_part(federation),
-        "## A PyTorch model over trainers\n", trainer_part(trainer),
-        "## The mean over processes\n", mpi_part(ranks),
-        "## Cost against size\n", scaling_part(curves, folder / "plots"),
-        "## Fleets\n", fleet_part(laws, folder / "plots"),
-    ]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "RESULTS.md").write_text("\n".join(parts))
-    return judged
+@dataclasses.dataclass
+class Page:
+    """RESULTS.md of one run. `found` has an entry per measured part: race, softmax, sweep, roofline, federation, trainer, mpi, scaling, fleet."""
+
+    machine: dict
+    partial: list  # options that make the run incomplete
+    taken: list  # plan.Taken of every part
+    repeats: int
+    steps: int
+    found: dict
+
+    def judged(self):
+        get = self.found.get
+        return targets.judge(get("race"), get("sweep"), get("roofline"), get("fleet"), get("federation"), get("mpi"), get("softmax"), get("trainer"))
+
+    def text(self, reasons, plot_folder, readme):
+        get = self.found.get
+        contest = get("race")
+        return "\n".join([
+            "# Benchmark results\n", run_part(self.machine, self.partial, readme),
+            "## Machine and versions\n", machine_part(self.machine, contest.everyone if contest else []),
+            "## Targets\n", target_part(self.judged(), reasons),
+            "## mfl and its peers\n", race_part(contest, self.repeats, self.steps),
+            "## Softmax regression with minibatches\n", softmax_part(get("softmax")),
+            "## Sweep of 16 gammas\n", sweep_part(get("sweep")),
+            "## Kernels and the roofline\n", roofline_part(get("roofline")),
+            "## The engine's own cost\n", engine_part(get("roofline")),
+            "## A federation on loopback\n", federation_part(get("federation")),
+            "## A PyTorch model over trainers\n", trainer_part(get("trainer")),
+            "## The mean over processes\n", mpi_part(get("mpi")),
+            "## Cost against size\n", scaling_part(get("scaling"), plot_folder),
+            "## Fleets\n", fleet_part(get("fleet"), plot_folder),
+            "## How long the run took\n", duration_part(self.taken),
+        ])
+
+    def write(self, folder, reasons_file):
+        """The targets, judged. A plot of an earlier run does not stay beside this page."""
+        plot_folder = folder / "plots"
+        for old in plot_folder.glob("*.svg"):
+            old.unlink()
+        folder.mkdir(parents=True, exist_ok=True)
+        readme = os.path.relpath(reasons_file.with_name("README.md"), folder)
+        text = self.text(targets.reasons(reasons_file, self.machine["run"]), plot_folder, readme)
+        (folder / "RESULTS.md").write_text(text)
+        return self.judged()

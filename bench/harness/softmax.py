@@ -8,6 +8,7 @@ from . import process, race, spread
 
 ROUNDS = 200
 FLOWER_ROUNDS = 20  # its rounds take a tenth of a second or more, whatever their number
+FLOWER_REPEATS = 3  # it starts its engine for each
 TOLERANCE = 1e-5    # of F in f64; all train in f32, and sums of different orders differ
 
 
@@ -18,6 +19,7 @@ class Peer:
     module: str
     script: list
     rounds: int
+    most: int = 1000  # repeats at most
     version: str = ""
     off: float = 0.0  # largest relative distance of its loss to mfl's
     per_round: list = dataclasses.field(default_factory=list)  # seconds
@@ -27,7 +29,7 @@ class Peer:
 def peers(rounds):
     return [Peer("softmax-numpy", "NumPy, 1 thread", "numpy", ["softmax_loops.py", "numpy"], rounds),
             Peer("softmax-torch", "PyTorch, 1 thread", "torch", ["softmax_loops.py", "torch"], rounds),
-            Peer("softmax-flower", "Flower simulation, all cores", "flwr", ["flower_softmax.py"], min(rounds, FLOWER_ROUNDS))]
+            Peer("softmax-flower", "Flower simulation, all cores", "flwr", ["flower_softmax.py"], min(rounds, FLOWER_ROUNDS), FLOWER_REPEATS)]
 
 
 @dataclasses.dataclass
@@ -74,9 +76,9 @@ def measure(mfl, python, folder, mnist, repeats, share, installed):
         contest.prove(peer)
     for repeat in range(repeats):
         outcome.own.append(contest.own(rounds))
-        for peer in outcome.peers:
+        for peer in (peer for peer in outcome.peers if repeat < peer.most):
             peer.per_round.append(contest.call(peer.script, "--rounds", peer.rounds)["seconds"] / peer.rounds)
         race.say(f"softmax: repeat {repeat + 1} of {repeats} done")
     for peer in outcome.peers:
-        peer.ratio = spread.ratios(peer.per_round, outcome.own)
+        peer.ratio = spread.ratios(peer.per_round, outcome.own[:len(peer.per_round)])
     return outcome

@@ -3,7 +3,7 @@
 import dataclasses
 import tomllib
 
-from . import fleet
+from . import fleet, process
 
 KERNEL_SHARE = 0.7
 KERNELS = [("kernel-bytes", "fused kernel on bytes", "bytes"), ("kernel-f32", "dense f32 kernel, data out of cache", "f32")]
@@ -81,6 +81,10 @@ def judge(race, sweeps, roofline, laws=None, federation=None, ranks=None, softma
     return targets
 
 
-def reasons(file):
-    """Why a target is missed: written by hand, shown only while it is missed."""
-    return tomllib.loads(file.read_text()).get("missed", {}) if file.exists() else {}
+def reasons(file, run):
+    """{key: why the target is missed}, written by hand for this run; what was written for another run is left out."""
+    entries = tomllib.loads(file.read_text()) if file.exists() else {}
+    unknown = entries.keys() - {target.key for target in judge(None, None, None)}
+    if unknown:
+        raise process.Failed(f"{file.name}: no target is called {', '.join(sorted(unknown))}")
+    return {key: entry["why"] for key, entry in entries.items() if entry["run"] == run}

@@ -14,7 +14,8 @@ import sys
 from . import federation, process, race, spread
 
 NODES = 4
-ROUNDS = 8
+ROUNDS = 6
+REPEATS = 3
 FLOWER_ROUNDS = 3  # each starts four processes that load PyTorch
 FLOWER_REPEATS = 2
 TOLERANCE = 1e-3  # of F after the rounds of Flower; both train in f32
@@ -109,7 +110,7 @@ def measure(mfl, peers_folder, mnist, repeats, share, installed):
             raise process.Failed(f"Flower's loss {reply['loss']!r} differs from mfl's {expected!r}; nothing was compared")
         outcome.flower = Side(f"Flower {reply['version']}, SuperLink and 4 SuperNodes")
         outcome.flower.add(reply["rounds"], reply["slowest"])
-    for repeat in range(min(repeats, 5)):
+    for repeat in range(min(repeats, REPEATS)):
         rounds, slowest, _ = federated(mfl, peers_folder, mnist, outcome.rounds, str(repeat))
         outcome.own.add(rounds, slowest)
         if outcome.flower is not None and 0 < repeat < FLOWER_REPEATS:
