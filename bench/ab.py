@@ -1,104 +1,114 @@
-"""Compares two mfl binaries, interleaved: the paper's run, a sweep, a fleet, and a loopback federation. Called by ab.sh."""
+"""Compares two mfl binaries on the same work, in interleaved pairs. Called by ab.sh.
+
+Both sides must give the same result before anything is timed. A ratio is new / old, the median over the pairs, with an interval of
+order statistics that contains the true median with at least 95 % probability (six pairs or more), whatever the distribution.
+"""
 
 import argparse
+import datetime
+import hashlib
+import json
+import os
 import pathlib
 import sys
 import tempfile
 import time
 
-from harness import federation, process, race, spread
+from harness import compare, machine, process, race, spread, workloads
 from harness.mfl import Mfl
 
-
-SIMULATIONS = {
-    "paper's run, T 20,000": ["run", "--train", "5000", "--test", "0", "--steps", "20000"],
-    "squared-svm, T 4,000": ["run", "--train", "5000", "--test", "0", "--model", "squared-svm", "--steps", "4000"],
-    "sweep of 16 settings": ["sweep", "--train", "5000", "--test", "0", "--model", "logistic", "--steps", "400",
-                             "--set", "algorithm.eta=[0.001,0.002,0.003,0.004]", "--set", "algorithm.gamma=[0,0.3,0.5,0.9]"],
-    "fleet of 100,000": ["run", "--data", "fleet", "--nodes", "100000", "--test", "0", "--steps", "8"],
-    "fleet of 1,000,000": ["run", "--data", "fleet", "--nodes", "1000000", "--fraction-train", "0.1", "--test", "0", "--steps", "8"],
-    "small rounds": ["run", "--data", "synthetic:200x30", "--steps", "100000", "--tau", "1", "--threads", "1"],
-}
+PAIRS = 7
 
 
-def sides_of(binaries, folder):
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="ab.sh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", type=pathlib.Path, nargs="?", help="an mfl binary")
+    parser.add_argument("new", type=pathlib.Path, nargs="?", help="another; the same twice shows the noise of the machine")
+    parser.add_argument("--list", action="store_true", help="list the workloads and stop")
+    parser.add_argument("--only", metavar="NAME,...", help="these workloads")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help=f"pairs of each workload ({PAIRS})")
+    parser.add_argument("--within", type=float, default=3, metavar="PERCENT", help="slower by at most this much is \"no slower\" (3)")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every sample here")
+    arguments = parser.parse_args()
+    if not arguments.list and arguments.new is None:
+        parser.error("two mfl binaries are needed")
+    for binary in (arguments.old, arguments.new):
+        if binary is not None and not os.access(binary, os.X_OK):
+            parser.error(f"{binary} is not a program")
+    if arguments.pairs < 1:
+        parser.error("--pairs must be at least 1")
+    try:
+        arguments.chosen = chosen(arguments.only)
+    except KeyError as unknown:
+        parser.error(f"unknown workload {unknown}; --list shows them")
+    return arguments
+
+
+def chosen(only):
+    """The workloads of a list of names, in the order of the table; KeyError names an unknown one."""
+    if only is None:
+        return workloads.WORKLOADS
+    by_name = {workload.name: workload for workload in workloads.WORKLOADS}
+    wanted = [by_name[name] for name in only.split(",")]
+    return [workload for workload in workloads.WORKLOADS if workload in wanted]
+
+
+def sides_of(arguments, folder):
     sides = {}
-    for name, binary in binaries.items():
-        scratch = folder / name
-        scratch.mkdir()
-        sides[name] = Mfl(binary.resolve(), scratch)
+    for side in compare.SIDES:
+        (folder / side).mkdir()
+        sides[side] = Mfl(getattr(arguments, side).resolve(), folder / side)
     return sides
 
 
-def simulate(sides, arguments):
-    """Seconds of each side and the digests, which must be equal."""
-    seconds, digests = {}, {}
-    for name, mfl in sides.items():
-        store = mfl.scratch / f"{time.monotonic_ns()}.db"
-        data, _ = mfl.answer([mfl.binary, *arguments, "--quiet", "--json", "--store", store])
-        runs = data["runs"] if "runs" in data else [data]
-        digests[name] = sorted(run["digest"] for run in runs)
-        seconds[name] = data["wall_seconds"]
-    if digests["old"] != digests["new"]:
-        raise process.Failed(f"{' '.join(arguments)}: the digests differ")
-    return seconds
+def measure(arguments, folder):
+    sides = sides_of(arguments, folder)
+    data = workloads.Data(folder, sides["old"])
+    found = []
+    for workload in arguments.chosen:
+        started = time.monotonic()
+        found.append(compare.compare(workload.name, lambda side: workloads.sample(workload, data, sides[side]), arguments.pairs))
+        race.say(f"{workload.name}: {'failed' if found[-1].failure else 'done'} ({time.monotonic() - started:.0f} s)")
+    return found, "MNIST" if data.has_mnist else "generated"
 
 
-def compare_simulations(sides, repeats):
-    for what, arguments in SIMULATIONS.items():
-        found = {name: [] for name in sides}
-        for repeat in range(repeats):
-            order = dict(sides if repeat % 2 == 0 else reversed(sides.items()))
-            for name, seconds in simulate(order, arguments).items():
-                found[name].append(seconds)
-        old, new = (spread.spread_of(found[name]) for name in ("old", "new"))
-        ratio = spread.ratios(found["old"], found["new"])
-        print(f"{what:22}  old {old.median:.3f} s  new {new.median:.3f} s  ratio {ratio.median:.3f} "
-              f"({ratio.least:.2f} to {ratio.most:.2f})")
+def describe(arguments, load):
+    """The run that the figures belong to."""
+    binaries = {side: {"file": str(getattr(arguments, side)), "sha256": hashlib.sha256(getattr(arguments, side).read_bytes()).hexdigest()}
+                for side in compare.SIDES}
+    return {"started": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), **machine.hardware(), "load before the run": load,
+            "pairs": arguments.pairs, **binaries}
 
 
-def measure(sides, rounds, repeats, folder):
-    """Seconds per round by (name, tls), after all digests were found equal to the simulation's."""
-    shards = folder / "shards"
-    first = next(iter(sides.values()))
-    first.split(shards, race.PAPER["train"], federation.NODES)
-    expected = federation.simulated(first, rounds)["digest"]
-    found = {(name, tls): [] for name in sides for tls in (False, True)}
-    for repeat in range(repeats):
-        for tls in (False, True):
-            for name, mfl in sides.items():
-                seconds, digest = federation.deployed(mfl, shards, rounds, tls, f"{repeat}-{tls}")
-                if digest != expected:
-                    raise process.Failed(f"{name}: digest {digest} differs from the simulation's {expected}")
-                found[name, tls].append(seconds)
-    return found
+def headline(about, tolerance, minutes):
+    coverage = spread.median_interval([1.0] * about["pairs"]).coverage
+    return (f"{about['started']}, {about['CPU']}, {about['cores']} cores, load before the run {about['load before the run']:.2f}; images: {about['images']}; "
+            f"interleaved pairs: {about['pairs']}. new / old is the median over the pairs, above 1 is slower; its interval covers the true median with "
+            f"probability {100 * coverage:.1f} %. No slower: by at most {tolerance:g} %. Took {minutes:.1f} min.\n")
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="ab.sh", description=__doc__)
-    parser.add_argument("old", type=pathlib.Path)
-    parser.add_argument("new", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=500)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", choices=["simulation", "federation"])
-    arguments = parser.parse_args()
+    arguments = parse_arguments()
+    if arguments.list:
+        print("\n".join(f"{workload.name:16} {workload.title}" for workload in arguments.chosen))
+        return 0
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    about, started = describe(arguments, os.getloadavg()[0]), time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="mfl-ab-") as folder:
-            sides = sides_of({"old": arguments.old, "new": arguments.new}, pathlib.Path(folder))
-            if arguments.only != "federation":
-                compare_simulations(sides, arguments.repeats)
-            if arguments.only == "simulation":
-                return 0
-            found = measure(sides, arguments.rounds, arguments.repeats, pathlib.Path(folder))
+            found, about["images"] = measure(arguments, pathlib.Path(folder))
     except process.Failed as failure:
         print(f"ab: {failure}", file=sys.stderr)
         return 1
-    for tls in (False, True):
-        old, new = (spread.spread_of([1 / s for s in found[name, tls]]) for name in ("old", "new"))
-        ratio = spread.ratios(found["old", tls], found["new", tls])
-        print(f"{'TLS' if tls else 'plaintext':9}  old {old.median:6.0f} rounds/s ({old.least:.0f} to {old.most:.0f})  "
-              f"new {new.median:6.0f} ({new.least:.0f} to {new.most:.0f})  ratio {ratio.median:.2f} ({ratio.least:.2f} to {ratio.most:.2f})")
-    return 0
+    print(headline(about, arguments.within, (time.monotonic() - started) / 60))
+    print(compare.table(found, arguments.within / 100), end="", flush=True)
+    failed = [one for one in found if one.failure]
+    for one in failed:
+        print(f"ab: {one.name}: {one.failure}", file=sys.stderr)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"about": about, "workloads": [compare.as_json(one) for one in found]}, indent=1) + "\n")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 #!/usr/bin/env bash
-# Compares two builds of mfl, interleaved: ab.sh OLD NEW [--rounds N] [--repeats N] [--only simulation|federation]. OLD and NEW are mfl
-# binaries. Needs MNIST.
+# Compares two builds of mfl, interleaved: ab.sh OLD NEW [--pairs N] [--only NAME,...] [--within PERCENT] [--json FILE], or ab.sh --list.
+# OLD and NEW are mfl binaries. Needs Python and GNU time, and no network; images are those of MNIST if `mfl data fetch mnist` has been run.
 set -euo pipefail
-if [[ $# -ge 2 && -e $1 && -e $2 ]]; then set -- "$(realpath -- "$1")" "$(realpath -- "$2")" "${@:3}"; fi
-cd "$(dirname "${BASH_SOURCE[0]}")"
-exec python3 ab.py "$@"
+exec python3 "$(dirname "${BASH_SOURCE[0]}")/ab.py" "$@"

@@ -30,6 +30,6 @@ class Mfl:
             raise process.Failed(f"mfl: {reply.get('error', {}).get('message', 'no answer')}")
         return reply["data"], finished
 
-    def split(self, folder, train, nodes):
-        process.run([self.binary, "data", "split", "mnist", "--train", train, "--nodes", nodes, "--partition", "contiguous",
+    def split(self, folder, train, nodes, data="mnist"):
+        process.run([self.binary, "data", "split", data, "--train", train, "--nodes", nodes, "--partition", "contiguous",
                      "--out", folder])
