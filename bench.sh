@@ -61,6 +61,7 @@ done
 
 begin "install the packages that are missing"
 scripts/install_packages.sh build bench
+begin "check the options and print the plan"
 python3 bench/driver.py --plan "$@" # before anything takes long: refuses options that do not go together
 install_peers
 
