@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <ostream>
 
 #include "examples/extensions/extensions.h"
 #include "mfl/base/files.h"
@@ -16,9 +18,15 @@ using ::testing::HasSubstr;
 using testing::served;
 using testing::simulated;
 
+// Adds the algorithm of this program to the table, once.
+void know_scaffold() {
+  static const bool added = (add_scaffold(), true);
+  EXPECT_TRUE(added);
+}
+
 class Kept : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { add_scaffold(); }
+  static void SetUpTestSuite() { know_scaffold(); }
 
   static Config config() {
     Config config;
@@ -57,13 +65,30 @@ TEST_F(Kept, AResumeAtEveryRoundGivesTheSameDigest) {
     }
 }
 
-// Every algorithm, with and without vectors that nodes keep, while nodes miss rounds.
-std::vector<AlgorithmConfig> family() {
-  std::vector<AlgorithmConfig> out;
+struct NamedAlgorithm {
+  std::string name;  // "mfl_keep_local", "mfl_every_3"
+  AlgorithmConfig algorithm;
+};
+
+void PrintTo(const NamedAlgorithm& one, std::ostream* out) { *out << one.name; }
+
+NamedAlgorithm named(AlgorithmConfig algorithm) {
+  std::string name = algorithm.name.substr(0, algorithm.name.find('('));
+  if (!algorithm.momentum.empty()) name += "_" + algorithm.momentum;
+  if (algorithm.sync_momentum > 1) name += fmt::format("_every_{}", algorithm.sync_momentum);
+  std::ranges::replace(name, '-', '_');
+  return {std::move(name), std::move(algorithm)};
+}
+
+// Every algorithm, with and without vectors that nodes keep.
+std::vector<NamedAlgorithm> family() {
+  know_scaffold();
+  std::vector<NamedAlgorithm> out;
   const auto add = [&](std::string name, std::string momentum = {}, std::uint64_t every = 1) {
-    out.push_back({.name = std::move(name), .eta = 0.02, .gamma = 0.7, .tau = 3});
-    out.back().momentum = std::move(momentum);
-    out.back().sync_momentum = every;
+    AlgorithmConfig algorithm = {.name = std::move(name), .eta = 0.02, .gamma = 0.7, .tau = 3};
+    algorithm.momentum = std::move(momentum);
+    algorithm.sync_momentum = every;
+    out.push_back(named(std::move(algorithm)));
   };
   for (const AlgorithmEntry& entry : algorithms())
     if (!entry.centralised) add(testing::sample_spec(entry));
@@ -74,19 +99,39 @@ std::vector<AlgorithmConfig> family() {
   return out;
 }
 
-TEST_F(Kept, AFederationThatSamplesNodesGivesTheDigestOfTheSimulation) {
-  std::size_t number = 0;
-  for (const AlgorithmConfig& algorithm : family()) {
-    SCOPED_TRACE(algorithm.name + " " + algorithm.momentum);
-    Config run = config();
-    run.algorithm = algorithm;
-    EXPECT_EQ(served(run, folder.path() / fmt::format("federation-{}", number++)),
-              simulated(run, folder.path()));
-  }
+std::vector<NamedAlgorithm> restarted() {
+  std::vector<NamedAlgorithm> out;
+  for (const NamedAlgorithm& one : family())
+    if (one.algorithm.name == "mfl-c" || one.algorithm.name.starts_with("feddyn") ||
+        one.algorithm.momentum == "keep-local" || one.algorithm.sync_momentum > 1)
+      out.push_back(one);
+  return out;
 }
 
+class KeptByAlgorithm : public Kept, public ::testing::WithParamInterface<NamedAlgorithm> {
+ protected:
+  static Config with_algorithm() {
+    Config run = config();
+    run.algorithm = GetParam().algorithm;
+    return run;
+  }
+};
+
+class SampledFederation : public KeptByAlgorithm {};
+
+// Nodes miss rounds.
+TEST_P(SampledFederation, GivesTheDigestOfTheSimulation) {
+  const Config run = with_algorithm();
+  EXPECT_EQ(served(run, folder.path() / "federation"), simulated(run, folder.path()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kept, SampledFederation, ::testing::ValuesIn(family()),
+                         ::testing::PrintToStringParamName());
+
+class RestartedFederation : public KeptByAlgorithm {};
+
 // All nodes are in every round: an attempt that a node leaves is made again with the same nodes.
-TEST_F(Kept, AFederationWhoseNodesRestartGivesTheDigestOfTheSimulation) {
+TEST_P(RestartedFederation, GivesTheDigestOfTheSimulation) {
   // A node ends after every second update that it has sent.
   std::atomic<int> starts = 0;
   const auto live = [&](NodeOptions options) {
@@ -102,21 +147,14 @@ TEST_F(Kept, AFederationWhoseNodesRestartGivesTheDigestOfTheSimulation) {
       if (!outcome || outcome->status != "stopped") return outcome;
     }
   };
-  std::size_t number = 0;
-  for (const AlgorithmConfig& algorithm : family()) {
-    const bool is_one_of_them = algorithm.name == "mfl-c" || algorithm.name.starts_with("feddyn") ||
-                                algorithm.momentum == "keep-local" || algorithm.sync_momentum > 1;
-    if (!is_one_of_them) continue;
-    SCOPED_TRACE(algorithm.name + " " + algorithm.momentum);
-    Config run = config();
-    run.federation.fraction_train = 1;
-    run.algorithm = algorithm;
-    starts = 0;
-    EXPECT_EQ(served(run, folder.path() / fmt::format("federation-{}", number++), live),
-              simulated(run, folder.path()));
-    EXPECT_GT(starts, 10);
-  }
+  Config run = with_algorithm();
+  run.federation.fraction_train = 1;
+  EXPECT_EQ(served(run, folder.path() / "federation", live), simulated(run, folder.path()));
+  EXPECT_GT(starts, 10);
 }
+
+INSTANTIATE_TEST_SUITE_P(Kept, RestartedFederation, ::testing::ValuesIn(restarted()),
+                         ::testing::PrintToStringParamName());
 
 TEST_F(Kept, ANodeWithoutAFileSaysSo) {
   Config run = config();

@@ -4,15 +4,43 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <ostream>
+#include <string>
+#include <vector>
 
 #include "mfl/base/files.h"
 #include "tests/base/sample_spec.h"
 #include "tests/tables/toys.h"
 
 namespace mfl::testing {
+
+// One entry of one table, as the parameter of a test.
+struct TableEntry {
+  const Table* table;
+  const CatalogEntry* entry;
+};
+
+// "partition_label_sorted", also the name of its test.
+inline void PrintTo(const TableEntry& one, std::ostream* out) {
+  std::string name = one.table->index->kind() + "_" + one.entry->name;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  *out << name;
+}
+
+// Every entry of every table, toys included, that needs no trainer. GoogleTest asks for parameters when main() has started, also for
+// a list of the tests, so the toys are among them.
+inline std::vector<TableEntry> table_entries() {
+  std::vector<TableEntry> out;
+  for (const Table& table : tables())
+    for (const CatalogEntry* entry : table.index->entries())
+      if (!needs_trainer(*entry)) out.push_back({&table, entry});
+  return out;
+}
 
 class SmallRuns : public ::testing::Test {
  protected:

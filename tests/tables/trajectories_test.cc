@@ -9,8 +9,9 @@
 namespace mfl {
 namespace {
 
-using testing::needs_trainer;
 using testing::Table;
+using testing::table_entries;
+using testing::TableEntry;
 using testing::tables;
 using testing::toy_of;
 
@@ -38,24 +39,24 @@ class Trajectories : public testing::SmallRuns {
   }
 };
 
-TEST_F(Trajectories, OfEveryEntryAreOne) {
-  for (const Table& table : tables())
-    for (const CatalogEntry* entry : table.index->entries()) {
-      if (needs_trainer(*entry)) continue;
-      SCOPED_TRACE(table.key + " " + entry->name);
-      Config config = with(table, *entry);
-      const std::string expected = digest(config);
-      EXPECT_FALSE(expected.empty());
-      for (std::uint64_t rounds = 1; rounds < 4; ++rounds)
-        EXPECT_EQ(digest_in_two_parts(config, rounds), expected);
-      config.run.engine = "threads";
-      config.run.threads = 3;
-      EXPECT_EQ(digest(config), expected);
-      EXPECT_EQ(digest_in_two_parts(config, 2), expected);
-    }
+class EntryTrajectory : public Trajectories, public ::testing::WithParamInterface<TableEntry> {};
+
+TEST_P(EntryTrajectory, IsTheSameOnEveryEngineAndAfterAResume) {
+  Config config = with(*GetParam().table, *GetParam().entry);
+  const std::string expected = digest(config);
+  EXPECT_FALSE(expected.empty());
+  for (std::uint64_t rounds = 1; rounds < 4; ++rounds)
+    EXPECT_EQ(digest_in_two_parts(config, rounds), expected);
+  config.run.engine = "threads";
+  config.run.threads = 3;
+  EXPECT_EQ(digest(config), expected);
+  EXPECT_EQ(digest_in_two_parts(config, 2), expected);
 }
 
-TEST_F(Trajectories, OfAToyAreThoseOfTheEntryThatItCopies) {
+INSTANTIATE_TEST_SUITE_P(Tables, EntryTrajectory, ::testing::ValuesIn(table_entries()),
+                         ::testing::PrintToStringParamName());
+
+TEST_F(Trajectories, AToyHasTheTrajectoryOfTheEntryThatItCopies) {
   for (const Table& table : tables()) {
     const std::string toy = digest(with(table, toy_of(table)));
     EXPECT_EQ(toy, digest(with(table, *table.index->find(table.copied)))) << table.key;
