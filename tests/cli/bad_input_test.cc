@@ -560,12 +560,12 @@ class BadInput : public ::testing::Test {
     EXPECT_EQ(outcome.code, row.code);
     EXPECT_EQ(outcome.err, "");
     const auto reply = outcome.json();
-    EXPECT_EQ(reply.value("schema_version", 0), 1);
-    EXPECT_EQ(reply.value("status", ""), "error");
+    EXPECT_EQ(reply["schema_version"], 1);
+    EXPECT_EQ(reply["status"], "error");
     ASSERT_TRUE(reply.contains("error")) << outcome.out;
     for (const char* key : {"code", "message", "hint"}) EXPECT_TRUE(reply["error"].contains(key)) << key;
     constexpr const char* kCodes[] = {"", "run_failed", "bad_config", "bad_data", "network", "internal"};
-    EXPECT_EQ(reply["error"].value("code", ""), kCodes[row.code]);
+    EXPECT_EQ(reply["error"]["code"], kCodes[row.code]);
   }
 
   static Sandbox* prepared_;
@@ -667,7 +667,7 @@ TEST(BadRun, DivergenceIsRecordedAndExitsWithOne) {
   EXPECT_EQ(reply["status"], "error");
   EXPECT_EQ(reply["error"]["code"], "run_failed");
   EXPECT_EQ(reply["data"]["status"], "diverged");
-  EXPECT_LT(reply["data"]["final"]["step"].get<int>(), 400);
+  EXPECT_LT(reply["data"]["final"]["step"].count(), 400U);
   const auto listed = ok_data(box.run({"runs", "list", "--status", "diverged", "--json"}));
   EXPECT_EQ(listed["runs"].size(), 2U);
 }

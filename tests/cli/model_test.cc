@@ -74,7 +74,7 @@ TEST_F(Models, AreEvaluatedAsTheirRunWas) {
   const auto judged = ok_data(box_.run({"evaluate", run_, "--data", "csv:train.csv", "--json"}));
   EXPECT_EQ(judged["samples"], 60);
   const auto run = ok_data(box_.run({"runs", "show", run_, "--json"}))["run"];
-  EXPECT_NEAR(judged["loss"].get<double>(), run["final"]["train_loss"].get<double>(), 1e-6);
+  EXPECT_NEAR(judged["loss"].number(), run["final"]["train_loss"].number(), 1e-6);
   EXPECT_EQ(judged["metrics"]["confusion"].size(), 2U);
   const Outcome people = box_.run({"evaluate", run_, "--data", "csv:train.csv", "--label", "outcome"});
   EXPECT_THAT(people.out, HasSubstr("ROC AUC"));

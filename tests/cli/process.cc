@@ -77,11 +77,11 @@ void collect(pid_t child, Pipe& out, Pipe& err, const Limits& limits, Outcome& o
 
 }  // namespace
 
-nlohmann::json Outcome::json() const {
+JsonValue Outcome::json() const {
   EXPECT_EQ(std::ranges::count(out, '\n'), 1) << out;
-  nlohmann::json parsed = nlohmann::json::parse(out, nullptr, false);
+  JsonValue parsed = JsonValue::parse(out);
   EXPECT_TRUE(parsed.is_object()) << out;
-  return parsed.is_object() ? parsed : nlohmann::json::object();
+  return parsed.is_object() ? parsed : JsonValue(Json::object());
 }
 
 Sandbox::Sandbox() : folder_(TempFolder::make().value()) {}
@@ -132,12 +132,12 @@ std::map<std::string, std::string> Sandbox::files() const {
   return out;
 }
 
-nlohmann::json ok_data(const Outcome& outcome) {
+JsonValue ok_data(const Outcome& outcome) {
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
-  const nlohmann::json reply = outcome.json();
-  EXPECT_EQ(reply.value("schema_version", 0), 1);
-  EXPECT_EQ(reply.value("status", ""), "ok");
-  return reply.value("data", nlohmann::json::object());
+  const JsonValue reply = outcome.json();
+  EXPECT_EQ(reply["schema_version"], 1);
+  EXPECT_EQ(reply["status"], "ok");
+  return reply.contains("data") ? reply["data"] : JsonValue(Json::object());
 }
 
 void expect_error(const Outcome& outcome, int code, const std::vector<std::string>& fragments) {

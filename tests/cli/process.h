@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "mfl/base/files.h"
+#include "tests/base/json_value.h"
 
 namespace mfl::test {
 
@@ -20,7 +20,7 @@ struct Outcome {
   std::string out, err;
 
   // Standard output as one JSON object on one line; a test failure when it is not.
-  nlohmann::json json() const;
+  JsonValue json() const;
 };
 
 struct Limits {
@@ -51,7 +51,7 @@ class Sandbox {
 };
 
 // {"schema_version":1,"status":"ok","data":...}: gives data.
-nlohmann::json ok_data(const Outcome& outcome);
+JsonValue ok_data(const Outcome& outcome);
 
 // Exit code, one line on stderr that starts with "mfl: ", nothing on stdout, and all fragments in the line.
 void expect_error(const Outcome& outcome, int code, const std::vector<std::string>& fragments);

@@ -59,7 +59,7 @@ TEST(Reproduce, WritesEveryFigureClaimAndTable) {
          {std::string("figures/") + name + ".svg", std::string("figures/") + name + ".png",
           std::string("data/") + name + ".csv"})
       EXPECT_TRUE(files.contains(file)) << file;
-  const auto claims = nlohmann::json::parse(files.at("claims.json"), nullptr, false);
+  const auto claims = JsonValue::parse(files.at("claims.json"));
   ASSERT_TRUE(claims.is_object());
   EXPECT_EQ(claims["schema_version"], 1);
   EXPECT_GE(claims["claims"].size(), 12U);

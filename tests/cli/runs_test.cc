@@ -73,8 +73,7 @@ TEST_F(Runs, ARunIsNamedByItsNameOrItsPlaceEverywhere) {
   EXPECT_THAT(box_.run({"runs", "export", "other"}).out, HasSubstr(other));
   expect_error(box_.run({"run", "--resume", "other"}), 2, {other, "done"});
   expect_error(box_.run({"runs", "show", "latest~3"}), 2, {"latest~3", "3 runs"});
-  EXPECT_EQ(ok_data(box_.run({"runs", "delete", "mine", "mine~1", "--json"}))["deleted"],
-            (nlohmann::json{mfl_, fl_}));
+  EXPECT_EQ(ok_data(box_.run({"runs", "delete", "mine", "mine~1", "--json"}))["deleted"], (Json{mfl_, fl_}));
 }
 
 TEST_F(Runs, ListSaysWhatWasKilled) {
@@ -99,8 +98,8 @@ TEST_F(Runs, MergeGathersStores) {
   };
   const std::string one = run_in("one.db", "one"), two = run_in("two.db", "two");
   const auto merged = ok_data(box_.run({"runs", "merge", "one.db", "two.db", "--into", "all.db", "--json"}));
-  EXPECT_EQ(merged["stores"][0]["merged"], nlohmann::json{one});
-  EXPECT_EQ(merged["stores"][1]["merged"], nlohmann::json{two});
+  EXPECT_EQ(merged["stores"][0]["merged"], Json{one});
+  EXPECT_EQ(merged["stores"][1]["merged"], Json{two});
   EXPECT_EQ(
       ok_data(box_.run({"runs", "compare", "one", "two", "--store", "all.db", "--json"}))["runs"].size(), 2U);
   const Outcome again = box_.run({"runs", "merge", "one.db", "--into", "all.db"});
@@ -132,7 +131,7 @@ TEST_F(Runs, ExportWritesCsvAndJson) {
   EXPECT_EQ(std::ranges::count(rounds.out, '\n'), 1 + 4) << "a header, the initial state and three rounds\n"
                                                          << rounds.out;
   const Outcome json = box_.run({"runs", "export", mfl_, fl_, "--format", "json"});
-  const auto parsed = nlohmann::json::parse(json.out, nullptr, false);
+  const auto parsed = JsonValue::parse(json.out);
   ASSERT_TRUE(parsed.is_object());
   EXPECT_EQ(parsed["schema_version"], 1);
   EXPECT_EQ(parsed["runs"].size(), 2U);
@@ -144,7 +143,7 @@ TEST_F(Runs, ExportWritesCsvAndJson) {
 }
 
 TEST_F(Runs, DeleteForgetsAllThatAreNamed) {
-  EXPECT_EQ(ok_data(box_.run({"runs", "delete", fl_, fl_, "--json"}))["deleted"], nlohmann::json({fl_}));
+  EXPECT_EQ(ok_data(box_.run({"runs", "delete", fl_, fl_, "--json"}))["deleted"], Json{fl_});
   EXPECT_EQ(ok_data(box_.run({"runs", "list", "--json"}))["runs"].size(), 1U);
   const Outcome people = box_.run({"runs", "delete", "latest"});
   EXPECT_EQ(people.code, 0);

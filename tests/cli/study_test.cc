@@ -57,7 +57,7 @@ TEST(Study, TheQuickFormSaysThatItIsOne) {
   const auto data = ok_data(box.run({"study", "study.toml", "--quick", "--json"}));
   EXPECT_EQ(data["quick"], true);
   EXPECT_EQ(data["runs"], 2 + 4 + 2 + 3 * 2);
-  EXPECT_THAT(data["cautions"][0].get<std::string>(), HasSubstr("quick form"));
+  EXPECT_THAT(data["cautions"][0].text(), HasSubstr("quick form"));
   EXPECT_THAT(box.read("study/report.html"), HasSubstr("(quick form)"));
   const Outcome again = box.run({"study", "study.toml", "--quick"});
   EXPECT_EQ(again.code, 0) << again.err;

@@ -32,14 +32,14 @@ Words operator+(Words words, const Words& more) {
   return words;
 }
 
-nlohmann::json digests(const nlohmann::json& sweep) {
-  nlohmann::json out = nlohmann::json::array();
+std::vector<std::string> digests(const JsonValue& sweep) {
+  std::vector<std::string> out;
   for (const auto& run : sweep["runs"]) out.push_back(run["digest"]);
   return out;
 }
 
 // Ends with the digests of a sweep that was not stopped, in one run per setting.
-void expect_whole(const Sandbox& box, const nlohmann::json& ended) {
+void expect_whole(const Sandbox& box, const JsonValue& ended) {
   const Sandbox other;
   EXPECT_EQ(digests(ended), digests(ok_data(other.run(kLong + Words{"--json"}))));
   EXPECT_EQ(ok_data(box.run({"runs", "list", "--json"}))["runs"].size(), 6U)
@@ -116,7 +116,8 @@ TEST(Sweep, TheLastProgressLineHasTheLossOfTheResult) {
     const std::size_t last = run.err.rfind("loss ");
     ASSERT_NE(last, std::string::npos) << run.err;
     const std::string loss = run.err.substr(last + 5, run.err.find_first_of(" \n", last + 5) - last - 5);
-    const double final = ok_data(box.run({"runs", "show", "latest", "--json"}))["run"]["final"]["train_loss"];
+    const double final =
+        ok_data(box.run({"runs", "show", "latest", "--json"}))["run"]["final"]["train_loss"].number();
     EXPECT_NEAR(std::stod(loss), final, 1e-6 * final);
     EXPECT_THAT(run.err, HasSubstr("100 %  step 200/200"));
   }
@@ -130,7 +131,8 @@ TEST(Sweep, RobustRulesDiscardNodesThatAloneHoldAClass) {
   for (const auto& run : data["runs"]) {
     const auto& federation = run["config"]["federation"];
     const std::string rule = federation["aggregator"];
-    accuracy[federation["partition"]][rule.substr(0, rule.find('('))] = run["final"]["test_accuracy"];
+    accuracy[federation["partition"]][rule.substr(0, rule.find('('))] =
+        run["final"]["test_accuracy"].number();
   }
   ASSERT_EQ(accuracy["iid"].size(), 7U);
   for (const auto& [rule, reached] : accuracy["iid"])

@@ -35,14 +35,14 @@ TEST_F(TrainerFaults, KilledAtAnyMessageTheRunEndsAsItWouldWithout) {
   for (const char* kind : {"die", "die-late", "cut"})
     for (int message = 1; message <= kMessages; ++message) {
       const auto run = ok_data(run_with(fmt::format("{}:{}:count", kind, message)));
-      EXPECT_EQ(run.value("digest", ""), expected) << kind << " at message " << message;
+      EXPECT_EQ(run["digest"], expected) << kind << " at message " << message;
     }
 }
 
 TEST_F(TrainerFaults, OneThatHangsIsStartedAgain) {
   const std::string expected = digest_of(box_, {"native.toml"});
   for (const int message : {1, 2, 5, kMessages})
-    EXPECT_EQ(ok_data(run_with(fmt::format("hang:{}:count", message), "1")).value("digest", ""), expected);
+    EXPECT_EQ(ok_data(run_with(fmt::format("hang:{}:count", message), "1"))["digest"], expected);
 }
 
 TEST_F(TrainerFaults, OneThatDiesEveryTimeEndsTheRunWithItsName) {

@@ -58,7 +58,7 @@ class TrainerFederation : public ::testing::Test {
     for (std::size_t i = 0; i < kNodes; ++i) nodes.push_back(node(i, trainer_of(i), deadline));
     EXPECT_EQ(serving->wait(), 0) << serving->log();
     for (const auto& one : nodes) EXPECT_EQ(one->wait(), 0) << one->log();
-    return serving->data().value("digest", "");
+    return serving->data()["digest"];
   }
 
   Sandbox box_;
@@ -101,11 +101,11 @@ TEST_F(TrainerFederation, StoresTheDigestAndMetricsOfEveryUpdate) {
   digest_of(box_, {"external.toml", "--trainer", trainer_command("native.toml")});
   const auto digests = [&](const std::string& store) {
     std::vector<std::string> out;
-    const auto shown = nlohmann::json::parse(
+    const auto shown = JsonValue::parse(
         box_.run({"runs", "export", "latest", "--nodes", "--format", "json", "--store", store}).out);
     for (const auto& node : shown["runs"][0]["nodes"]) {
       EXPECT_EQ(node["metrics"]["test_accuracy"], 0.75);
-      out.push_back(node["node"].get<std::string>() + " " + node["digest"].get<std::string>());
+      out.push_back(node["node"].text() + " " + node["digest"].text());
     }
     return out;
   };
@@ -129,7 +129,7 @@ TEST_F(TrainerFederation, ANodeWhoseTrainerIsWrongSaysSoAndCountsNowhere) {
   // A node with a better trainer takes its place, and the run ends as it would have.
   nodes[0] = node(0, trainer_command("native.toml"));
   EXPECT_EQ(serving->wait(), 0) << serving->log();
-  EXPECT_EQ(serving->data().value("digest", ""), digest_of(box_, {"native.toml"}));
+  EXPECT_EQ(serving->data()["digest"], digest_of(box_, {"native.toml"}));
 }
 
 TEST_F(TrainerFederation, RefusesOtherModelsAndNodesWithoutATrainer) {

@@ -24,7 +24,7 @@ std::string trainer_command(const std::string& experiment, const std::string& fa
 std::string digest_of(const Sandbox& box, const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {"run", "--json", "--quiet"};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  return ok_data(box.run(words)).value("digest", "");
+  return ok_data(box.run(words))["digest"];
 }
 
 }  // namespace mfl::test

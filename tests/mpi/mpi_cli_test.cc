@@ -50,7 +50,7 @@ Words own_lines(const std::string& err) {
   return lines;
 }
 
-nlohmann::json shown(const Sandbox& box, const std::string& id) {
+JsonValue shown(const Sandbox& box, const std::string& id) {
   const auto data = ok_data(box.run({"runs", "export", id, "--format", "json", "--rounds", "--json"}));
   return data;
 }
@@ -193,7 +193,7 @@ TEST(Mpirun, ASweepIsSpreadOverRanksAndRecordedInOneStore) {
   const std::string sweep =
       "[data]\nsource = \"synthetic:200x20\"\ntest = 40\n[algorithm]\ngamma = [0.0, 0.5, 0.9]\ntau = [2, 5]\n"
       "[run]\nsteps = 20\nseed = [1, 2]\n";
-  const auto digests = [](const nlohmann::json& data) {
+  const auto digests = [](const JsonValue& data) {
     std::vector<std::string> out;
     for (const auto& run : data["runs"]) out.push_back(run["digest"]);
     return out;

@@ -55,7 +55,7 @@ TEST(Stopping, SigtermSaysWhatTheStoreHolds) {
     EXPECT_EQ(said["rounds"], rounds.back().round + 1) << "each row comes with the round after it";
     EXPECT_EQ(said["final"]["step"], rounds.back().step + 1);
     EXPECT_EQ(said["final"]["train_loss"], rounds.back().train_loss);
-    EXPECT_EQ(run.message, fmt::format("stopped after round {}", said["rounds"].get<int>()));
+    EXPECT_EQ(run.message, fmt::format("stopped after round {}", said["rounds"].count()));
     server = federation.server();
   }
   fmt::print("the server was gone {} ms after SIGTERM at worst\n", slowest);

@@ -30,7 +30,7 @@ std::size_t count_of(const std::string& text, const std::string& what) {
 
 class Equality : public ::testing::TestWithParam<Case> {};
 
-nlohmann::json participation(const Processes& federation, const std::string& store) {
+JsonValue participation(const Processes& federation, const std::string& store) {
   return ok_data(
       federation.box.run({"runs", "show", "latest", "--nodes", "--json", "--store", store}))["participation"];
 }
@@ -44,10 +44,10 @@ void expect_simulated(const Processes& federation, Background& server) {
   EXPECT_EQ(served["final"]["train_loss"], simulated["final"]["train_loss"]);
   EXPECT_EQ(federation.rounds("state/runs.db"), federation.rounds("store.db"));
   const auto nodes = participation(federation, "state/runs.db");
-  EXPECT_EQ(nodes["faults"], nlohmann::json::array());
+  EXPECT_EQ(nodes["faults"], Json::array());
   EXPECT_EQ(nodes["attendance"].front()["first_round"], 1);
   EXPECT_EQ(nodes["attendance"].back()["last_round"], served["rounds"]);
-  EXPECT_EQ(participation(federation, "store.db")["nodes"], nlohmann::json::array());
+  EXPECT_EQ(participation(federation, "store.db")["nodes"], Json::array());
 }
 
 TEST_P(Equality, FourNodesOverTheNetworkGiveTheDigestOfTheSimulation) {
@@ -145,7 +145,7 @@ TEST(RealFaults, AServerKilledWhileItMeasuresEndsWithTheSameDigest) {
 // Killed around its last commit, again and again, until a server has told its nodes the end.
 TEST(RealFaults, AServerKilledAtItsEndKeepsTheModelOfTheSimulation) {
   Processes federation(2, {"--model", "logistic", "--eta", "0.05", "--tau", "1", "--steps", "30"});
-  const nlohmann::json simulated = federation.simulated();
+  const JsonValue simulated = federation.simulated();
   auto server = federation.server();
   const auto nodes = federation.all_nodes();
   for (int kill = 0; kill < 3; ++kill) {
@@ -183,13 +183,13 @@ TEST(Server, TestsItsOwnTestSetAsTheSimulationDoes) {
   ok_data(federation.box.run(arguments));
   // Every record, except its wall time.
   const auto records = [&](const std::string& store) {
-    nlohmann::json out = nlohmann::json::array();
+    std::vector<std::map<std::string, std::string>> out;
     std::istringstream lines(
         federation.box.run({"runs", "export", "latest", "--format", "csv", "--store", store}).out);
     std::vector<std::string> names;
     for (std::string line; std::getline(lines, line);) {
       std::istringstream cells(line);
-      nlohmann::json row = nlohmann::json::object();
+      std::map<std::string, std::string> row;
       std::size_t i = 0;
       for (std::string cell; std::getline(cells, cell, ','); ++i) {
         if (out.empty() && names.size() == i)
@@ -203,7 +203,7 @@ TEST(Server, TestsItsOwnTestSetAsTheSimulationDoes) {
   };
   const auto served = records("state/runs.db");
   EXPECT_GT(served.size(), 3U);
-  EXPECT_FALSE(served.back().value("test_loss", "").empty()) << served.dump();
+  EXPECT_NE(served.back().at("test_loss"), "");
   EXPECT_EQ(served, records("store.db"));
 }
 
@@ -225,7 +225,7 @@ TEST(Server, MeasuresItsFederationForTheSimulation) {
   for (const std::string& word : federation.setting()) arguments.push_back(word);
   const auto simulated = ok_data(federation.box.run(arguments));
   EXPECT_EQ(simulated["digest"], server->data()["digest"]);
-  EXPECT_GT(simulated["virtual_seconds"].get<double>(), 0) << simulated.dump();
+  EXPECT_GT(simulated["virtual_seconds"].number(), 0) << simulated.dump();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Equality,
@@ -305,8 +305,8 @@ TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
     server = federation.server(more);
     const auto status = federation.status();
     slowest = std::max(slowest, milliseconds(ms_since(start)));
-    EXPECT_GE(status["round"].get<std::uint64_t>(), round) << "a committed round was lost";
-    round = status["round"];
+    EXPECT_GE(status["round"].count(), round) << "a committed round was lost";
+    round = status["round"].count();
   }
   for (const auto& node : nodes) {
     EXPECT_EQ(node->wait(), 0) << node->log();
@@ -352,7 +352,7 @@ TEST(RealFaults, ServerAndNodesKilledInTurnKeepTheVectorsOfTheAlgorithm) {
         nodes[kill / 2 % 2]->signal_and_wait(SIGKILL);
         nodes[kill / 2 % 2] = start_node(kill / 2 % 2);
       }
-      round = federation.status()["round"];
+      round = federation.status()["round"].count();
     }
     EXPECT_EQ(server->wait(), 0) << server->log();
     EXPECT_EQ(server->data()["digest"], expected);

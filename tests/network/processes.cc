@@ -74,9 +74,7 @@ std::uint64_t Background::committed() const {
   return at == std::string::npos ? 0 : std::stoull(text.substr(at + kEvent.size()));
 }
 
-nlohmann::json Background::data() const {
-  return nlohmann::json::parse(box_.read(name_ + ".out"), nullptr, false).value("data", nlohmann::json());
-}
+JsonValue Background::data() const { return JsonValue::parse(box_.read(name_ + ".out"))["data"]; }
 
 double Background::memory_mb(const std::string& key) const {
   std::ifstream file(fmt::format("/proc/{}/status", pid_));
@@ -122,7 +120,7 @@ std::string Processes::rounds(const std::string& store) const {
   return out;
 }
 
-nlohmann::json Processes::simulated() const {
+JsonValue Processes::simulated() const {
   std::vector<std::string> arguments{"run", "--json", "--quiet"};
   const auto words = setting();
   arguments.insert(arguments.end(), words.begin(), words.end());
@@ -170,7 +168,7 @@ std::vector<std::unique_ptr<Background>> Processes::all_nodes(const std::string&
   return out;
 }
 
-nlohmann::json Processes::status() const {
+JsonValue Processes::status() const {
   return ok_data(box.run({"server", "status", address_, "--tls", "pki/" + name(nodes_ - 1), "--json"}));
 }
 

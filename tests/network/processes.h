@@ -44,7 +44,7 @@ class Background {
   std::string log() const;
   // Of a server with --log text: the last round that it has committed, as its log says.
   std::uint64_t committed() const;
-  nlohmann::json data() const;
+  JsonValue data() const;
   // Of the process, in MB: resident now, and at its peak. 0 when it has ended.
   double resident_mb() const { return memory_mb("VmRSS:"); }
   double peak_mb() const { return memory_mb("VmHWM:"); }
@@ -72,7 +72,7 @@ class Processes {
 
   std::vector<std::string> setting() const;
   // The result of mfl run.
-  nlohmann::json simulated() const;
+  JsonValue simulated() const;
   // The rows of all rounds of the latest run of a store, without the run's id.
   std::string rounds(const std::string& store) const;
 
@@ -84,7 +84,7 @@ class Processes {
   std::vector<std::unique_ptr<Background>> all_nodes(const std::string& address = {}) const;
 
   // mfl server status --json.
-  nlohmann::json status() const;
+  JsonValue status() const;
 
   std::string address() const { return address_; }
   std::uint16_t port() const;

@@ -85,7 +85,7 @@ struct Killed {
     fs::remove(federation.box.path("server.log"));
   }
   // Runs it to its end.
-  nlohmann::json finish(const std::vector<std::string>& more = {}) {
+  JsonValue finish(const std::vector<std::string>& more = {}) {
     const auto server = federation.server(more);
     const auto nodes = federation.all_nodes();
     EXPECT_EQ(server->wait(), 0) << server->log();

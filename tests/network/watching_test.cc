@@ -110,7 +110,7 @@ TEST(Watching, MetricsHealthStatusAndLogTellOfTheRun) {
   EXPECT_EQ(status["phase"], "training");
   EXPECT_EQ(status["nodes"], 2);
   EXPECT_TRUE(status["train_loss"].is_number());
-  EXPECT_GE(status["last_round_ms"].get<int>(), 0);
+  EXPECT_GE(status["last_round_ms"].count(), 0);
   ASSERT_EQ(status["node_list"].size(), 2U) << status.dump();
   EXPECT_EQ(status["node_list"][0]["name"], "node-0000");
   EXPECT_EQ(status["node_list"][0]["connected"], true);
@@ -126,10 +126,10 @@ TEST(Watching, MetricsHealthStatusAndLogTellOfTheRun) {
   std::map<std::string, int> events;
   std::istringstream lines(server->log());
   for (std::string line; std::getline(lines, line);) {
-    const auto parsed = nlohmann::json::parse(line, nullptr, false);
+    const auto parsed = JsonValue::parse(line);
     ASSERT_TRUE(parsed.is_object()) << line;
     EXPECT_TRUE(parsed.contains("time") && parsed.contains("level")) << line;
-    ++events[parsed.value("event", "")];
+    ++events[parsed["event"]];
   }
   for (const char* event : {"serving", "joined", "round", "left"}) EXPECT_GT(events[event], 0) << event;
   EXPECT_EQ(events["joined"], 2);
@@ -170,7 +170,7 @@ TEST(Watching, TestLossAndAccuracyAreShownWhereThereIsATestSet) {
   EXPECT_GT(metric(page, "mfl_test_accuracy"), 0);
   EXPECT_GT(metric(page, "mfl_test_loss"), 0);
   EXPECT_EQ(server->wait(), 0) << server->log();
-  const double accuracy = server->data()["final"]["test_accuracy"];
+  const double accuracy = server->data()["final"]["test_accuracy"].number();
   EXPECT_EQ(server->data()["test_metrics"]["accuracy"], accuracy);
   EXPECT_EQ(server->data()["test_metrics"]["classes"].size(), 2U);
   EXPECT_GT(server->data()["test_metrics"]["roc_auc"], 0.5);

@@ -5,18 +5,17 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "tests/base/json_value.h"
 #include "tests/record/support.h"
 
 namespace mfl::test {
 namespace {
 
-using nlohmann::json;
-
-json parsed_json(const Json& value) { return json::parse(value.dump()); }
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+JsonValue parsed_json(const Json& value) { return JsonValue::parse(value.dump()); }
 
 RunExport example() {
   RunExport run;
@@ -58,7 +57,7 @@ TEST(Export, NoRunsIsAHeader) {
       rounds_csv({}),
       "run,round,step,train_loss,bytes_up,bytes_down,digest,virtual_seconds,round_seconds,slowest_seconds,"
       "idle_share,chosen,missed,abandoned\n");
-  EXPECT_EQ(json::parse(export_json_text({})), (json{{"schema_version", 1}, {"runs", json::array()}}));
+  EXPECT_EQ(JsonValue::parse(export_json_text({})), (Json{{"schema_version", 1}, {"runs", Json::array()}}));
 }
 
 TEST(Export, NodesAsCsvAndJson) {
@@ -70,7 +69,7 @@ TEST(Export, NodesAsCsvAndJson) {
             "run,round,node,weight,loss,seconds,digest,metrics\n"
             "0123abcd,1,a,3,0.5,0.25,,\n"
             "0123abcd,1,\"b, \"\"c\"\"\",5,0.125,,ab,\"{\"\"f1\"\":0.5}\"\n");
-  EXPECT_EQ(parsed_json(export_json(run))["nodes"][1], (json{{"round", 1},
+  EXPECT_EQ(parsed_json(export_json(run))["nodes"][1], (Json{{"round", 1},
                                                              {"node", "b, \"c\""},
                                                              {"weight", 5},
                                                              {"loss", 0.125},
@@ -86,7 +85,7 @@ TEST(Export, JsonHasNoBareNanOrInfinity) {
   const std::string text = export_json_text(std::vector{run});
   EXPECT_THAT(text, Not(HasSubstr("nan")));
   EXPECT_THAT(text, Not(HasSubstr("inf")));
-  const json parsed = json::parse(text)["runs"][0];
+  const JsonValue parsed = JsonValue::parse(text)["runs"][0];
   EXPECT_TRUE(parsed["rounds"][1]["train_loss"].is_null());
   EXPECT_TRUE(parsed["run"]["final"]["train_loss"].is_null());
   EXPECT_TRUE(parsed["records"][1]["test_loss"].is_null());
@@ -99,14 +98,14 @@ TEST(Export, JsonBringsBackTheSameDoubles) {
   RunExport run = example();
   for (const double value : {0.1, 1.0 / 3.0, 5e-324, 1.7976931348623157e308, 0.30000000000000004, -0.0}) {
     run.records[0].train_loss = value;
-    const json parsed = json::parse(export_json_text(std::vector{run}));
-    EXPECT_TRUE(same_bits(parsed["runs"][0]["records"][0]["train_loss"].get<double>(), value)) << value;
+    const JsonValue parsed = JsonValue::parse(export_json_text(std::vector{run}));
+    EXPECT_TRUE(same_bits(parsed["runs"][0]["records"][0]["train_loss"].number(), value)) << value;
   }
 }
 
 TEST(Export, RunAsJson) {
   RunRow run = example().run;
-  const json going = parsed_json(run_json(run));
+  const JsonValue going = parsed_json(run_json(run));
   EXPECT_EQ(going["run_id"], "0123abcd");
   EXPECT_EQ(going["status"], "running");
   EXPECT_EQ(going["gamma"], 0.5);
@@ -117,13 +116,13 @@ TEST(Export, RunAsJson) {
   run.summary = summary();
   run.summary->test_metrics = R"({"samples":3,"confusion":[[1,1],[0,1]]})";
   run.gamma.reset();
-  const json done = parsed_json(run_json(run));
+  const JsonValue done = parsed_json(run_json(run));
   EXPECT_TRUE(done["gamma"].is_null());
   EXPECT_EQ(done["final"],
-            (json{{"step", 1000}, {"train_loss", 0.25}, {"test_loss", 0.3}, {"test_accuracy", 0.875}}));
-  EXPECT_EQ(done["best"], (json{{"step", 992}, {"train_loss", 0.125}}));
+            (Json{{"step", 1000}, {"train_loss", 0.25}, {"test_loss", 0.3}, {"test_accuracy", 0.875}}));
+  EXPECT_EQ(done["best"], (Json{{"step", 992}, {"train_loss", 0.125}}));
   EXPECT_EQ(done["rounds"], 250);
-  EXPECT_EQ(done["test_metrics"], json::parse(run.summary->test_metrics));
+  EXPECT_EQ(done["test_metrics"], JsonValue::parse(run.summary->test_metrics));
   EXPECT_EQ(done["bytes_up"], 25000);
   EXPECT_EQ(done["digest"], digest(250));
 }

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "mfl/report/compare.h"
+#include "tests/base/json_value.h"
 #include "tests/record/support.h"
 
 namespace mfl::test {
@@ -90,9 +90,9 @@ TEST(CompareSettings, MeansOverSeedsAndEachSeedItsTarget) {
   EXPECT_THAT(text, Not(HasSubstr("part at round"))) << "seeds differ, and that is no news";
   EXPECT_THAT(compare_text(found, {TableFormat::kText, true}), StartsWith("run "));
 
-  const auto json = nlohmann::json::parse(compare_json(found).dump());
+  const auto json = JsonValue::parse(compare_json(found).dump());
   EXPECT_EQ(json["settings"][1]["title"], "mfl");
-  EXPECT_EQ(json["settings"][1]["seeds"], nlohmann::json::parse("[1,2,3]"));
+  EXPECT_EQ(json["settings"][1]["seeds"], JsonValue::parse("[1,2,3]"));
   EXPECT_EQ(json["settings"][1]["reached"], 3);
   EXPECT_EQ(json["settings"][0]["differences"]["algorithm.name"], "fl");
   EXPECT_EQ(json["common_config"]["federation.partition"], "\"iid\"");

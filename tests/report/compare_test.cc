@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "tests/base/json_value.h"
 #include "tests/record/support.h"
 
 namespace mfl::test {
@@ -63,7 +63,7 @@ TEST(Compare, TheTargetIsWhereTheBaselineEnded) {
   EXPECT_THAT(text,
               HasSubstr("target for svm on mnist: train loss 0.1, where fl (run " + ids[1] + ") ended\n"));
 
-  const auto json = nlohmann::json::parse(compare_json(found).dump());
+  const auto json = JsonValue::parse(compare_json(found).dump());
   EXPECT_EQ(json["runs"][0]["steps_to_target"], 16);
   EXPECT_EQ(json["runs"][0]["bytes_to_target"], 1200);
   EXPECT_EQ(json["runs"][0]["target"], 0.1);
@@ -161,7 +161,7 @@ TEST(Compare, SaysWhereTwoRunsPart) {
   EXPECT_EQ(parting_text(found.partings[1]), "part at round 17");
   EXPECT_EQ(parting_text(found.partings[2]), "identical for all 30 common rounds");
   EXPECT_THAT(compare_text(found), HasSubstr(first + " and " + other + ": part at round 17\n"));
-  const auto json = nlohmann::json::parse(compare_json(found).dump());
+  const auto json = JsonValue::parse(compare_json(found).dump());
   EXPECT_TRUE(json["partings"][0]["parted_at_round"].is_null());
   EXPECT_EQ(json["partings"][1]["parted_at_round"], 17);
   EXPECT_EQ(json["partings"][2]["same_length"], false);
@@ -214,7 +214,7 @@ TEST(Compare, OnlyLossesOverAllSamplesAreCompared) {
                                           "Train with evaluate_every",
                                           "Steps to target of run " + sometimes + " are read off rounds"};
   for (const std::string& part : parts) EXPECT_THAT(text, HasSubstr(part));
-  const auto runs = nlohmann::json::parse(compare_json(found).dump())["runs"];
+  const auto runs = JsonValue::parse(compare_json(found).dump())["runs"];
   EXPECT_EQ(runs[0]["losses_over"], "samples");
   EXPECT_EQ(runs[1]["losses_over"], "batches");
   EXPECT_EQ(runs[1]["evaluate_every"], 0);
@@ -238,7 +238,7 @@ TEST(Compare, ALossOverBatchesAtTheEndIsMarked) {
   EXPECT_TRUE(found.rows[0].last_over_batches);
   EXPECT_FALSE(found.rows[1].last_over_batches) << "round 10 is one of those";
   EXPECT_THAT(compare_text(found), HasSubstr("0.0454545 (batches)"));
-  EXPECT_EQ(nlohmann::json::parse(compare_json(found).dump())["runs"][0]["last_loss_over"], "batches");
+  EXPECT_EQ(JsonValue::parse(compare_json(found).dump())["runs"][0]["last_loss_over"], "batches");
 }
 
 TEST(Compare, SampledLossesOverBatchesAreNotPartOfAMean) {

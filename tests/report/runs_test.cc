@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/base/json_value.h"
 #include "tests/record/support.h"
 
 namespace mfl::test {
@@ -72,7 +72,7 @@ TEST(Runs, AListHasTheSeed) {
   RunRow run = example();
   run.config = "[data]\nsource = \"mnist\"\n[run]\nname = \"\"\nseed = 4711\n";
   EXPECT_THAT(runs_text(std::vector{run}), HasSubstr("4711"));
-  const auto listed = [&] { return nlohmann::json::parse(runs_json(std::vector{run}).dump())["runs"][0]; };
+  const auto listed = [&] { return JsonValue::parse(runs_json(std::vector{run}).dump())["runs"][0]; };
   EXPECT_EQ(listed()["seed"], 4711);
   run.config = "not what mfl writes";
   EXPECT_FALSE(listed().contains("seed"));
@@ -83,7 +83,7 @@ TEST(Runs, ARunWhoseProcessIsGoneWasKilled) {
   EXPECT_EQ(shown_status(run), "running");
   ++run.owner.start;
   EXPECT_EQ(shown_status(run), "killed");
-  const auto listed = nlohmann::json::parse(runs_json(std::vector{run}).dump())["runs"][0];
+  const auto listed = JsonValue::parse(runs_json(std::vector{run}).dump())["runs"][0];
   EXPECT_EQ(listed["shown_status"], "killed");
   EXPECT_EQ(listed["status"], "running");
   EXPECT_FALSE(listed.contains("config"));
@@ -119,7 +119,7 @@ TEST(Runs, WarningsAreMarkedInTheListAndShown) {
   EXPECT_THAT(runs_text(std::vector{run}), HasSubstr("  done!  "));
   EXPECT_THAT(runs_text(std::vector{run}), HasSubstr("! ended with a warning"));
   EXPECT_THAT(run_text({run, {}, {}}), HasSubstr("warning             the train loss rose (lower eta)\n"));
-  const auto json = nlohmann::json::parse(runs_json(std::vector{run}).dump())["runs"][0];
+  const auto json = JsonValue::parse(runs_json(std::vector{run}).dump())["runs"][0];
   EXPECT_EQ(json["shown_status"], "done");
   EXPECT_EQ(json["warnings"][0]["id"], "rising");
 }
@@ -131,7 +131,7 @@ TEST(Runs, ShowsARunThatGoes) {
   EXPECT_THAT(text, HasSubstr("owner               process "));
   EXPECT_THAT(text, Not(HasSubstr("final step")));
   EXPECT_THAT(text, HasSubstr("records (last 0 of 0)\n"));
-  const auto shown = nlohmann::json::parse(show_json(one).dump());
+  const auto shown = JsonValue::parse(show_json(one).dump());
   EXPECT_EQ(shown["run"]["shown_status"], "running");
   EXPECT_TRUE(shown["records"].empty());
 }
@@ -156,9 +156,8 @@ TEST(Runs, ShowsMetricsByClass) {
   EXPECT_THAT(
       text,
       HasSubstr("columns: predicted)\nclass  no  yes\n-----  --  ---\nno      1    1\nyes     0    2\n"));
-  EXPECT_EQ(nlohmann::json::parse(show_json(one).dump())["run"]["test_metrics"]["top_3"], 1.0);
-  EXPECT_FALSE(
-      nlohmann::json::parse(runs_json(std::vector{one.run}).dump())["runs"][0].contains("test_metrics"));
+  EXPECT_EQ(JsonValue::parse(show_json(one).dump())["run"]["test_metrics"]["top_3"], 1.0);
+  EXPECT_FALSE(JsonValue::parse(runs_json(std::vector{one.run}).dump())["runs"][0].contains("test_metrics"));
 }
 
 }  // namespace
