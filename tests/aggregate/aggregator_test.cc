@@ -12,16 +12,17 @@
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/aggregate/rules.h"
 #include "tests/aggregate/updates.h"
+#include "tests/base/precisions.h"
 
 namespace mfl {
 namespace {
 
-using testing::aggregated;
-using testing::bits;
-using testing::spec_of;
-using testing::Updates;
-using testing::Vectors;
-using testing::views;
+using test::aggregated;
+using test::bits;
+using test::spec_of;
+using test::Updates;
+using test::Vectors;
+using test::views;
 
 // The update of the node with the lowest number: a toy that another program would add.
 class FirstNode final : public AggregatorOf<FirstNode> {
@@ -60,8 +61,7 @@ void expect_near(const Vectors<T>& actual, const std::vector<double>& expected, 
 
 template <class T>
 class RulesOf : public ::testing::Test {};
-using Precisions = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(RulesOf, Precisions);
+TYPED_TEST_SUITE(RulesOf, test::Precisions);
 
 TYPED_TEST(RulesOf, HaveTheKnownValues) {
   const auto updates = seven_nodes<TypeParam>();

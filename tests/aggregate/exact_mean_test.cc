@@ -12,18 +12,16 @@
 #include <numeric>
 #include <random>
 
+#include "tests/base/bits.h"
+#include "tests/base/precisions.h"
+
 namespace mfl {
 namespace {
 
-__extension__ using Integer = __int128;
+using test::Bits;
+using test::bits;
 
-template <class T>
-using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-
-template <class T>
-Bits<T> bits(T x) {
-  return std::bit_cast<Bits<T>>(x);
-}
+__extension__ using Int128 = __int128;
 
 // Any of [0, bound), equally likely.
 template <class I>
@@ -61,7 +59,7 @@ rc::Gen<std::vector<Term<T>>> any_terms() {
 }
 
 template <class T>
-T mean_of(const std::vector<Term<T>>& terms) {
+T mean_of_terms(const std::vector<Term<T>>& terms) {
   ExactMean sum(1);
   for (const auto& term : terms) EXPECT_FALSE(sum.add(std::span<const T>(&term.x, 1), term.weight));
   T out{};
@@ -71,15 +69,14 @@ T mean_of(const std::vector<Term<T>>& terms) {
 
 template <class T>
 class ExactMeanOf : public ::testing::Test {};
-using Precisions = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(ExactMeanOf, Precisions);
+TYPED_TEST_SUITE(ExactMeanOf, test::Precisions);
 
 TYPED_TEST(ExactMeanOf, OneVectorComesBackBitForBit) {
   using T = TypeParam;
   EXPECT_TRUE(rc::check([] {
     const T x = *any_finite<T>();
     const std::uint64_t weight = 1 + *below<std::uint64_t>(ExactMean::kMaxWeight);
-    RC_ASSERT(bits(mean_of<T>({{x, weight}})) == bits(x));
+    RC_ASSERT(bits(mean_of_terms<T>({{x, weight}})) == bits(x));
   }));
 }
 
@@ -88,7 +85,7 @@ TYPED_TEST(ExactMeanOf, EqualVectorsComeBackBitForBit) {
   EXPECT_TRUE(rc::check([] {
     auto terms = *any_terms<T>();
     for (auto& term : terms) term.x = terms.front().x;
-    RC_ASSERT(bits(mean_of<T>(terms)) == bits(terms.front().x));
+    RC_ASSERT(bits(mean_of_terms<T>(terms)) == bits(terms.front().x));
   }));
 }
 
@@ -96,7 +93,7 @@ TYPED_TEST(ExactMeanOf, OrderAndGroupingDoNotMatter) {
   using T = TypeParam;
   EXPECT_TRUE(rc::check([] {
     auto terms = *any_terms<T>();
-    const T expected = mean_of<T>(terms);
+    const T expected = mean_of_terms<T>(terms);
     const auto workers = 1 + *below<std::size_t>(4);
     std::mt19937_64 shuffle(*rc::gen::arbitrary<std::uint32_t>());
     std::shuffle(terms.begin(), terms.end(), shuffle);
@@ -207,18 +204,18 @@ TEST(ExactMean, AWeightMayBeAddedInParts) {
 
 // Numbers of few bits, whose weighted sum is an integer of 128 bits: the mean by integer division.
 template <class T>
-T rounded_ratio(Integer numerator, Integer denominator, int scale) {
+T rounded_ratio(Int128 numerator, Int128 denominator, int scale) {
   const bool negative = numerator < 0;
-  Integer n = negative ? -numerator : numerator;
+  Int128 n = negative ? -numerator : numerator;
   if (n == 0) return 0;
   int shift = 0;  // bring n / denominator to digits + 2 bits or more, keeping what falls off as sticky
-  while (n / denominator < (Integer{1} << (std::numeric_limits<T>::digits + 1))) {
+  while (n / denominator < (Int128{1} << (std::numeric_limits<T>::digits + 1))) {
     n <<= 1;
     ++shift;
   }
-  Integer quotient = n / denominator;
+  Int128 quotient = n / denominator;
   bool sticky = n % denominator != 0;
-  while (quotient >= (Integer{1} << (std::numeric_limits<T>::digits + 1))) {
+  while (quotient >= (Int128{1} << (std::numeric_limits<T>::digits + 1))) {
     sticky = sticky || (quotient & 1) != 0;
     quotient >>= 1;
     --shift;
@@ -236,38 +233,39 @@ TYPED_TEST(ExactMeanOf, IsCorrectlyRounded) {
     const auto count = 1 + *below<std::size_t>(8);
     const int scale = *below(160) - 100;
     std::vector<Term<T>> terms;
-    Integer numerator = 0;
+    Int128 numerator = 0;
     std::uint64_t denominator = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const auto integer = *below<std::int64_t>(1 << 23) - (1 << 22);
       const auto weight = 1 + *below<std::uint64_t>(2000);
       terms.push_back({static_cast<T>(std::ldexp(static_cast<double>(integer), scale)), weight});
-      numerator += static_cast<Integer>(integer) * static_cast<Integer>(weight);
+      numerator += static_cast<Int128>(integer) * static_cast<Int128>(weight);
       denominator += weight;
     }
-    RC_ASSERT(bits(mean_of<T>(terms)) ==
-              bits(rounded_ratio<T>(numerator, static_cast<Integer>(denominator), scale)));
+    RC_ASSERT(bits(mean_of_terms<T>(terms)) ==
+              bits(rounded_ratio<T>(numerator, static_cast<Int128>(denominator), scale)));
   }));
 }
 
 TEST(ExactMean, TiesGoToEven) {
   const float one = 1, next = std::nextafter(1.0F, 2.0F), after = std::nextafter(next, 2.0F);
-  EXPECT_EQ(mean_of<float>({{one, 1}, {next, 1}}), one);
-  EXPECT_EQ(mean_of<float>({{next, 1}, {after, 1}}), after);
+  EXPECT_EQ(mean_of_terms<float>({{one, 1}, {next, 1}}), one);
+  EXPECT_EQ(mean_of_terms<float>({{next, 1}, {after, 1}}), after);
   const double e = std::nextafter(1.0, 2.0);
-  EXPECT_EQ(mean_of<double>({{1.0, 7}, {e, 7}}), 1.0);
-  EXPECT_EQ(mean_of<double>({{1.0, 7}, {e, 8}}), e);
+  EXPECT_EQ(mean_of_terms<double>({{1.0, 7}, {e, 7}}), 1.0);
+  EXPECT_EQ(mean_of_terms<double>({{1.0, 7}, {e, 8}}), e);
 }
 
 TEST(ExactMean, EveryMagnitudeCounts) {
   constexpr double kMax = std::numeric_limits<double>::max(),
                    kTiny = std::numeric_limits<double>::denorm_min();
-  EXPECT_EQ(mean_of<double>({{kMax, 3}, {-kMax, 3}, {kTiny, 2}, {kTiny, 1}}),
+  EXPECT_EQ(mean_of_terms<double>({{kMax, 3}, {-kMax, 3}, {kTiny, 2}, {kTiny, 1}}),
             0.0);  // 3 tiny / 9 rounds to zero
-  EXPECT_EQ(mean_of<double>({{kMax, 3}, {-kMax, 3}, {kTiny * 9, 2}}), 2 * kTiny);  // 18 tiny / 8 = 2.25 tiny
-  EXPECT_EQ(mean_of<double>({{kMax, 3}, {kMax, 4}}), kMax);
-  EXPECT_EQ(mean_of<double>({{1e308, 1}, {-1e308, 1}, {1e-300, 2}}), 5e-301);
-  EXPECT_EQ(mean_of<float>({{1e38F, 1}, {-1e38F, 1}, {1e-30F, 2}}), 5e-31F);
+  EXPECT_EQ(mean_of_terms<double>({{kMax, 3}, {-kMax, 3}, {kTiny * 9, 2}}),
+            2 * kTiny);  // 18 tiny / 8 = 2.25 tiny
+  EXPECT_EQ(mean_of_terms<double>({{kMax, 3}, {kMax, 4}}), kMax);
+  EXPECT_EQ(mean_of_terms<double>({{1e308, 1}, {-1e308, 1}, {1e-300, 2}}), 5e-301);
+  EXPECT_EQ(mean_of_terms<float>({{1e38F, 1}, {-1e38F, 1}, {1e-30F, 2}}), 5e-31F);
 }
 
 TEST(ExactMean, NotFiniteIsNamedAndNotAdded) {

@@ -14,63 +14,58 @@
 #include <vector>
 
 #include "mfl/aggregate/exact_mean.h"
+#include "tests/base/bits.h"
+#include "tests/base/precisions.h"
 
 namespace mfl {
 namespace {
 
-using Integer = boost::multiprecision::cpp_int;
+using test::Bits;
+using test::bits;
 
-template <class T>
-using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-
-template <class T>
-std::vector<Bits<T>> bits(std::span<const T> x) {
-  std::vector<Bits<T>> out;
-  for (const T value : x) out.push_back(std::bit_cast<Bits<T>>(value));
-  return out;
-}
+using BigInteger = boost::multiprecision::cpp_int;
 
 constexpr int kUnit = 1074;  // every finite number is a whole multiple of 2^-1074
 
-Integer in_units(double x) {
+BigInteger in_units(double x) {
   int exponent = 0;
   const double fraction = std::frexp(x, &exponent);
-  const Integer mantissa = static_cast<std::int64_t>(std::ldexp(fraction, 53));
+  const BigInteger mantissa = static_cast<std::int64_t>(std::ldexp(fraction, 53));
   const int shift = exponent - 53 + kUnit;
-  return shift >= 0 ? Integer(mantissa << shift)
-                    : Integer(mantissa >> -shift);  // no bit of a denormal is lost
+  return shift >= 0 ? BigInteger(mantissa << shift)
+                    : BigInteger(mantissa >> -shift);  // no bit of a denormal is lost
 }
 
 // sum / weight of units, rounded to nearest, ties to even.
 template <class T>
-T rounded(const Integer& sum, const Integer& weight) {
+T rounded(const BigInteger& sum, const BigInteger& weight) {
   if (sum == 0) return 0;
-  const Integer size = abs(sum);
+  const BigInteger size = abs(sum);
   constexpr int kLeast = std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits + kUnit;
-  const Integer whole = size / weight;
+  const BigInteger whole = size / weight;
   const int bits = whole == 0 ? 0 : static_cast<int>(msb(whole)) + 1;
   const int position =
       std::max(kLeast, bits - std::numeric_limits<T>::digits);  // of the last bit that is kept
-  const Integer divisor = weight << position;
-  Integer quotient = size / divisor;
-  const Integer twice_rest = 2 * (size % divisor);
+  const BigInteger divisor = weight << position;
+  BigInteger quotient = size / divisor;
+  const BigInteger twice_rest = 2 * (size % divisor);
   if (twice_rest > divisor || (twice_rest == divisor && quotient % 2 != 0)) ++quotient;
   const double magnitude = std::ldexp(static_cast<double>(quotient), position - kUnit);
   return static_cast<T>(sum < 0 ? -magnitude : magnitude);
 }
 
 template <class T>
-struct Update {
+struct WeightedVector {
   std::vector<T> x;
   std::uint64_t weight;
 };
 
 template <class T>
-std::vector<T> mean_by_integers(const std::vector<Update<T>>& updates) {
+std::vector<T> mean_by_integers(const std::vector<WeightedVector<T>>& updates) {
   std::vector<T> out(updates.front().x.size());
   for (std::size_t j = 0; j < out.size(); ++j) {
-    Integer sum = 0, weight = 0;
-    for (const Update<T>& update : updates) {
+    BigInteger sum = 0, weight = 0;
+    for (const WeightedVector<T>& update : updates) {
       sum += in_units(update.x[j]) * update.weight;
       weight += update.weight;
     }
@@ -80,7 +75,7 @@ std::vector<T> mean_by_integers(const std::vector<Update<T>>& updates) {
 }
 
 template <class T>
-std::vector<T> mean_of(ExactMean& sum) {
+std::vector<T> mean_of_sum(ExactMean& sum) {
   std::vector<T> out(sum.size());
   sum.mean(std::span<T>(out));
   return out;
@@ -88,7 +83,7 @@ std::vector<T> mean_of(ExactMean& sum) {
 
 // What training and attackers make of numbers: mostly zeros, the ends of the range, and what cancels.
 template <class T>
-T hard_number(std::mt19937_64& random) {
+T extreme_number(std::mt19937_64& random) {
   using Limits = std::numeric_limits<T>;
   const T sign = random() % 2 == 0 ? T{1} : T{-1};
   switch (random() % 9) {
@@ -107,7 +102,7 @@ T hard_number(std::mt19937_64& random) {
   }
 }
 
-std::uint64_t hard_weight(std::mt19937_64& random) {
+std::uint64_t extreme_weight(std::mt19937_64& random) {
   switch (random() % 4) {
     case 0: return 1;
     case 1: return ExactMean::kMaxWeight;
@@ -118,14 +113,14 @@ std::uint64_t hard_weight(std::mt19937_64& random) {
 
 // Some coordinates are zero in every update; some updates are followed by their opposites.
 template <class T>
-std::vector<Update<T>> hard_updates(std::size_t size, std::mt19937_64& random) {
+std::vector<WeightedVector<T>> extreme_updates(std::size_t size, std::mt19937_64& random) {
   std::vector<bool> unused(size);
   for (std::size_t j = 0; j < size; ++j) unused[j] = random() % 3 == 0;
-  std::vector<Update<T>> updates;
+  std::vector<WeightedVector<T>> updates;
   const std::size_t count = 1 + random() % 4;
   while (updates.size() < count) {
-    Update<T> update{std::vector<T>(size), hard_weight(random)};
-    for (std::size_t j = 0; j < size; ++j) update.x[j] = unused[j] ? T{0} : hard_number<T>(random);
+    WeightedVector<T> update{std::vector<T>(size), extreme_weight(random)};
+    for (std::size_t j = 0; j < size; ++j) update.x[j] = unused[j] ? T{0} : extreme_number<T>(random);
     updates.push_back(update);
     if (random() % 3 != 0) continue;
     for (T& value : update.x) value = -value;
@@ -136,8 +131,7 @@ std::vector<Update<T>> hard_updates(std::size_t size, std::mt19937_64& random) {
 
 template <class T>
 class Extremes : public ::testing::Test {};
-using Precisions = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(Extremes, Precisions);
+TYPED_TEST_SUITE(Extremes, test::Precisions);
 
 TYPED_TEST(Extremes, MeanIsThatOfIntegers) {
   using T = TypeParam;
@@ -147,9 +141,9 @@ TYPED_TEST(Extremes, MeanIsThatOfIntegers) {
     ExactMean sum(size);
     for (int round = 0; round < 3; ++round) {  // one accumulator, as a run has
       sum.clear();
-      const auto updates = hard_updates<T>(size, random);
+      const auto updates = extreme_updates<T>(size, random);
       for (const auto& update : updates) RC_ASSERT(!sum.add(std::span<const T>(update.x), update.weight));
-      RC_ASSERT(bits<T>(mean_of<T>(sum)) == bits<T>(mean_by_integers(updates)));
+      RC_ASSERT(bits<T>(mean_of_sum<T>(sum)) == bits<T>(mean_by_integers(updates)));
     }
   }));
 }
@@ -163,7 +157,7 @@ TYPED_TEST(Extremes, MergedPackedAndSlicedSumsAgree) {
     ExactMean merged(size), below(cut + 1), above(std::max<std::size_t>(1, size - cut - 1));
     for (int round = 0; round < 2; ++round) {
       for (ExactMean* sum : {&merged, &below, &above}) sum->clear();
-      const auto updates = hard_updates<T>(size, random);
+      const auto updates = extreme_updates<T>(size, random);
       std::vector<std::uint32_t> buffer;
       for (const auto& update : updates) {
         ExactMean one(size);
@@ -173,10 +167,10 @@ TYPED_TEST(Extremes, MergedPackedAndSlicedSumsAgree) {
         if (cut + 1 < size) above.merge_packed(one.pack(cut + 1, size - cut - 1, buffer), update.weight);
       }
       const auto expected = mean_by_integers(updates);
-      RC_ASSERT(bits<T>(mean_of<T>(merged)) == bits<T>(expected));
-      auto parts = mean_of<T>(below);
+      RC_ASSERT(bits<T>(mean_of_sum<T>(merged)) == bits<T>(expected));
+      auto parts = mean_of_sum<T>(below);
       if (cut + 1 < size) {
-        const auto rest = mean_of<T>(above);
+        const auto rest = mean_of_sum<T>(above);
         parts.insert(parts.end(), rest.begin(), rest.end());
       }
       RC_ASSERT(bits<T>(parts) == bits<T>(expected));
@@ -191,11 +185,11 @@ TYPED_TEST(Extremes, ZerosInAFreshAccumulatorHaveAZeroMean) {
     ExactMean sum(size);
     sum.add(std::span<const T>(zeros), 1);
     sum.add(std::span<const T>(negative), ExactMean::kMaxWeight);
-    EXPECT_EQ(bits<T>(mean_of<T>(sum)), bits<T>(zeros));
+    EXPECT_EQ(bits<T>(mean_of_sum<T>(sum)), bits<T>(zeros));
     std::vector<std::uint32_t> buffer;
     ExactMean packed(size);
     packed.merge_packed(sum.pack(0, size, buffer), sum.total_weight());
-    EXPECT_EQ(bits<T>(mean_of<T>(packed)), bits<T>(zeros));
+    EXPECT_EQ(bits<T>(mean_of_sum<T>(packed)), bits<T>(zeros));
   }
 }
 
@@ -203,11 +197,11 @@ TEST(Extremes, AZeroBesideTheLargestNumberIsZero) {
   const std::vector<double> x = {1.7e308, 0, -1.7e308, -0.0};
   ExactMean sum(x.size());
   sum.add(std::span<const double>(x), ExactMean::kMaxWeight);
-  EXPECT_EQ(mean_of<double>(sum), x);
+  EXPECT_EQ(mean_of_sum<double>(sum), x);
   sum.clear();
   const std::vector<double> small = {0, 1, 0, 0};
   sum.add(std::span<const double>(small), 3);
-  EXPECT_EQ(mean_of<double>(sum), small);
+  EXPECT_EQ(mean_of_sum<double>(sum), small);
 }
 
 TEST(Extremes, LargeNumbersThatCancelLeaveZero) {
@@ -215,7 +209,7 @@ TEST(Extremes, LargeNumbersThatCancelLeaveZero) {
   ExactMean sum(2);
   for (const double x : {most, -most})
     sum.add(std::span<const double>(std::vector{x, x}), ExactMean::kMaxWeight);
-  EXPECT_EQ(mean_of<double>(sum), std::vector<double>(2));
+  EXPECT_EQ(mean_of_sum<double>(sum), std::vector<double>(2));
 }
 
 TEST(Extremes, PackedSumsOfAnotherShapeAreRefused) {

@@ -15,27 +15,27 @@
 
 #include "mfl/aggregate/aggregator.h"
 #include "tests/aggregate/updates.h"
+#include "tests/base/precisions.h"
 
 namespace mfl {
 namespace {
 
-using testing::aggregated;
-using testing::distance;
-using testing::hard_number;
-using testing::hard_updates;
-using testing::norm;
-using testing::random_updates;
-using testing::specs_of_all;
-using testing::Updates;
-using testing::Vectors;
+using test::aggregated;
+using test::distance;
+using test::hard_number;
+using test::hard_updates;
+using test::norm;
+using test::random_updates;
+using test::specs_of_all;
+using test::Updates;
+using test::Vectors;
 
 template <class T>
 class HostileUpdates : public ::testing::Test {
  protected:
   std::mt19937_64 random_{42};
 };
-using Precisions = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(HostileUpdates, Precisions);
+TYPED_TEST_SUITE(HostileUpdates, test::Precisions);
 
 template <class T>
 Updates<T> with_outliers(std::size_t nodes, std::size_t hostile, T size, std::mt19937_64& random) {

@@ -17,30 +17,30 @@
 #include "mfl/base/digest.h"
 #include "mfl/engine/workers.h"
 #include "tests/aggregate/updates.h"
+#include "tests/base/precisions.h"
 
 namespace mfl {
 namespace {
 
-using testing::aggregated;
-using testing::bits;
-using testing::distance;
-using testing::exact_mean_of;
-using testing::hard_updates;
-using testing::norm;
-using testing::random_updates;
-using testing::spec_of;
-using testing::specs_of_all;
-using testing::Updates;
-using testing::Vectors;
-using testing::views;
+using test::aggregated;
+using test::bits;
+using test::distance;
+using test::exact_mean_of;
+using test::hard_updates;
+using test::norm;
+using test::random_updates;
+using test::spec_of;
+using test::specs_of_all;
+using test::Updates;
+using test::Vectors;
+using test::views;
 
 template <class T>
 class RobustLaws : public ::testing::Test {
  protected:
   std::mt19937_64 random_{42};
 };
-using Precisions = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(RobustLaws, Precisions);
+TYPED_TEST_SUITE(RobustLaws, test::Precisions);
 
 TYPED_TEST(RobustLaws, ThreadsAndOrderOfWorkChangeNoBit) {
   using T = TypeParam;

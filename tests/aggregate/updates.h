@@ -17,8 +17,9 @@
 
 #include "mfl/aggregate/aggregator.h"
 #include "mfl/aggregate/exact_mean.h"
+#include "tests/base/bits.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 template <class T>
 using Vectors = std::vector<std::vector<T>>;  // of one node
@@ -90,15 +91,10 @@ Vectors<T> aggregated(std::string_view spec, const Updates<T>& updates,
   return aggregated(**aggregator, updates, run);
 }
 
-// As integers, so that +0 differs from -0.
 template <class T>
 auto bits(const Vectors<T>& vectors) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  std::vector<std::vector<Bits>> out;
-  for (const auto& vector : vectors) {
-    out.emplace_back();
-    for (const T x : vector) out.back().push_back(std::bit_cast<Bits>(x));
-  }
+  std::vector<std::vector<Bits<T>>> out;
+  for (const auto& vector : vectors) out.push_back(bits(std::span<const T>(vector)));
   return out;
 }
 
@@ -206,4 +202,4 @@ double distance(const Vectors<T>& a, const Vectors<T>& b) {
   return norm(difference);
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

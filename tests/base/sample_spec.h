@@ -5,7 +5,7 @@
 
 #include "mfl/base/catalog.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 // `text` is for an entry that takes one.
 inline std::string sample_spec(const CatalogEntry& entry, const std::string& text = {}) {
@@ -19,4 +19,4 @@ inline std::string sample_spec(const CatalogEntry& entry, const std::string& tex
   return values.empty() ? entry.name : entry.name + "(" + values + ")";
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -46,8 +46,8 @@ class Guarded {
 
 // Rows of which a share of the numbers is not zero, in the three forms that hold the same numbers.
 template <class T>
-struct TestRows {
-  TestRows(std::size_t row_count, std::size_t column_count, std::size_t class_count, unsigned percent,
+struct SoftmaxRows {
+  SoftmaxRows(std::size_t row_count, std::size_t column_count, std::size_t class_count, unsigned percent,
            std::uint64_t seed)
       : rows(row_count), columns(column_count), classes(class_count), chunks(rows * chunk_words(columns)) {
     Stream stream(seed, Purpose::kSynthetic);
@@ -88,7 +88,7 @@ struct TestRows {
 };
 
 template <class T>
-std::vector<T> reference_logits(const TestRows<T>& data, bool intercept) {
+std::vector<T> reference_logits(const SoftmaxRows<T>& data, bool intercept) {
   const T scale = static_cast<T>(1.0 / 255);
   std::vector<T> z;
   for (std::size_t r = 0; r < data.rows; ++r)
@@ -141,7 +141,7 @@ double reference_losses(std::size_t n, std::size_t classes, const T* z, const T*
 }
 
 template <class T>
-std::vector<T> reference_gradient(const TestRows<T>& data, bool intercept, const std::vector<T>& c,
+std::vector<T> reference_gradient(const SoftmaxRows<T>& data, bool intercept, const std::vector<T>& c,
                                   std::vector<T> g) {
   for (std::size_t r = 0; r < data.rows; ++r)
     for (std::size_t k = 0; k < data.classes; ++k) {
@@ -156,7 +156,7 @@ std::vector<T> reference_gradient(const TestRows<T>& data, bool intercept, const
 }
 
 template <class T>
-void expect_contract(const TestRows<T>& data, bool intercept) {
+void expect_contract(const SoftmaxRows<T>& data, bool intercept) {
   const std::size_t outputs = data.rows * data.classes;
   const std::size_t size = softmax_size(data.columns, data.classes, intercept);
   const std::vector<T> z = reference_logits(data, intercept);
@@ -217,7 +217,7 @@ TYPED_TEST(SoftmaxKernelsOf, KeepTheContractForEveryNumberOfColumns) {
     for (std::size_t columns = 1; columns <= 40; ++columns) {
       const std::size_t rows = 1 + (7 * columns + classes) % 20;
       const unsigned percent = std::array{10U, 60U, 100U}[columns % 3];
-      const TestRows<TypeParam> data(rows, columns, classes, percent, ++seed);
+      const SoftmaxRows<TypeParam> data(rows, columns, classes, percent, ++seed);
       ASSERT_NO_FATAL_FAILURE(expect_contract(data, columns % 2 == 0));
     }
 }
@@ -227,7 +227,7 @@ TYPED_TEST(SoftmaxKernelsOf, KeepTheContractForEveryNumberOfRows) {
   for (const std::size_t classes : kClasses)
     for (std::size_t rows = 1; rows <= 20; ++rows) {
       const unsigned percent = std::array{100U, 10U, 60U}[rows % 3];
-      const TestRows<TypeParam> data(rows, 64 + rows, classes, percent, ++seed);
+      const SoftmaxRows<TypeParam> data(rows, 64 + rows, classes, percent, ++seed);
       ASSERT_NO_FATAL_FAILURE(expect_contract(data, rows % 2 == 0));
     }
 }
@@ -236,20 +236,20 @@ TYPED_TEST(SoftmaxKernelsOf, KeepTheContractOnImagesAndWholeBlocks) {
   std::uint64_t seed = 2000;
   for (const std::size_t classes : kClasses)
     for (const unsigned percent : {20U, 100U}) {
-      const TestRows<TypeParam> batch(10, 784, classes, percent, ++seed);
+      const SoftmaxRows<TypeParam> batch(10, 784, classes, percent, ++seed);
       ASSERT_NO_FATAL_FAILURE(expect_contract(batch, true));
-      const TestRows<TypeParam> block(kRowBlock, 80, classes, percent, ++seed);
+      const SoftmaxRows<TypeParam> block(kRowBlock, 80, classes, percent, ++seed);
       ASSERT_NO_FATAL_FAILURE(expect_contract(block, classes % 2 == 0));
     }
-  const TestRows<TypeParam> images(kRowBlock, 784, 10, 20, ++seed);
+  const SoftmaxRows<TypeParam> images(kRowBlock, 784, 10, 20, ++seed);
   ASSERT_NO_FATAL_FAILURE(expect_contract(images, true));
-  const TestRows<TypeParam> wide(3, 4200, 3, 20, ++seed);
+  const SoftmaxRows<TypeParam> wide(3, 4200, 3, 20, ++seed);
   ASSERT_NO_FATAL_FAILURE(expect_contract(wide, false));
 }
 
 TYPED_TEST(SoftmaxKernelsOf, KeepTheContractForThousandsOfClasses) {
   for (const std::size_t classes : {1023, 1024, 1025, 2503}) {
-    const TestRows<TypeParam> data(9, 5, classes, 100, classes);
+    const SoftmaxRows<TypeParam> data(9, 5, classes, 100, classes);
     ASSERT_NO_FATAL_FAILURE(expect_contract(data, true));
   }
 }
@@ -257,7 +257,7 @@ TYPED_TEST(SoftmaxKernelsOf, KeepTheContractForThousandsOfClasses) {
 // The numbers of a chain that are read one by one and those that are read by vectors are not all bytes.
 TYPED_TEST(SoftmaxKernelsOf, KeepTheContractOnNumbersOfAnySize) {
   using T = TypeParam;
-  TestRows<T> data(13, 70, 10, 100, 5);
+  SoftmaxRows<T> data(13, 70, 10, 100, 5);
   Stream stream(6, Purpose::kSynthetic);
   for (T& x : data.values) x = static_cast<T>(stream.normal() * 100);
   const std::vector<T> z = reference_logits(data, true);
@@ -369,7 +369,7 @@ TYPED_TEST(SoftmaxKernelsOf, NumbersThatAreNotFiniteAreTheSameEverywhere) {
   for (const std::size_t rows : {1, 7, 13, 25, 120})
     for (const std::size_t classes : {3, 10, 100})
       for (const T odd : {kInf, kNan}) {
-        TestRows<T> data(rows, 150, classes, 5, rows + classes);
+        SoftmaxRows<T> data(rows, 150, classes, 5, rows + classes);
         for (std::size_t i = 0; i < data.w.size(); i += 37) data.w[i] = odd;
         for (const RowKind kind : {RowKind::kBytes, RowKind::kDense, RowKind::kSparse}) {
           const RowBlock<T> block = data.block(kind, kind == RowKind::kDense);
@@ -403,7 +403,7 @@ TEST(SoftmaxKernels, TheGradientIsTheDerivativeOfTheLoss) {
   constexpr double kStep = 1e-5;
   for (const KernelSet& set : kernel_sets())
     for (const bool intercept : {false, true}) {
-      TestRows<double> data(11, 6, 5, 80, 17);
+      SoftmaxRows<double> data(11, 6, 5, 80, 17);
       const RowBlock<double> block = data.block(RowKind::kBytes);
       std::vector<double> z(data.rows * data.classes),
           g(softmax_size(data.columns, data.classes, intercept), 0.0);

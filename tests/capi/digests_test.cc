@@ -13,7 +13,7 @@
 #include "mfl/model/models.h"
 #include "tests/base/sample_spec.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
 constexpr std::size_t kRows = 700, kTest = 100, kColumns = 37;  // more than two row blocks
@@ -217,4 +217,4 @@ TEST_F(Digests, AreThoseOfFilesForBatchesWeightsAndMeasuredSteps) {
 }
 
 }  // namespace
-}  // namespace mfl::testing
+}  // namespace mfl::test

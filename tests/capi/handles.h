@@ -12,7 +12,7 @@
 #include "mfl/base/json.h"
 #include "mfl/capi/mfl.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 // Takes over a text of the interface.
 inline std::string taken(char* text) {
@@ -101,4 +101,4 @@ inline Json query(const std::string& store, const std::string& request) {
   return Json::parse(taken(json)).value_or(nullptr);
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -10,21 +10,21 @@
 
 #include "mfl/base/files.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
-constexpr std::size_t kRows = 2000, kColumns = 30;
+constexpr std::size_t kSampleRows = 2000, kSampleColumns = 30;
 
 struct Sample {
   std::vector<float> x;
   std::vector<std::int64_t> y;
 };
 
-Sample sample(unsigned seed, std::size_t rows = kRows) {
+Sample sample(unsigned seed, std::size_t rows = kSampleRows) {
   Sample out;
   for (std::size_t i = 0; i < rows; ++i) {
     out.y.push_back(static_cast<std::int64_t>(i % 2));
-    for (std::size_t j = 0; j < kColumns; ++j)
+    for (std::size_t j = 0; j < kSampleColumns; ++j)
       out.x.push_back(static_cast<float>((i * 31 + j * 17 + seed) % 23) / 23 +
                       static_cast<float>(j == 4 && i % 2 == 1));
   }
@@ -45,7 +45,7 @@ class Handles : public ::testing::Test {
 
 std::string digest(const Sample& data, const std::string& options) {
   Experiment experiment;
-  experiment.data(MFL_TRAIN, matrix(data.x, data.y.size(), kColumns), vector(data.y));
+  experiment.data(MFL_TRAIN, matrix(data.x, data.y.size(), kSampleColumns), vector(data.y));
   experiment.set("run.steps", "60").set("model.name", "logistic").set("model.standardise", "full");
   return text_of(experiment.run(options), "digest");
 }
@@ -66,7 +66,7 @@ TEST_F(Handles, TwoRunAtATimeAsTheyDoAlone) {
 TEST_F(Handles, StopFromAnotherThreadAndContinue) {
   const Sample data = sample(3);
   Experiment experiment;
-  experiment.data(MFL_TRAIN, matrix(data.x, kRows, kColumns), vector(data.y));
+  experiment.data(MFL_TRAIN, matrix(data.x, kSampleRows, kSampleColumns), vector(data.y));
   experiment.set("run.steps", "100000000").set("model.name", "logistic").set("algorithm.eta", "0.01");
   std::atomic<bool> started = false;
   char* error = nullptr;
@@ -94,9 +94,9 @@ TEST_F(Handles, SparseArraysGiveTheBitsOfLibsvm) {
   std::ofstream file(folder() / "rows.svm");
   for (std::size_t i = 0; i < data.y.size(); ++i, file << '\n') {
     file << data.y[i];
-    for (std::size_t j = 0; j < kColumns; ++j) {
-      const auto x = static_cast<double>(data.x[i * kColumns + j]);
-      if (j % 3 == i % 3 && j + 1 < kColumns && x != 0) continue;
+    for (std::size_t j = 0; j < kSampleColumns; ++j) {
+      const auto x = static_cast<double>(data.x[i * kSampleColumns + j]);
+      if (j % 3 == i % 3 && j + 1 < kSampleColumns && x != 0) continue;
       values.push_back(x == 0 ? 0.5 : x);
       columns.push_back(static_cast<std::int64_t>(j));
       file << fmt::format(" {}:{}", j + 1, values.back());
@@ -108,7 +108,7 @@ TEST_F(Handles, SparseArraysGiveTheBitsOfLibsvm) {
                     .index_type = MFL_I64,
                     .data = values.data(),
                     .rows = data.y.size(),
-                    .columns = kColumns,
+                    .columns = kSampleColumns,
                     .row_stride = 0,
                     .column_stride = 0,
                     .column_indices = columns.data(),
@@ -130,24 +130,24 @@ TEST_F(Handles, SparseArraysGiveTheBitsOfLibsvm) {
 TEST_F(Handles, NamesGiveTheBitsOfCsv) {
   const Sample data = sample(6, 300);
   std::ofstream file(folder() / "rows.csv");
-  for (std::size_t j = 0; j < kColumns; ++j) file << "f" << j << ',';
+  for (std::size_t j = 0; j < kSampleColumns; ++j) file << "f" << j << ',';
   file << "kind\n";
   std::vector<double> x;
   for (std::size_t i = 0; i < data.y.size(); ++i) {
-    for (std::size_t j = 0; j < kColumns; ++j) {
-      x.push_back(static_cast<double>(data.x[i * kColumns + j]));
+    for (std::size_t j = 0; j < kSampleColumns; ++j) {
+      x.push_back(static_cast<double>(data.x[i * kSampleColumns + j]));
       file << fmt::format("{},", x.back());
     }
     file << (data.y[i] == 0 ? "zebra" : "ant") << '\n';
   }
   file.close();
   std::string names = R"({"label": "kind", "classes": ["zebra", "ant"], "features": [)";
-  for (std::size_t j = 0; j < kColumns; ++j) names += fmt::format(R"({}"f{}")", j == 0 ? "" : ", ", j);
+  for (std::size_t j = 0; j < kSampleColumns; ++j) names += fmt::format(R"({}"f{}")", j == 0 ? "" : ", ", j);
   names += "]}";
   const auto run = [&](bool memory) {
     Experiment experiment;
     if (memory)
-      experiment.data(MFL_TRAIN, matrix(x, data.y.size(), kColumns), vector(data.y));
+      experiment.data(MFL_TRAIN, matrix(x, data.y.size(), kSampleColumns), vector(data.y));
     else
       experiment.set("data.source", "csv:" + (folder() / "rows.csv").string());
     EXPECT_EQ(mfl_experiment_names(experiment.get(), memory ? names.c_str() : "{}", nullptr), MFL_OK);
@@ -172,32 +172,33 @@ TEST_F(Handles, OtherElementTypesAreThoseOfF64) {
     experiment.data(MFL_TRAIN, x, vector(data.y)).set("run.steps", "30").set("model.name", "logistic");
     return text_of(experiment.run(options("types")), "digest");
   };
-  EXPECT_EQ(run(matrix(whole, data.y.size(), kColumns)), run(matrix(same, data.y.size(), kColumns)));
+  EXPECT_EQ(run(matrix(whole, data.y.size(), kSampleColumns)),
+            run(matrix(same, data.y.size(), kSampleColumns)));
 }
 
 TEST_F(Handles, PredictTheSameInAnyLayoutAndNumberOfRows) {
   constexpr std::size_t kMany = 20000;  // several blocks
   const Sample data = sample(8, kMany);
   Experiment experiment;
-  experiment.data(MFL_TRAIN, matrix(data.x, kMany, kColumns), vector(data.y));
+  experiment.data(MFL_TRAIN, matrix(data.x, kMany, kSampleColumns), vector(data.y));
   experiment.set("run.steps", "40").set("model.name", "logistic").set("model.standardise", "full");
   const std::string id = text_of(experiment.run(options("model")), "run_id");
   mfl_model* model = nullptr;
   ASSERT_EQ(mfl_model_open(id.c_str(), store("model").c_str(), &model, nullptr), MFL_OK);
   std::vector<float> turned(data.x.size());
   for (std::size_t i = 0; i < kMany; ++i)
-    for (std::size_t j = 0; j < kColumns; ++j) turned[j * kMany + i] = data.x[i * kColumns + j];
-  mfl_array fortran = matrix(turned, kMany, kColumns);
+    for (std::size_t j = 0; j < kSampleColumns; ++j) turned[j * kMany + i] = data.x[i * kSampleColumns + j];
+  mfl_array fortran = matrix(turned, kMany, kSampleColumns);
   fortran.row_stride = sizeof(float);
   fortran.column_stride = kMany * sizeof(float);
   std::vector<double> all(kMany * 2), of_fortran(kMany * 2), one(2);
-  const mfl_array x = matrix(data.x, kMany, kColumns);
+  const mfl_array x = matrix(data.x, kMany, kSampleColumns);
   ASSERT_EQ(mfl_model_predict(model, &x, nullptr, 0, all.data(), all.size(), nullptr), MFL_OK);
   ASSERT_EQ(mfl_model_predict(model, &fortran, nullptr, 0, of_fortran.data(), of_fortran.size(), nullptr),
             MFL_OK);
   EXPECT_EQ(all, of_fortran);
   mfl_array last = x;
-  last.data = data.x.data() + (kMany - 1) * kColumns;
+  last.data = data.x.data() + (kMany - 1) * kSampleColumns;
   last.rows = 1;
   ASSERT_EQ(mfl_model_predict(model, &last, nullptr, 0, one.data(), one.size(), nullptr), MFL_OK);
   EXPECT_EQ(one[0], all[2 * (kMany - 1)]);
@@ -205,4 +206,4 @@ TEST_F(Handles, PredictTheSameInAnyLayoutAndNumberOfRows) {
 }
 
 }  // namespace
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -8,7 +8,7 @@
 #include "handles.h"
 #include "mfl/base/files.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
 constexpr std::size_t kColumns = 256, kRows = (std::size_t{256} << 20U) / sizeof(float) / kColumns;
@@ -71,4 +71,4 @@ TEST(Memory, IsThatOfTheArrayAndLittleMore) {
 }
 
 }  // namespace
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> small(std::vector<std::string> more) {
+std::vector<std::string> tiny_run(std::vector<std::string> more) {
   std::vector<std::string> args{"run", "--data", "synthetic:40x8", "--steps", "8", "--test", "0", "--json"};
   args.insert(args.end(), more.begin(), more.end());
   return args;
@@ -20,7 +20,7 @@ std::vector<std::string> small(std::vector<std::string> more) {
 
 TEST(Outputs, MissingFoldersAreMade) {
   const Sandbox box;
-  ok_data(box.run(small({"--store", "s/t/runs.db", "--weights-out", "a/b/w.npy"})));
+  ok_data(box.run(tiny_run({"--store", "s/t/runs.db", "--weights-out", "a/b/w.npy"})));
   EXPECT_TRUE(fs::is_regular_file(box.path("s/t/runs.db")));
   EXPECT_TRUE(fs::is_regular_file(box.path("a/b/w.npy")));
   ok_data(box.run({"runs", "export", "latest", "--store", "s/t/runs.db", "--out", "c/d/x.csv", "--json"}));
@@ -32,7 +32,7 @@ TEST(Outputs, SymbolicLinksStay) {
   box.write("there/w.npy", "old");
   fs::create_symlink("there/w.npy", box.path("w.npy"));
   fs::create_symlink("there/x.csv", box.path("x.csv"));
-  ok_data(box.run(small({"--weights-out", "w.npy"})));
+  ok_data(box.run(tiny_run({"--weights-out", "w.npy"})));
   ok_data(box.run({"runs", "export", "latest", "--out", "x.csv", "--json"}));
   EXPECT_TRUE(fs::is_symlink(box.path("w.npy")));
   EXPECT_TRUE(fs::is_symlink(box.path("x.csv")));
@@ -51,7 +51,7 @@ TEST(Outputs, AFifoCarriesWeightsAndExports) {
     const ssize_t n = ::read(reader, bytes, sizeof bytes);
     return n > 0 ? std::string(bytes, static_cast<std::size_t>(n)) : std::string();
   };
-  ok_data(box.run(small({"--weights-out", "fifo"})));
+  ok_data(box.run(tiny_run({"--weights-out", "fifo"})));
   EXPECT_THAT(received(), ::testing::StartsWith("\x93NUMPY"));
   ok_data(box.run({"runs", "export", "latest", "--out", "fifo", "--json"}));
   EXPECT_THAT(received(), ::testing::HasSubstr("train_loss"));

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::vector<std::string> small(std::vector<std::string> more = {}) {
+std::vector<std::string> small_run(std::vector<std::string> more = {}) {
   std::vector<std::string> args{"run",    "--data", "synthetic:120x16", "--train", "80",
                                 "--test", "40",     "--steps",          "10",      "--tau",
                                 "4",      "--json"};
@@ -20,7 +20,7 @@ std::vector<std::string> small(std::vector<std::string> more = {}) {
 
 TEST(Run, JsonHasTheShapeOfTheContract) {
   const Sandbox box;
-  const Outcome outcome = box.run(small());
+  const Outcome outcome = box.run(small_run());
   EXPECT_EQ(outcome.err, "") << "no progress beside --json in a pipe";
   const auto data = ok_data(outcome);
   EXPECT_TRUE(data["run_id"].is_string());
@@ -113,8 +113,8 @@ TEST(Run, ARegressionHasItsErrors) {
 }
 
 TEST(Run, NumbersAreNullWithoutATestSet) {
-  const auto data =
-      ok_data(Sandbox().run(small({"--set", "data.test=all", "--set", "data.test=0", "--test-source", ""})));
+  const auto data = ok_data(
+      Sandbox().run(small_run({"--set", "data.test=all", "--set", "data.test=0", "--test-source", ""})));
   EXPECT_FALSE(data["final"]["test_loss"].is_null()) << "the flag --test wins over --set";
   const auto none =
       ok_data(Sandbox().run({"run", "--data", "synthetic:120x16", "--test", "0", "--steps", "4", "--json"}));
@@ -154,21 +154,21 @@ TEST(Run, PeopleGetATableAndPlainProgress) {
 
 TEST(Run, ReuseShowsTheRecordedRun) {
   const Sandbox box;
-  const auto first = ok_data(box.run(small({"--reuse"})));
+  const auto first = ok_data(box.run(small_run({"--reuse"})));
   EXPECT_EQ(first["reused"], false);
-  const auto second = ok_data(box.run(small({"--reuse", "--engine", "serial"})));
+  const auto second = ok_data(box.run(small_run({"--reuse", "--engine", "serial"})));
   EXPECT_EQ(second["reused"], true);
   EXPECT_EQ(second["run_id"], first["run_id"]);
   EXPECT_EQ(second["digest"], first["digest"]);
-  EXPECT_EQ(ok_data(box.run(small({"--reuse", "--eta", "0.003"})))["reused"], false);
+  EXPECT_EQ(ok_data(box.run(small_run({"--reuse", "--eta", "0.003"})))["reused"], false);
 }
 
 TEST(Run, OneDigestOverEnginesAndThreads) {
   const Sandbox box;
   for (const char* precision : {"f32", "f64"}) {
-    const auto reference = ok_data(box.run(small({"--engine", "serial", "--precision", precision})));
+    const auto reference = ok_data(box.run(small_run({"--engine", "serial", "--precision", precision})));
     for (const char* threads : {"1", "2", "3", "8"})
-      EXPECT_EQ(ok_data(box.run(small({"--threads", threads, "--precision", precision})))["digest"],
+      EXPECT_EQ(ok_data(box.run(small_run({"--threads", threads, "--precision", precision})))["digest"],
                 reference["digest"])
           << threads;
   }
@@ -177,7 +177,7 @@ TEST(Run, OneDigestOverEnginesAndThreads) {
 TEST(Run, TheIdentitiesHoldOnTheCommandLine) {
   const Sandbox box;
   const auto digest = [&](std::vector<std::string> more) {
-    return ok_data(box.run(small(std::move(more))))["digest"];
+    return ok_data(box.run(small_run(std::move(more))))["digest"];
   };
   EXPECT_EQ(digest({"--algorithm", "mfl", "--gamma", "0"}), digest({"--algorithm", "fedavg"}));
   EXPECT_EQ(digest({"--algorithm", "mfl", "--nodes", "1"}), digest({"--algorithm", "mgd"}));
@@ -185,7 +185,7 @@ TEST(Run, TheIdentitiesHoldOnTheCommandLine) {
 
 TEST(Run, WeightsOutIsANumpyFile) {
   const Sandbox box;
-  ok_data(box.run(small({"--weights-out", "w.npy"})));
+  ok_data(box.run(small_run({"--weights-out", "w.npy"})));
   const std::string bytes = box.read("w.npy");
   EXPECT_EQ(bytes.substr(0, 6), "\x93NUMPY");
   EXPECT_THAT(bytes, HasSubstr("'<f4'"));

@@ -11,8 +11,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<std::string> small(const std::string& model, std::vector<std::string> more = {},
-                               const std::string& eta = "0.05") {
+std::vector<std::string> small_theory(const std::string& model, std::vector<std::string> more = {},
+                                      const std::string& eta = "0.05") {
   std::vector<std::string> args{"theory", "run",   "--data", "synthetic:160x12", "--test", "0", "--model",
                                 model,    "--eta", eta,      "--steps",          "30"};
   args.insert(args.end(), more.begin(), more.end());
@@ -66,7 +66,7 @@ TEST(TheoryH, RefusesWhatIsOutOfRange) {
 
 TEST(TheoryRun, JsonHoldsTheWholeDiagnosis) {
   const Sandbox box;
-  const Outcome outcome = box.run(small("squared-svm", {"--json"}));
+  const Outcome outcome = box.run(small_theory("squared-svm", {"--json"}));
   EXPECT_EQ(outcome.err, "");
   const auto data = ok_data(outcome);
   EXPECT_EQ(data["config"]["run"]["precision"], "f64");
@@ -102,7 +102,7 @@ TEST(TheoryRun, JsonHoldsTheWholeDiagnosis) {
 }
 
 TEST(TheoryRun, PeopleGetTitlesAndSentences) {
-  const Outcome outcome = Sandbox().run(small("squared-svm", {"--quiet"}));
+  const Outcome outcome = Sandbox().run(small_theory("squared-svm", {"--quiet"}));
   EXPECT_EQ(outcome.code, 0);
   for (const char* words :
        {"smoothness of each node's loss", "PASS            0 < eta beta < 1",
@@ -112,23 +112,23 @@ TEST(TheoryRun, PeopleGetTitlesAndSentences) {
 
 TEST(TheoryRun, SaysWhatDoesNotApplyAndWhy) {
   const Sandbox box;
-  const Outcome hinge = box.run(small("svm", {"--quiet"}));
+  const Outcome hinge = box.run(small_theory("svm", {"--quiet"}));
   EXPECT_EQ(hinge.code, 0);
   EXPECT_THAT(hinge.out, HasSubstr("FAIL            every F_i has a Lipschitz gradient"));
   EXPECT_THAT(hinge.out, HasSubstr("The hinge has a kink"));
   EXPECT_THAT(hinge.out, HasSubstr("not applicable  Proposition 1"));
-  const Outcome flat = box.run(small("linear", {"--quiet"}));
+  const Outcome flat = box.run(small_theory("linear", {"--quiet"}));
   EXPECT_THAT(flat.out, HasSubstr("FAIL            F is strongly convex"));
-  const Outcome heavy = box.run(small("squared-svm", {"--gamma", "0.97", "--quiet"}, "0.3"));
+  const Outcome heavy = box.run(small_theory("squared-svm", {"--gamma", "0.97", "--quiet"}, "0.3"));
   EXPECT_THAT(heavy.out, HasSubstr("FAIL            alpha > 0"));
   EXPECT_THAT(heavy.out, ::testing::ContainsRegex("by Proposition 2 +not applicable"));
-  const auto json = ok_data(box.run(small("svm", {"--json"})));
+  const auto json = ok_data(box.run(small_theory("svm", {"--json"})));
   for (const char* key : {"curvature", "optimum"}) EXPECT_TRUE(json[key].is_null()) << key;
   EXPECT_TRUE(json["run"]["proposition_1"].is_null());
 }
 
 TEST(TheoryRun, DivergenceIsAFailureWithItsReport) {
-  const Outcome outcome = Sandbox().run(small("linear", {"--json"}, "1e30"));
+  const Outcome outcome = Sandbox().run(small_theory("linear", {"--json"}, "1e30"));
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.json()["error"]["code"], "run_failed");
   EXPECT_FALSE(outcome.json()["data"]["run"]["diverged_after"].is_null());
@@ -136,7 +136,7 @@ TEST(TheoryRun, DivergenceIsAFailureWithItsReport) {
 
 TEST(TheoryRun, ThePageHasItsFigures) {
   const Sandbox box;
-  const auto data = ok_data(box.run(small("squared-svm", {"--page", "page", "--json"})));
+  const auto data = ok_data(box.run(small_theory("squared-svm", {"--page", "page", "--json"})));
   EXPECT_EQ(data["page"], box.path("page/report.html").string());
   const std::string html = box.read("page/report.html");
   for (const char* words : {"<svg", "Drift and its bound", "a-posteriori bound", "PASS"})
@@ -145,9 +145,9 @@ TEST(TheoryRun, ThePageHasItsFigures) {
     EXPECT_THAT(box.read(std::string("page/figures/") + name + ".png"), HasSubstr("PNG"));
     EXPECT_THAT(box.read(std::string("page/figures/") + name + ".svg"), HasSubstr("<svg"));
   }
-  ok_data(box.run(small("squared-svm", {"--page", "page", "--json"})));
+  ok_data(box.run(small_theory("squared-svm", {"--page", "page", "--json"})));
   box.write("mine/notes.txt", "keep");
-  expect_error(box.run(small("squared-svm", {"--page", "mine"})), 2, {"mine", "is not an mfl report"});
+  expect_error(box.run(small_theory("squared-svm", {"--page", "mine"})), 2, {"mine", "is not an mfl report"});
   EXPECT_EQ(box.read("mine/notes.txt"), "keep");
 }
 

@@ -90,7 +90,7 @@ Preprocessing some_preprocessing(std::size_t columns) {
 }
 
 template <class X>
-std::vector<X> read_all(const PreparedRows& rows) {
+std::vector<X> read_prepared(const PreparedRows& rows) {
   if (const X* stored = rows.stored<X>(0)) return {stored, stored + rows.size() * rows.columns()};
   std::vector<X> out(rows.size() * rows.columns());
   rows.read(0, rows.size(), out.data());
@@ -108,17 +108,17 @@ void expect_same_preparation() {
     RC_ASSERT(got.size() == expected.rows && got.columns() == expected.columns &&
               got.scale() == expected.scale);
     if (got.bytes()) {
-      RC_ASSERT(read_all<std::uint8_t>(got) == values<std::uint8_t>(expected));
+      RC_ASSERT(read_prepared<std::uint8_t>(got) == values<std::uint8_t>(expected));
     } else if (precision == Precision::kF32) {
-      RC_ASSERT(read_all<float>(got) == values<float>(expected));
+      RC_ASSERT(read_prepared<float>(got) == values<float>(expected));
       const Dataset again = *with_precision(expected, Precision::kF64);
-      RC_ASSERT(read_all<double>(got) == values<double>(again));
+      RC_ASSERT(read_prepared<double>(got) == values<double>(again));
     } else {
-      RC_ASSERT(read_all<double>(got) == values<double>(expected));
+      RC_ASSERT(read_prepared<double>(got) == values<double>(expected));
     }
     const std::size_t half = expected.rows / 2;
     if (!got.bytes() && half > 0) {
-      std::vector<double> part = read_all<double>(got.part(half, 1)), row(got.columns());
+      std::vector<double> part = read_prepared<double>(got.part(half, 1)), row(got.columns());
       const std::uint32_t last = static_cast<std::uint32_t>(half) - 1;
       got.read(1, std::span(&last, 1), row.data());
       RC_ASSERT(part == row);

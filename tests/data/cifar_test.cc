@@ -12,8 +12,8 @@
 namespace mfl::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string record(char label, char pixel) { return label + std::string(kCifarColumns, pixel); }
 

@@ -12,14 +12,14 @@
 namespace mfl::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 using Names = std::vector<std::string>;
 
 // All blocks as one.
-Result<CsvBlock> read_all(const std::filesystem::path& path, const CsvStreamOptions& options) {
+Result<CsvBlock> read_blocks(const std::filesystem::path& path, const CsvStreamOptions& options) {
   MFL_TRY(const auto stream, CsvStream::open(path, options));
   CsvBlock all, block;
   for (;;) {
@@ -44,7 +44,7 @@ TEST(CsvStream, TakesColumnsByNameAndIgnoresTheOthers) {
   const Folder folder;
   const auto path =
       folder.write("a.csv", "id,bmi,notes,age,kind\np1,2.5,,30,sick\n\"p,2\",3.5,\"a\nb\",40,well\n");
-  const auto rows = read_all(path, {.features = {"age", "bmi"}, .label = "kind"});
+  const auto rows = read_blocks(path, {.features = {"age", "bmi"}, .label = "kind"});
   ASSERT_TRUE(rows) << rows.error().text();
   EXPECT_THAT(rows->features, ElementsAre(30, 2.5, 40, 3.5));
   EXPECT_THAT(rows->labels, ElementsAre("sick", "well"));
@@ -81,30 +81,30 @@ TEST(CsvStream, MissingColumnsAreNamed) {
 TEST(CsvStream, NamesThatOccurTwiceAreTakenInTheirOrder) {
   const Folder folder;
   const auto path = folder.write("a.csv", "x,y,x\n1,2,3\n");
-  EXPECT_THAT(read_all(path, {.features = {"y", "x", "x"}})->features, ElementsAre(2, 1, 3));
+  EXPECT_THAT(read_blocks(path, {.features = {"y", "x", "x"}})->features, ElementsAre(2, 1, 3));
   expect_error(CsvStream::open(path, {.features = {"x"}}), ErrorCode::kBadData, {"more than one"});
   expect_error(CsvStream::open(path, {.features = {"y", "y"}}), ErrorCode::kBadData, {"missing", "'y'"});
 }
 
 TEST(CsvStream, NamesThatAreNumbersAreNames) {
   const Folder folder;
-  EXPECT_THAT(read_all(folder.write("a.csv", "1,0\n5,6\n"), {.features = {"0", "1"}})->features,
+  EXPECT_THAT(read_blocks(folder.write("a.csv", "1,0\n5,6\n"), {.features = {"0", "1"}})->features,
               ElementsAre(6, 5));
 }
 
 TEST(CsvStream, TakesColumnsByPosition) {
   const Folder folder;
   const auto headless = folder.write("a.csv", "p1,1,2,yes\np2,3,4,no\n");
-  const auto rows = read_all(headless, {.columns = 2, .drop = {"0"}, .label = "last"});
+  const auto rows = read_blocks(headless, {.columns = 2, .drop = {"0"}, .label = "last"});
   ASSERT_TRUE(rows) << rows.error().text();
   EXPECT_THAT(rows->features, ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(rows->labels, ElementsAre("yes", "no"));
   EXPECT_THAT(rows->lines, ElementsAre(1, 2));
   const auto named = folder.write("b.csv", "id,a,b\np1,1,2\n");
-  EXPECT_THAT(read_all(named, {.columns = 2, .drop = {"id"}})->features, ElementsAre(1, 2));
-  EXPECT_THAT(read_all(folder.write("e.csv", "id,1,2\np1,3,4\n"), {.drop = {"id"}})->features,
+  EXPECT_THAT(read_blocks(named, {.columns = 2, .drop = {"id"}})->features, ElementsAre(1, 2));
+  EXPECT_THAT(read_blocks(folder.write("e.csv", "id,1,2\np1,3,4\n"), {.drop = {"id"}})->features,
               ElementsAre(3, 4));
-  EXPECT_THAT(read_all(folder.write("c.csv", "7\n8"), {})->features, ElementsAre(7, 8));
+  EXPECT_THAT(read_blocks(folder.write("c.csv", "7\n8"), {})->features, ElementsAre(7, 8));
   const auto more = CsvStream::open(folder.write("d.csv", "1,2,3\n"), {.columns = 2});
   expect_error(more, ErrorCode::kBadData, {"3 feature columns of 3, expected 2"});
   EXPECT_THAT(more.error().hint, HasSubstr("label"));
@@ -114,11 +114,11 @@ TEST(CsvStream, TakesColumnsByPosition) {
 TEST(CsvStream, LineEndsQuotesBlanksAndByteOrderMark) {
   const Folder folder;
   const std::string_view text = "\xef\xbb\xbf\"a, \"\"b\"\"\",y\r\n \"1\" , +2\r\n\t3,\"4\"\r\n\r\n \n";
-  const auto rows = read_all(folder.write("a.csv", text), {.features = {"y", "a, \"b\""}});
+  const auto rows = read_blocks(folder.write("a.csv", text), {.features = {"y", "a, \"b\""}});
   ASSERT_TRUE(rows) << rows.error().text();
   EXPECT_THAT(rows->features, ElementsAre(2, 1, 4, 3));
   const auto tabs =
-      read_all(folder.write("b.csv", "a\tb\tc\n\t1\t\n\t2\t"), {.features = {"b"}, .separator = '\t'});
+      read_blocks(folder.write("b.csv", "a\tb\tc\n\t1\t\n\t2\t"), {.features = {"b"}, .separator = '\t'});
   ASSERT_TRUE(tabs) << tabs.error().text();
   EXPECT_THAT(tabs->features, ElementsAre(1, 2));
 }
@@ -126,7 +126,7 @@ TEST(CsvStream, LineEndsQuotesBlanksAndByteOrderMark) {
 TEST(CsvStream, Latin1) {
   const Folder folder;
   const auto path = folder.write("a.csv", "gr\xf6sse,ort\n1,K\xf6ln\n");
-  const auto rows = read_all(path, {.features = {"gr\xc3\xb6sse"}, .label = "ort"});
+  const auto rows = read_blocks(path, {.features = {"gr\xc3\xb6sse"}, .label = "ort"});
   ASSERT_TRUE(rows) << rows.error().text();
   EXPECT_THAT(rows->labels, ElementsAre("K\xc3\xb6ln"));
 }
@@ -134,13 +134,13 @@ TEST(CsvStream, Latin1) {
 TEST(CsvStream, AHeaderAloneHasNoRows) {
   const Folder folder;
   for (const char* text : {"a,b", "a,b\n", "a,b\r\n\r\n"}) {
-    const auto rows = read_all(folder.write("a.csv", text), {.features = {"b"}});
+    const auto rows = read_blocks(folder.write("a.csv", text), {.features = {"b"}});
     ASSERT_TRUE(rows) << rows.error().text();
     EXPECT_EQ(rows->rows, 0U);
     EXPECT_THAT(rows->features, IsEmpty());
   }
   for (const char* text : {"", "\n \r\n", "\xef\xbb\xbf"})
-    expect_error(read_all(folder.write("b.csv", text), {}), ErrorCode::kBadData, {"empty"});
+    expect_error(read_blocks(folder.write("b.csv", text), {}), ErrorCode::kBadData, {"empty"});
 }
 
 TEST(CsvStream, BlockBoundaries) {
@@ -149,7 +149,7 @@ TEST(CsvStream, BlockBoundaries) {
   for (int i = 0; i < 12; ++i) text += fmt::format("{},x{}\n", i, i);
   const auto path = folder.write("a.csv", text);
   for (const std::size_t block : {1, 3, 4, 11, 12, 13}) {
-    const auto rows = read_all(path, {.features = {"a"}, .label = "b", .block_rows = block});
+    const auto rows = read_blocks(path, {.features = {"a"}, .label = "b", .block_rows = block});
     ASSERT_TRUE(rows) << rows.error().text();
     EXPECT_THAT(rows->features, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
     EXPECT_EQ(rows->labels[11], "x11");
@@ -161,17 +161,18 @@ TEST(CsvStream, LinesLongerThanTheBuffer) {
   const std::string wide(3 << 20, 'x');
   const auto path = folder.write(
       "a.csv", "a,b\n1," + wide + "\n2,\"" + wide + "\n" + wide + "\"\n3,\n4,\"" + wide + "\"\r\n");
-  const auto rows = read_all(path, {.features = {"a"}});
+  const auto rows = read_blocks(path, {.features = {"a"}});
   ASSERT_TRUE(rows) << rows.error().text();
   EXPECT_THAT(rows->features, ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(rows->lines, ElementsAre(2, 3, 5, 6));
-  EXPECT_EQ(read_all(path, {.features = {"a"}, .label = "2"}).error().code, ErrorCode::kBadConfig);
+  EXPECT_EQ(read_blocks(path, {.features = {"a"}, .label = "2"}).error().code, ErrorCode::kBadConfig);
 }
 
 TEST(CsvStream, AQuoteThatIsNeverClosedDoesNotFillTheMemory) {
   const Folder folder;
   const auto path = folder.write("a.csv", "a,b\n1,2\n3,\"" + std::string(CsvStream::kLongestRecord + 9, 'x'));
-  expect_error(read_all(path, {.features = {"a"}}), ErrorCode::kBadData, {path.string(), "line 3", "64 MiB"});
+  expect_error(read_blocks(path, {.features = {"a"}}), ErrorCode::kBadData,
+               {path.string(), "line 3", "64 MiB"});
 }
 
 TEST(CsvStream, BadRowsAreRefusedAsReadCsvRefusesThem) {
@@ -184,7 +185,7 @@ TEST(CsvStream, BadRowsAreRefusedAsReadCsvRefusesThem) {
     SCOPED_TRACE(text);
     const auto path = folder.write("a.csv", text);
     const auto whole = read_csv(path);
-    const auto rows = read_all(path, {.label = "last"});
+    const auto rows = read_blocks(path, {.label = "last"});
     if (whole) {  // a label that is text: all that is left of a line that was cut
       EXPECT_TRUE(rows);
       continue;
@@ -246,10 +247,10 @@ TEST(CsvStream, EqualsReadCsvOnAnyFile) {
     const auto path = folder.write("a.csv", text);
     const CsvHeader has = header ? CsvHeader::kYes : CsvHeader::kNo;
     const auto whole = read_csv(path, {.header = has});
-    const auto stream = read_all(path, {.features = header ? names : Names{},
-                                        .label = "last",
-                                        .header = has,
-                                        .block_rows = *rc::gen::inRange<std::size_t>(1, 50)});
+    const auto stream = read_blocks(path, {.features = header ? names : Names{},
+                                           .label = "last",
+                                           .header = has,
+                                           .block_rows = *rc::gen::inRange<std::size_t>(1, 50)});
     if (!whole) RC_FAIL(whole.error().text());
     if (!stream) RC_FAIL(stream.error().text());
     RC_ASSERT(stream->features == std::get<DenseRows<double>>(whole->features).values);
@@ -273,7 +274,7 @@ TEST(CsvStream, EqualsReadCsvOnAnyText) {
     const char separator = *rc::gen::element(',', ';', '\t');
     const auto whole = read_csv(path, {.header = header, .separator = separator});
     const auto stream =
-        read_all(path, {.label = "last", .header = header, .separator = separator, .block_rows = 3});
+        read_blocks(path, {.label = "last", .header = header, .separator = separator, .block_rows = 3});
     if (whole && !stream) RC_FAIL(stream.error().text());
     if (whole) RC_ASSERT(stream->features == std::get<DenseRows<double>>(whole->features).values);
     if (!whole && stream && stream->rows != 0) RC_FAIL(whole.error().text());

@@ -10,8 +10,8 @@
 namespace mfl::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::Pair;
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 Dataset bytes() {
   return {.rows = 3,

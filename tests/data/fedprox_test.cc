@@ -8,7 +8,7 @@
 namespace mfl::test {
 namespace {
 
-using testing::Each;
+using ::testing::Each;
 
 const std::vector<double>& values_of(const Dataset& data) {
   return std::get<DenseRows<double>>(data.features).values;
@@ -35,7 +35,7 @@ TEST(Fedprox, HasTheShapeOfThePaper) {
     EXPECT_EQ(data->labels.size(), data->rows);
     EXPECT_EQ(data->groups.size(), data->rows);
     EXPECT_EQ(values_of(*data).size(), data->rows * 60);
-    EXPECT_THAT(data->labels, Each(testing::AllOf(testing::Ge(0), testing::Le(9))));
+    EXPECT_THAT(data->labels, Each(::testing::AllOf(::testing::Ge(0), ::testing::Le(9))));
   }
 }
 

@@ -6,8 +6,8 @@
 namespace mfl::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // No network: two small files in place of MNIST's four, from nowhere.
 PublicSet two_files() {

@@ -16,26 +16,12 @@
 namespace mfl::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr LabelTask kMany = LabelTask::kMulticlass;
 
-Dataset csv(const Folder& folder, std::string_view text) {
-  return read_csv(folder.write("points.csv", text)).value();
-}
-
-Dataset labelled(std::vector<double> labels) {
-  Dataset data;
-  data.rows = labels.size();
-  data.columns = 1;
-  data.labels = std::move(labels);
-  return data;
-}
-
-Schema alone(const Dataset& data) {
-  return settle_alone(settle({}, observe(data, kMany).value()).value()).value();
-}
+Schema multiclass_alone(const Dataset& data) { return schema_alone(data, kMany); }
 
 Schema with_classes(std::vector<std::string> classes) {
   return {3, {"id", "age", "bmi"}, "", "kind", kMany, std::move(classes), ""};
@@ -43,8 +29,8 @@ Schema with_classes(std::vector<std::string> classes) {
 
 TEST(Multiclass, EveryLabelIsAClassAndItsTargetTheIndex) {
   const Folder folder;
-  const Dataset iris = csv(folder, "width,kind\n1,virginica\n2,setosa\n3,versicolor\n4,setosa\n");
-  const Schema schema = alone(iris);
+  const Dataset iris = csv_rows(folder, "width,kind\n1,virginica\n2,setosa\n3,versicolor\n4,setosa\n");
+  const Schema schema = multiclass_alone(iris);
   EXPECT_EQ(schema.task, kMany);
   EXPECT_THAT(schema.classes, ElementsAre("setosa", "versicolor", "virginica"));
   EXPECT_EQ(schema.positive, "");
@@ -52,17 +38,18 @@ TEST(Multiclass, EveryLabelIsAClassAndItsTargetTheIndex) {
   EXPECT_THAT(make_targets(iris, schema, TargetKind::kIndex).value(), ElementsAre(2, 0, 1, 0));
   EXPECT_EQ(schema_text(schema), "1 features; column \"kind\": classes setosa, versicolor, virginica");
 
-  const Dataset mixed = csv(folder, "a,b\n1,x\n2,10\n3,9.0\n4,-2\n5,1e1\n");
-  EXPECT_THAT(alone(mixed).classes, ElementsAre("-2", "9", "10", "x"));
-  EXPECT_THAT(make_targets(mixed, alone(mixed), TargetKind::kIndex).value(), ElementsAre(3, 2, 1, 0, 2));
-  EXPECT_THAT(alone(labelled({0.5, -0.0, 0, 0.25})).classes, ElementsAre("0", "0.25", "0.5"));
+  const Dataset mixed = csv_rows(folder, "a,b\n1,x\n2,10\n3,9.0\n4,-2\n5,1e1\n");
+  EXPECT_THAT(multiclass_alone(mixed).classes, ElementsAre("-2", "9", "10", "x"));
+  EXPECT_THAT(make_targets(mixed, multiclass_alone(mixed), TargetKind::kIndex).value(),
+              ElementsAre(3, 2, 1, 0, 2));
+  EXPECT_THAT(multiclass_alone(labelled({0.5, -0.0, 0, 0.25})).classes, ElementsAre("0", "0.25", "0.5"));
 }
 
 TEST(Multiclass, TwoClassesAreClassesAsWell) {
   const Dataset data = labelled({1, -1, 1});
-  EXPECT_THAT(alone(data).classes, ElementsAre("-1", "1"));
-  EXPECT_EQ(alone(data).positive, "");
-  EXPECT_THAT(make_targets(data, alone(data), TargetKind::kIndex).value(), ElementsAre(1, 0, 1));
+  EXPECT_THAT(multiclass_alone(data).classes, ElementsAre("-1", "1"));
+  EXPECT_EQ(multiclass_alone(data).positive, "");
+  EXPECT_THAT(make_targets(data, multiclass_alone(data), TargetKind::kIndex).value(), ElementsAre(1, 0, 1));
 }
 
 TEST(Multiclass, TheIndexFollowsTheOrderAndNotThePositiveClassOfTwo) {
@@ -78,8 +65,8 @@ TEST(Multiclass, TheIndexFollowsTheOrderAndNotThePositiveClassOfTwo) {
 
 TEST(Multiclass, SyntheticDataHasTenClassesHoweverFewRows) {
   const Dataset few = make_synthetic(3, 4, 1).value();
-  EXPECT_EQ(alone(few).classes, digit_classes());
-  EXPECT_EQ(make_targets(few, alone(few), TargetKind::kIndex).value(), few.labels);
+  EXPECT_EQ(multiclass_alone(few).classes, digit_classes());
+  EXPECT_EQ(make_targets(few, multiclass_alone(few), TargetKind::kIndex).value(), few.labels);
   DataOptions options;
   options.source = "synthetic:3x4";
   options.seed = 1;
@@ -108,15 +95,17 @@ TEST(Multiclass, MnistHasTenClassesAndAnotherIdxFolderThoseThatItShows) {
 
 TEST(Multiclass, AClassThatTheRunDoesNotHaveIsRefusedWithItsPlace) {
   const Folder folder;
-  const Schema run = alone(csv(folder, "a,kind\n1,x\n2,y\n3,z\n"));
-  expect_error(make_targets(csv(folder, "a,kind\n1,x\n2,w\n"), run, TargetKind::kIndex), ErrorCode::kBadData,
+  const Schema run = multiclass_alone(csv_rows(folder, "a,kind\n1,x\n2,y\n3,z\n"));
+  expect_error(make_targets(csv_rows(folder, "a,kind\n1,x\n2,w\n"), run, TargetKind::kIndex),
+               ErrorCode::kBadData,
                {"points.csv, line 3, column 2", "label \"w\"", "none of the classes \"x\", \"y\", \"z\""});
-  EXPECT_THAT(make_targets(csv(folder, "a,kind\n1,z\n"), run, TargetKind::kIndex).value(), ElementsAre(2));
+  EXPECT_THAT(make_targets(csv_rows(folder, "a,kind\n1,z\n"), run, TargetKind::kIndex).value(),
+              ElementsAre(2));
   EXPECT_EQ(settle(with_classes({"1", "2", "3"}), with_classes({"2", "7"})).error().message,
             "class \"7\" is here and is none of \"1\", \"2\", \"3\" in the run");
   const Dataset sparse = read_libsvm(folder.write("a.svm", "# x\n1 1:1\n5 2:1\n")).value();
-  expect_error(make_targets(sparse, alone(labelled({0, 1, 2})), TargetKind::kIndex), ErrorCode::kBadData,
-               {"a.svm, line 3", "\"5\""});
+  expect_error(make_targets(sparse, multiclass_alone(labelled({0, 1, 2})), TargetKind::kIndex),
+               ErrorCode::kBadData, {"a.svm, line 3", "\"5\""});
 }
 
 TEST(Multiclass, OneClassIsTooFew) {
@@ -125,7 +114,7 @@ TEST(Multiclass, OneClassIsTooFew) {
   EXPECT_FALSE(is_complete(one));
   expect_error(settle_alone(one), ErrorCode::kBadData, {"one class", "\"1\""});
   expect_error(settle_alone(with_classes({})), ErrorCode::kBadData, {"no class"});
-  EXPECT_EQ(settle(one, observe(labelled({2, 1}), kMany).value()).value(), alone(labelled({1, 2})))
+  EXPECT_EQ(settle(one, observe(labelled({2, 1}), kMany).value()).value(), multiclass_alone(labelled({1, 2})))
       << "classes of which only one is known are still open";
 }
 

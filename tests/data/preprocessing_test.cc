@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Dataset bytes() {
+Dataset byte_rows() {
   Dataset out;
   out.rows = 2;
   out.columns = 2;
@@ -19,7 +19,7 @@ Dataset bytes() {
   return out;
 }
 
-Dataset sparse() {
+Dataset sparse_rows() {
   Dataset out;
   out.rows = 2;
   out.columns = 3;
@@ -29,7 +29,7 @@ Dataset sparse() {
 }
 
 TEST(Preprocessing, NothingToDoLeavesDataAsItIs) {
-  const Dataset same = preprocessed(bytes(), {}, false).value();
+  const Dataset same = preprocessed(byte_rows(), {}, false).value();
   EXPECT_EQ(same.scale, 0.5);
   EXPECT_TRUE(std::holds_alternative<DenseRows<std::uint8_t>>(same.features));
 }
@@ -39,7 +39,7 @@ TEST(Preprocessing, SubtractsDividesAndAddsAColumnOfOnes) {
   how.standardise = Standardise::kFull;
   how.means = {2, 3};
   how.deviations = {1, 0.5};
-  const Dataset ready = preprocessed(bytes(), how, true).value();
+  const Dataset ready = preprocessed(byte_rows(), how, true).value();
   EXPECT_EQ(ready.columns, 3U);
   EXPECT_EQ(ready.scale, 1);
   EXPECT_EQ(std::get<DenseRows<double>>(ready.features).values, (std::vector<double>{-1, -2, 1, 1, 2, 1}));
@@ -49,7 +49,7 @@ TEST(Preprocessing, SparseRowsKeepTheirZeros) {
   Preprocessing how;
   how.standardise = Standardise::kScale;
   how.deviations = {1, 4, 1};
-  const Dataset ready = preprocessed(sparse(), how, true).value();
+  const Dataset ready = preprocessed(sparse_rows(), how, true).value();
   const auto& rows = std::get<SparseRows<double>>(ready.features);
   EXPECT_EQ(rows.starts, (std::vector<std::uint64_t>{0, 2, 3}));
   EXPECT_EQ(rows.columns, (std::vector<std::uint32_t>{1, 3, 3}));
@@ -61,7 +61,7 @@ TEST(Preprocessing, MeansOfSparseRowsAreRefused) {
   how.standardise = Standardise::kFull;
   how.means = {0, 0, 0};
   how.deviations = {1, 1, 1};
-  const auto refused = preprocessed(sparse(), how, false);
+  const auto refused = preprocessed(sparse_rows(), how, false);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().hint, HasSubstr("standardise = scale"));
 }

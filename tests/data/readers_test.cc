@@ -17,7 +17,7 @@
 namespace mfl::test {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 template <class X>
 const std::vector<X>& dense(const Dataset& data) {
@@ -73,12 +73,12 @@ TEST(Csv, AColumnOfNodesThatCannotBeIsRefused) {
   const Folder folder;
   const auto path = folder.write("a.csv", "x,site,y\n1,a,0\n2,,1\n");
   const auto says = [&](const CsvOptions& options) { return read_csv(path, options).error().text(); };
-  EXPECT_THAT(says({.group = "site"}), testing::HasSubstr("line 3"));
-  EXPECT_THAT(says({.group = "sites"}), testing::HasSubstr("no column of nodes named 'sites'"));
+  EXPECT_THAT(says({.group = "site"}), ::testing::HasSubstr("line 3"));
+  EXPECT_THAT(says({.group = "sites"}), ::testing::HasSubstr("no column of nodes named 'sites'"));
   EXPECT_THAT(says({.label = "site", .group = "site"}),
-              testing::HasSubstr("is the label and names the nodes"));
+              ::testing::HasSubstr("is the label and names the nodes"));
   EXPECT_THAT(says({.features = {"site"}, .group = "site"}),
-              testing::HasSubstr("is in features and names the nodes"));
+              ::testing::HasSubstr("is in features and names the nodes"));
 }
 
 TEST(Csv, LabelIsTheLastColumnUnlessSaid) {
@@ -108,7 +108,7 @@ TEST(Csv, BadLabelColumnIsConfiguration) {
   const auto path = folder.write("a.csv", "one,class,class\n1,2,3\n");
   const auto label = [&](const char* name) { return read_csv(path, {name, CsvHeader::kAuto}); };
   expect_error(label("clas"), ErrorCode::kBadConfig, {path.string(), "'clas'"});
-  EXPECT_THAT(label("clas").error().hint, testing::HasSubstr("class"));
+  EXPECT_THAT(label("clas").error().hint, ::testing::HasSubstr("class"));
   expect_error(label("class"), ErrorCode::kBadConfig, {"more than one"});
   expect_error(label("3"), ErrorCode::kBadConfig, {"column 3", "there are 3"});
   expect_error(read_csv(path, {"one", CsvHeader::kNo}), ErrorCode::kBadConfig, {"no header"});
@@ -180,7 +180,7 @@ TEST(Csv, BadChoicesOfColumnsAreConfiguration) {
                            const char* hint) {
     const auto data = read_csv(path, options);
     expect_error(data, ErrorCode::kBadConfig, says);
-    EXPECT_THAT(data.error().hint, testing::HasSubstr(hint));
+    EXPECT_THAT(data.error().hint, ::testing::HasSubstr(hint));
   };
   refused({.drop = {"note"}}, {path.string(), "column to drop", "'note'"}, "did you mean 'notes'?");
   refused({.features = {"AGE"}}, {"feature column", "'AGE'"}, "did you mean 'age'?");
@@ -216,15 +216,15 @@ TEST(Csv, ASeparatorThatTheFileDoesNotHaveIsNamed) {
     expect_error(data, ErrorCode::kBadData, {"line 1", "one column"});
     return data.error().hint;
   };
-  EXPECT_THAT(hint("a;b;c\n1;2;3\n", ','), testing::HasSubstr("--separator ';'"));
-  EXPECT_THAT(hint("a\tb\n1\t2\n", ','), testing::HasSubstr("--separator tab"));
-  EXPECT_THAT(hint("a,b\n1,2\n", ';'), testing::HasSubstr("--separator ','"));
+  EXPECT_THAT(hint("a;b;c\n1;2;3\n", ','), ::testing::HasSubstr("--separator ';'"));
+  EXPECT_THAT(hint("a\tb\n1\t2\n", ','), ::testing::HasSubstr("--separator tab"));
+  EXPECT_THAT(hint("a,b\n1,2\n", ';'), ::testing::HasSubstr("--separator ','"));
   EXPECT_EQ(hint("a\n1\n", '|'), "separate fields with bars");
   const auto ragged = read_csv(folder.write("b.csv", "1;2\n3\n"), {.separator = ';'});
-  EXPECT_THAT(ragged.error().hint, testing::HasSubstr("semicolons"));
+  EXPECT_THAT(ragged.error().hint, ::testing::HasSubstr("semicolons"));
   const auto decimal =
       read_csv(folder.write("c.csv", "1,5;2\n3;4\n"), {.header = CsvHeader::kNo, .separator = ';'});
-  EXPECT_THAT(decimal.error().hint, testing::HasSubstr("decimal point"));
+  EXPECT_THAT(decimal.error().hint, ::testing::HasSubstr("decimal point"));
 }
 
 TEST(Csv, NamesOfAHeaderInLatin1AreFound) {

@@ -9,16 +9,8 @@
 namespace mfl::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-Dataset csv(const Folder& folder, std::string_view text, const CsvOptions& options = {}) {
-  return read_csv(folder.write("points.csv", text), options).value();
-}
-
-Schema alone(const Dataset& data, LabelTask task = LabelTask::kBinary) {
-  return settle_alone(settle({}, observe(data, task).value()).value()).value();
-}
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(Schema, TheLastOfTwoClassesIsPositive) {
   const Folder folder;
@@ -31,8 +23,8 @@ TEST(Schema, TheLastOfTwoClassesIsPositive) {
         Row{"1,10\n2,9\n", {"9", "10"}}, Row{"1,0.0\n2,1.0\n", {"0", "1"}},
         Row{"1,True\n2,False\n3,True\n", {"False", "True"}},
         Row{"a,b\n1,malignant\n2,benign\n", {"benign", "malignant"}}, Row{"a,b\n1,x\n2,7.0\n", {"7", "x"}}}) {
-    const Dataset data = csv(folder, row.text);
-    const Schema schema = alone(data);
+    const Dataset data = csv_rows(folder, row.text);
+    const Schema schema = schema_alone(data);
     EXPECT_EQ(schema.classes, row.classes) << row.text;
     EXPECT_EQ(schema.positive, row.classes[1]) << row.text;
     const auto targets = make_targets(data, schema, TargetKind::kSigned).value();
@@ -43,7 +35,7 @@ TEST(Schema, TheLastOfTwoClassesIsPositive) {
 
 TEST(Schema, ThePositiveClassCanBeNamed) {
   const Folder folder;
-  const Dataset data = csv(folder, "age,kind\n1,malignant\n2,benign\n");
+  const Dataset data = csv_rows(folder, "age,kind\n1,malignant\n2,benign\n");
   Schema wanted;
   wanted.positive = "benign";
   const Schema schema = settle(wanted, observe(data, LabelTask::kBinary).value()).value();
@@ -57,7 +49,7 @@ TEST(Schema, EvenAndOddAreClasses) {
   Dataset digits;
   digits.labels = {0, 1, 2, 9};
   digits.rows = 4;
-  const Schema schema = alone(digits, LabelTask::kEvenOdd);
+  const Schema schema = schema_alone(digits, LabelTask::kEvenOdd);
   EXPECT_THAT(schema.classes, ElementsAre("odd", "even"));
   EXPECT_EQ(schema.positive, "even");
   EXPECT_THAT(make_targets(digits, schema, TargetKind::kReal).value(), ElementsAre(1, -1, 1, -1));
@@ -66,38 +58,38 @@ TEST(Schema, EvenAndOddAreClasses) {
 TEST(Schema, LabelErrorsNameFileLineAndColumn) {
   const Folder folder;
   const std::string place = folder.path("points.csv").string() + ", line 4, column 2";
-  const Dataset wine = csv(folder, "a,kind,b\n1,0,2\n1,1,2\n1,2,2\n", {"kind", CsvHeader::kAuto});
+  const Dataset wine = csv_rows(folder, "a,kind,b\n1,0,2\n1,1,2\n1,2,2\n", {"kind", CsvHeader::kAuto});
   const auto third = observe(wine, LabelTask::kBinary);
   expect_error(third, ErrorCode::kBadData, {place, "label \"2\"", "third class", "\"0\", \"1\""});
-  EXPECT_THAT(third.error().hint, testing::Not(HasSubstr("even-odd")));
-  const Dataset fraction = csv(folder, "a,kind,b\n1,0,2\n1,1,2\n1,0.5,2\n", {"kind", CsvHeader::kAuto});
+  EXPECT_THAT(third.error().hint, ::testing::Not(HasSubstr("even-odd")));
+  const Dataset fraction = csv_rows(folder, "a,kind,b\n1,0,2\n1,1,2\n1,0.5,2\n", {"kind", CsvHeader::kAuto});
   expect_error(observe(fraction, LabelTask::kEvenOdd), ErrorCode::kBadData, {place, "\"0.5\"", "even-odd"});
-  const Dataset text = csv(folder, "a,kind,b\n1,0,2\n1,1,2\n1,many,2\n", {"kind", CsvHeader::kAuto});
+  const Dataset text = csv_rows(folder, "a,kind,b\n1,0,2\n1,1,2\n1,many,2\n", {"kind", CsvHeader::kAuto});
   expect_error(observe(text, LabelTask::kRegression), ErrorCode::kBadData,
                {place, "\"many\"", "not a number"});
   const Dataset sparse = read_libsvm(folder.write("a.svm", "# x\n1 1:1\n-1 2:1\n0 1:1\n")).value();
   expect_error(observe(sparse, LabelTask::kBinary), ErrorCode::kBadData, {"a.svm, line 4", "third class"});
-  const Dataset quoted = csv(folder, "\"a\nb\",kind\n1,0\n2,1\n3,7\n");
+  const Dataset quoted = csv_rows(folder, "\"a\nb\",kind\n1,0\n2,1\n3,7\n");
   expect_error(observe(quoted, LabelTask::kBinary), ErrorCode::kBadData, {"line 5, column 2"});
 }
 
 TEST(Schema, ALabelThatTheRunDoesNotKnowIsRefusedWithItsPlace) {
   const Folder folder;
-  const Schema run = alone(csv(folder, "1,0\n2,1\n"));
-  expect_error(make_targets(csv(folder, "1,1\n2,-1\n"), run, TargetKind::kSigned), ErrorCode::kBadData,
+  const Schema run = schema_alone(csv_rows(folder, "1,0\n2,1\n"));
+  expect_error(make_targets(csv_rows(folder, "1,1\n2,-1\n"), run, TargetKind::kSigned), ErrorCode::kBadData,
                {"points.csv, line 2, column 2", "\"-1\"", "none of the classes"});
   // The run decides, not the labels of one site: a lone 0 is negative, a lone 1 positive.
-  EXPECT_THAT(make_targets(csv(folder, "1,0\n"), run, TargetKind::kSigned).value(), ElementsAre(-1));
-  EXPECT_THAT(make_targets(csv(folder, "1,1.0\n"), run, TargetKind::kSigned).value(), ElementsAre(1));
+  EXPECT_THAT(make_targets(csv_rows(folder, "1,0\n"), run, TargetKind::kSigned).value(), ElementsAre(-1));
+  EXPECT_THAT(make_targets(csv_rows(folder, "1,1.0\n"), run, TargetKind::kSigned).value(), ElementsAre(1));
 }
 
 TEST(Schema, OneClassAloneIsRefusedUnlessItSaysWhichItIs) {
   const Folder folder;
-  EXPECT_THAT(alone(csv(folder, "1,0\n2,0\n")).classes, ElementsAre("0", "1"));
-  EXPECT_THAT(alone(csv(folder, "1,-1\n")).classes, ElementsAre("-1", "1"));
-  EXPECT_EQ(alone(csv(folder, "1,1\n")).positive, "1");
+  EXPECT_THAT(schema_alone(csv_rows(folder, "1,0\n2,0\n")).classes, ElementsAre("0", "1"));
+  EXPECT_THAT(schema_alone(csv_rows(folder, "1,-1\n")).classes, ElementsAre("-1", "1"));
+  EXPECT_EQ(schema_alone(csv_rows(folder, "1,1\n")).positive, "1");
   const Schema benign =
-      settle({}, observe(csv(folder, "a,b\n1,benign\n"), LabelTask::kBinary).value()).value();
+      settle({}, observe(csv_rows(folder, "a,b\n1,benign\n"), LabelTask::kBinary).value()).value();
   EXPECT_FALSE(is_complete(benign));
   expect_error(settle_alone(benign), ErrorCode::kBadData, {"\"benign\"", "two classes"});
 }
@@ -156,7 +148,7 @@ TEST(Schema, JsonBringsBackTheSchema) {
   numbers.rows = 1;
   numbers.columns = 4;
   numbers.labels = {3};
-  for (const Schema& schema : {example(), Schema{}, alone(numbers, LabelTask::kRegression)})
+  for (const Schema& schema : {example(), Schema{}, schema_alone(numbers, LabelTask::kRegression)})
     EXPECT_EQ(parse_schema(schema_json(schema)).value(), schema);
   EXPECT_EQ(schema_json(example()),
             R"({"columns":3,"features":["id","age","bmi"],"label":"diagnosis","task":"binary",)"
@@ -178,7 +170,7 @@ TEST(Schema, LongNamesCanBeShortenedAndStillDiffer) {
 
 TEST(Csv, NamesAndTextLabelsAreKept) {
   const Folder folder;
-  const Dataset data = csv(folder, "\xe4ge,kind,b\n1,x,2\n3,y,4\n5,x,6\n", {"kind", CsvHeader::kAuto});
+  const Dataset data = csv_rows(folder, "\xe4ge,kind,b\n1,x,2\n3,y,4\n5,x,6\n", {"kind", CsvHeader::kAuto});
   EXPECT_THAT(data.origin->features, ElementsAre("\xc3\xa4ge", "b"));
   EXPECT_EQ(data.origin->label, "kind");
   EXPECT_TRUE(data.origin->header_guessed);
@@ -189,12 +181,12 @@ TEST(Csv, NamesAndTextLabelsAreKept) {
 
 TEST(Csv, AFirstLineWhoseOnlyTextIsAClassIsASample) {
   const Folder folder;
-  const Dataset data = csv(folder, "5,3,benign\n6,2,malignant\n7,1,benign\n");
+  const Dataset data = csv_rows(folder, "5,3,benign\n6,2,malignant\n7,1,benign\n");
   EXPECT_EQ(data.rows, 3U);
   EXPECT_THAT(std::get<DenseRows<double>>(data.features).values, ElementsAre(5, 3, 6, 2, 7, 1));
   EXPECT_EQ(label_text(data, data.labels[0]), "benign");
   EXPECT_FALSE(data.origin->header_guessed);
-  EXPECT_EQ(csv(folder, "0,1,target\n6,2,malignant\n7,1,benign\n").rows, 2U);
+  EXPECT_EQ(csv_rows(folder, "0,1,target\n6,2,malignant\n7,1,benign\n").rows, 2U);
 }
 
 TEST(Csv, LabelsThatAreNoClassesAreRefused) {
@@ -239,10 +231,10 @@ TEST(Source, TestDataWithOtherColumnsIsRefused) {
 
 TEST(Digest, CoversTheNamesOfClassesAndNotThoseOfColumns) {
   const Folder folder;
-  const std::string base = data_digest(csv(folder, "a,b\n1,x\n2,y\n"));
-  EXPECT_EQ(base, data_digest(csv(folder, "c,d\n1,x\n2,y\n")));
-  EXPECT_NE(base, data_digest(csv(folder, "a,b\n1,x\n2,z\n")));
-  EXPECT_EQ(data_digest(csv(folder, "1,0\n2,1\n")), data_digest(csv(folder, "a,b\n1,0.0\n2,1\n")));
+  const std::string base = data_digest(csv_rows(folder, "a,b\n1,x\n2,y\n"));
+  EXPECT_EQ(base, data_digest(csv_rows(folder, "c,d\n1,x\n2,y\n")));
+  EXPECT_NE(base, data_digest(csv_rows(folder, "a,b\n1,x\n2,z\n")));
+  EXPECT_EQ(data_digest(csv_rows(folder, "1,0\n2,1\n")), data_digest(csv_rows(folder, "a,b\n1,0.0\n2,1\n")));
 }
 
 }  // namespace

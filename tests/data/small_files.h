@@ -12,10 +12,13 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mfl/base/files.h"
 #include "mfl/base/result.h"
+#include "mfl/data/csv.h"
+#include "mfl/data/schema.h"
 
 namespace mfl::test {
 
@@ -43,6 +46,25 @@ class Folder {
  private:
   TempFolder folder_;
 };
+
+// The rows of a CSV file with this text.
+inline Dataset csv_rows(const Folder& folder, std::string_view text, const CsvOptions& options = {}) {
+  return read_csv(folder.write("points.csv", text), options).value();
+}
+
+// Rows without features.
+inline Dataset labelled(std::vector<double> labels) {
+  Dataset data;
+  data.rows = labels.size();
+  data.columns = 1;
+  data.labels = std::move(labels);
+  return data;
+}
+
+// The schema of a run that has no other data.
+inline Schema schema_alone(const Dataset& data, LabelTask task = LabelTask::kBinary) {
+  return settle_alone(settle({}, observe(data, task).value()).value()).value();
+}
 
 inline std::string big_endian(std::uint32_t value) {
   std::string bytes;
@@ -90,7 +112,7 @@ template <class T>
 void expect_error(const Result<T>& result, ErrorCode code, const std::vector<std::string>& parts) {
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().code, code);
-  for (const std::string& part : parts) EXPECT_THAT(result.error().text(), testing::HasSubstr(part));
+  for (const std::string& part : parts) EXPECT_THAT(result.error().text(), ::testing::HasSubstr(part));
   EXPECT_FALSE(result.error().first_hint().empty()) << result.error().text();
   EXPECT_EQ(result.error().text().find('\n'), std::string::npos);
 }

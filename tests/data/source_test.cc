@@ -11,8 +11,8 @@
 namespace mfl::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 DataOptions from(const std::string& source) {
   DataOptions options;
@@ -112,7 +112,7 @@ TEST(Load, RandomIsSeededWithoutReplacementAndDisjoint) {
   ASSERT_TRUE(once) << once.error().text();
   std::vector<double> labels = once->train.labels;
   labels.insert(labels.end(), once->test->labels.begin(), once->test->labels.end());
-  EXPECT_THAT(labels, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  EXPECT_THAT(labels, ::testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
   EXPECT_FALSE(std::is_sorted(labels.begin(), labels.end()));
   EXPECT_EQ(data_digest(load(options)->train), data_digest(once->train));
   options.train = 3;

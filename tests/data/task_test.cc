@@ -5,15 +5,8 @@
 namespace mfl::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-Dataset labelled(std::vector<double> labels) {
-  Dataset data;
-  data.rows = labels.size();
-  data.labels = std::move(labels);
-  return data;
-}
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(Task, EvenIsThePositiveClass) {
   const Dataset data = labelled({0, 1, 2, 9, 1e15});

@@ -7,7 +7,7 @@
 #include "mfl/aggregate/aggregator.h"
 #include "tests/base/sample_spec.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 inline std::vector<std::string> aggregator_specs() {
   std::vector<std::string> out;
@@ -15,4 +15,4 @@ inline std::vector<std::string> aggregator_specs() {
   return out;
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

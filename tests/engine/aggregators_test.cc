@@ -4,15 +4,16 @@
 #include <gtest/gtest.h>
 
 #include "mfl/algorithm/algorithms.h"
+#include "tests/base/precisions.h"
 #include "tests/engine/federations.h"
 
 namespace mfl {
 namespace {
 
-using testing::aggregator_specs;
-using testing::kModels;
-using testing::make_federation;
-using testing::train_on;
+using test::aggregator_specs;
+using test::kModels;
+using test::make_federation;
+using test::train_on;
 
 template <class T>
 State<T> trained(const Federation<T>& federation, const std::string& spec,
@@ -25,8 +26,7 @@ State<T> trained(const Federation<T>& federation, const std::string& spec,
 
 template <class T>
 class Aggregators : public ::testing::Test {};
-using Precisions = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(Aggregators, Precisions);
+TYPED_TEST_SUITE(Aggregators, test::Precisions);
 
 TYPED_TEST(Aggregators, ThreadsAndKernelsGiveTheBitsOfTheSerialEngine) {
   const Dataset data = *make_synthetic(400, 50, 1);
@@ -69,7 +69,7 @@ TYPED_TEST(Aggregators, AVectorThatIsNotFiniteNamesTheNode) {
                                               {.aggregator = make_aggregator("median").value()});
   const State<TypeParam> state = initial_state<TypeParam>(algorithm, 50);
   Aggregate<TypeParam> out;
-  const auto bad = testing::run_round(*engine, state, 3, out);
+  const auto bad = test::run_round(*engine, state, 3, out);
   ASSERT_TRUE(bad);
   EXPECT_EQ(bad->node, 0U);
 }

@@ -11,7 +11,7 @@
 #include "scaffold.h"
 #include "tests/base/sample_spec.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
 // FedAvgM: v <- beta v + (w - mean w_i); w <- w - v, with v at the server alone.
@@ -279,4 +279,4 @@ TEST(Codecs, OneDigestOverThreads) {
 }
 
 }  // namespace
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -8,14 +8,15 @@
 #include <set>
 
 #include "mfl/algorithm/algorithms.h"
+#include "tests/base/precisions.h"
 #include "tests/engine/federations.h"
 
 namespace mfl {
 namespace {
 
-using testing::kModels;
-using testing::make_federation;
-using testing::train_on;
+using test::kModels;
+using test::make_federation;
+using test::train_on;
 
 std::vector<std::uint32_t> epoch_of(BatchOrder& order, const Batching& batching, std::size_t rows,
                                     std::uint64_t epoch) {
@@ -108,7 +109,7 @@ TEST(Batches, NamesOfNodes) {
 template <class T>
 class BatchesOf : public ::testing::Test {
  protected:
-  static State<T> trained(const testing::ModelCase& model, const Federation<T>& federation,
+  static State<T> trained(const test::ModelCase& model, const Federation<T>& federation,
                           const Batching& batching, std::unique_ptr<Workers> workers = serial_workers()) {
     const Algorithm algorithm = make_mfl(0.01, 0.8, 4);
     const auto engine = local_engine<T>(federation, {Setting{algorithm, model.lambda}}, std::move(workers),
@@ -116,8 +117,7 @@ class BatchesOf : public ::testing::Test {
     return train_on(*engine, algorithm, federation.model->parameters(), 24);
   }
 };
-using Precisions = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(BatchesOf, Precisions);
+TYPED_TEST_SUITE(BatchesOf, test::Precisions);
 
 TYPED_TEST(BatchesOf, ThreadsAndKernelsGiveTheBitsOfTheSerialEngine) {
   const Dataset data = *make_synthetic(700, 90, 1);
@@ -141,7 +141,7 @@ TYPED_TEST(BatchesOf, ThreadsAndKernelsGiveTheBitsOfTheSerialEngine) {
 
 TYPED_TEST(BatchesOf, BytesFloatsAndSparseRowsGiveTheSameBits) {
   const Dataset bytes = *make_synthetic(300, 70, 4);
-  const Dataset dense = testing::as_floats<TypeParam>(bytes), sparse = testing::as_sparse<TypeParam>(bytes);
+  const Dataset dense = test::as_floats<TypeParam>(bytes), sparse = test::as_sparse<TypeParam>(bytes);
   for (const auto& model : kModels) {
     const auto run = [&](const Dataset& data) {
       const auto federation = make_federation<TypeParam>(model, data, *contiguous(300, 3));
@@ -190,7 +190,7 @@ TEST(Batches, StepsAndLossesAreThoseOfTheBatches) {
   State<double> state = initial_state<double>(algorithm, 20);
   state.round = 6;
   Aggregate<double> out;
-  ASSERT_FALSE(testing::run_round(*engine, state, 2, out));
+  ASSERT_FALSE(test::run_round(*engine, state, 2, out));
 
   Vector<double> w(20), gradient(20);
   BatchOrder order;

@@ -7,21 +7,21 @@
 #include <cmath>
 
 #include "mfl/algorithm/algorithms.h"
+#include "tests/base/precisions.h"
 #include "tests/engine/federations.h"
 
 namespace mfl {
 namespace {
 
-using testing::kModels;
-using testing::make_engine;
-using testing::make_federation;
-using testing::run_round;
-using testing::train;
+using test::kModels;
+using test::make_engine;
+using test::make_federation;
+using test::run_round;
+using test::train;
 
 template <class T>
 class EnginesOf : public ::testing::Test {};
-using Precisions = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(EnginesOf, Precisions);
+TYPED_TEST_SUITE(EnginesOf, test::Precisions);
 
 TYPED_TEST(EnginesOf, ThreadsGiveTheBitsOfTheSerialEngine) {
   const Dataset data = *make_synthetic(1500, 100, 1);
@@ -65,7 +65,7 @@ TYPED_TEST(EnginesOf, TheOrderOfNodesDoesNotMatter) {
 
 TYPED_TEST(EnginesOf, BytesFloatsAndSparseRowsGiveTheSameBits) {
   const Dataset bytes = *make_synthetic(400, 70, 4);
-  const Dataset dense = testing::as_floats<TypeParam>(bytes), sparse = testing::as_sparse<TypeParam>(bytes);
+  const Dataset dense = test::as_floats<TypeParam>(bytes), sparse = test::as_sparse<TypeParam>(bytes);
   for (const auto& model : kModels) {
     const auto run = [&](const Dataset& data) {
       return state_digest(train(model, make_federation<TypeParam>(model, data, *contiguous(400, 3)),
@@ -124,7 +124,7 @@ TYPED_TEST(EnginesOf, ScoreTheTestSetAlikeOnAnyNumberOfThreads) {
   for (const auto& model : kModels) {
     auto federation = make_federation<TypeParam>(model, data, *contiguous(1100, 2));
     const auto state = train(model, federation, make_fl(0.05, 2), 40);
-    const auto targets = make_targets(data, testing::task_of(model), model.targets).value();
+    const auto targets = make_targets(data, test::task_of(model), model.targets).value();
     federation.test.emplace(data, targets);
     const bool many = federation.model->outputs() > 1;
     const std::size_t outputs = federation.model->outputs();

@@ -13,22 +13,22 @@
 #include "mfl/algorithm/algorithms.h"
 #include "tests/base/sample_spec.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
 using ::testing::HasSubstr;
 using Numbers = std::valarray<double>;
 
-constexpr std::size_t kNodes = 4, kColumns = 20;
-constexpr double kEta = 0.02, kGamma = 0.6;
+constexpr std::size_t kFamilyNodes = 4, kFamilyColumns = 20;
+constexpr double kFamilyEta = 0.02, kFamilyGamma = 0.6;
 constexpr std::uint64_t kSteps = 3;
 constexpr int kRounds = 9;
 const ModelCase& model() { return kModels[1]; }
 
 // Nodes of different sizes, each with few classes.
 Federation<double> skewed_nodes() {
-  const Dataset data = as_floats<double>(*make_synthetic(140, kColumns, 11));
-  Partition partition = *label_sorted(data.labels, kNodes);
+  const Dataset data = as_floats<double>(*make_synthetic(140, kFamilyColumns, 11));
+  Partition partition = *label_sorted(data.labels, kFamilyNodes);
   partition.starts = {0, 20, 55, 90, 140};
   return make_federation<double>(model(), data, partition);
 }
@@ -79,12 +79,12 @@ class Problem {
 using Round = std::function<void(int round, const std::vector<std::uint32_t>& nodes, Numbers& w)>;
 using Formula = std::function<Round(const Problem&)>;
 
-Numbers zero() { return Numbers(0.0, kColumns); }
+Numbers zero() { return Numbers(0.0, kFamilyColumns); }
 
 // K steps from `from`; direction(x, g) is what is multiplied by -eta.
 using Direction = std::function<Numbers(const Numbers& x, const Numbers& g)>;
 Numbers steps(const Problem& problem, std::size_t node, Numbers x, const Direction& direction) {
-  for (std::uint64_t k = 0; k < kSteps; ++k) x -= kEta * direction(x, problem.gradient(node, x));
+  for (std::uint64_t k = 0; k < kSteps; ++k) x -= kFamilyEta * direction(x, problem.gradient(node, x));
   return x;
 }
 
@@ -114,8 +114,8 @@ Formula local_momentum(Shared shared, bool nesterov, std::uint64_t every = 1) {
         if (own.contains(i) && (shared == Shared::kKeepLocal || (every > 1 && was_there && is_between)))
           mine = own[i];
         x[i] = steps(p, i, w, [&](const Numbers&, const Numbers& g) -> Numbers {
-          mine = kGamma * mine + g;
-          if (nesterov) return g + kGamma * mine;
+          mine = kFamilyGamma * mine + g;
+          if (nesterov) return g + kFamilyGamma * mine;
           return mine;
         });
         own[i] = mine;
@@ -134,7 +134,7 @@ struct Variates {
 };
 Formula control_variates(Variates v) {
   return [v](const Problem& p) -> Round {
-    return [&p, v, c = zero(), own = std::vector<Numbers>(kNodes, zero()), m = zero(), d = zero(),
+    return [&p, v, c = zero(), own = std::vector<Numbers>(kFamilyNodes, zero()), m = zero(), d = zero(),
             global = zero()](int, const auto& nodes, Numbers& w) mutable {
       const Numbers s = w + v.lambda * m;
       std::map<std::size_t, Numbers> x, change, momentum;
@@ -152,9 +152,9 @@ Formula control_variates(Variates v) {
       m = v.lambda * m + (mean - s);
       w += v.server_lr * (mean - w);
       d = v.gamma == 0 ? zero() : p.mean(nodes, true, [&](std::size_t i) { return momentum[i]; });
-      global = (before - w) / (kEta * double(kSteps));
+      global = (before - w) / (kFamilyEta * double(kSteps));
       for (const std::uint32_t i : nodes) {
-        c += change[i] / double(kNodes);
+        c += change[i] / double(kFamilyNodes);
         own[i] += change[i];
       }
     };
@@ -163,11 +163,11 @@ Formula control_variates(Variates v) {
 
 Formula adaptive(double b1, double b2, double rate, double epsilon, char rule) {
   return server_step([=] {
-    return [=, m = zero(), v = Numbers(epsilon * epsilon, kColumns)](int, Numbers& w,
-                                                                     const Numbers& mean) mutable {
+    return [=, m = zero(), v = Numbers(epsilon * epsilon, kFamilyColumns)](int, Numbers& w,
+                                                                           const Numbers& mean) mutable {
       const Numbers move = mean - w, square = move * move;
       m = b1 * m + (1 - b1) * move;
-      for (std::size_t i = 0; i < kColumns; ++i) {
+      for (std::size_t i = 0; i < kFamilyColumns; ++i) {
         const double sign = v[i] > square[i] ? 1 : v[i] < square[i] ? -1 : 0;
         if (rule == 'a') v[i] = b2 * v[i] + (1 - b2) * square[i];
         if (rule == 'y') v[i] -= (1 - b2) * square[i] * sign;
@@ -189,8 +189,8 @@ Round fedprox_round(const Problem& p, double mu) {
 }
 
 Round feddyn_round(const Problem& p, double alpha) {
-  return [&p, alpha, l = std::vector<Numbers>(kNodes, zero()), h = zero()](int, const auto& nodes,
-                                                                           Numbers& w) mutable {
+  return [&p, alpha, l = std::vector<Numbers>(kFamilyNodes, zero()), h = zero()](int, const auto& nodes,
+                                                                                 Numbers& w) mutable {
     const Numbers from = w;
     std::map<std::size_t, Numbers> x;
     for (const std::uint32_t i : nodes) {
@@ -198,7 +198,7 @@ Round feddyn_round(const Problem& p, double alpha) {
         return g - l[i] + alpha * (at - from);
       });
       l[i] -= alpha * (x[i] - from);
-      h -= alpha / double(kNodes) * (x[i] - from);
+      h -= alpha / double(kFamilyNodes) * (x[i] - from);
     }
     w = p.mean(nodes, true, [&](std::size_t i) { return x[i]; }) - h / alpha;
   };
@@ -223,7 +223,7 @@ Round fedcm_round(const Problem& p, double alpha) {
         return alpha * g + (1 - alpha) * direction;
       });
     });
-    direction = (from - w) / (kEta * double(kSteps));
+    direction = (from - w) / (kFamilyEta * double(kSteps));
   };
 }
 
@@ -246,7 +246,7 @@ Round ghbm_round(const Problem& p, double beta, std::size_t window) {
     const Numbers from = w;
     w = p.mean(nodes, false, [&](std::size_t i) {
       return steps(p, i, from, [&](const Numbers&, const Numbers& g) -> Numbers {
-        return g + beta / double(kSteps) / kEta * m;
+        return g + beta / double(kSteps) / kFamilyEta * m;
       });
     });
   };
@@ -264,8 +264,8 @@ Formula fedavgm(double beta, double rate, bool nesterov) {
 Formula slowmo(double beta, double alpha) {
   return server_step([=] {
     return [=, u = zero()](int, Numbers& w, const Numbers& mean) mutable {
-      u = beta * u + (w - mean) / kEta;
-      w -= alpha * kEta * u;
+      u = beta * u + (w - mean) / kFamilyEta;
+      w -= alpha * kFamilyEta * u;
     };
   });
 }
@@ -274,7 +274,7 @@ Formula slowmo(double beta, double alpha) {
 Round fednova_with_momentum(const Problem& p) {
   return [&p](int, const auto& nodes, Numbers& w) {
     const Numbers from = w;
-    const double k = double(kSteps), r = kGamma;
+    const double k = double(kSteps), r = kFamilyGamma;
     const double a = (k - r * (1 - std::pow(r, k)) / (1 - r)) / (1 - r);
     const Numbers mean = p.mean(nodes, false, [&](std::size_t i) {
       Numbers d = zero();
@@ -296,11 +296,11 @@ struct Case {
 };
 
 StepOptions with_momentum(const std::string& momentum, std::uint64_t every = 1) {
-  return {.eta = kEta, .gamma = kGamma, .momentum = momentum, .sync_momentum = every};
+  return {.eta = kFamilyEta, .gamma = kFamilyGamma, .momentum = momentum, .sync_momentum = every};
 }
 
 std::vector<Case> cases() {
-  const StepOptions steps{.eta = kEta, .gamma = kGamma};
+  const StepOptions steps{.eta = kFamilyEta, .gamma = kFamilyGamma};
   const auto mean = server_step([] { return [](int, Numbers& w, const Numbers& m) { w = m; }; });
   return {
       {"fl", steps, mean},
@@ -326,7 +326,7 @@ std::vector<Case> cases() {
       {"fednova", with_momentum("reset"), [](const Problem& p) { return fednova_with_momentum(p); }},
       {"feddyn(0.5)", steps, [](const Problem& p) { return feddyn_round(p, 0.5); }},
       {"fedacg(0.8, 0.3)", steps, [](const Problem& p) { return fedacg_round(p, 0.8, 0.3); }},
-      {"mfl-c", steps, control_variates({.gamma = kGamma})},
+      {"mfl-c", steps, control_variates({.gamma = kFamilyGamma})},
       {"scaffold-acg(0.8)", steps, control_variates({.lambda = 0.8})},
       {"scaffold-m(0.3)", steps, control_variates({.alpha = 0.3})},
       {"ghbm(0.9, 3)", steps, [](const Problem& p) { return ghbm_round(p, 0.9, 3); }},
@@ -336,14 +336,14 @@ std::vector<Case> cases() {
 template <class T>
 State<T> some_rounds(const Federation<T>& federation, const Algorithm& algorithm) {
   const auto engine = make_engine(model(), federation, algorithm);
-  State<T> state = initial_state<T>(algorithm, kColumns);
+  State<T> state = initial_state<T>(algorithm, kFamilyColumns);
   for (int round = 0; round < kRounds; ++round) {
     const std::vector<std::uint32_t> nodes = participants(round);
     Aggregate<T> out;
     StepRange<T> range{.state = &state, .out = &out, .participants = nodes};
     engine->run(std::span(&range, 1), kSteps);
     EXPECT_FALSE(range.failure);
-    apply(algorithm, state, out, {kSteps, nodes.size(), kNodes});
+    apply(algorithm, state, out, {kSteps, nodes.size(), kFamilyNodes});
     engine->keep(0);
   }
   return state;
@@ -359,7 +359,8 @@ TEST(Family, DoesWhatTheFormulasSayWhileNodesMissRounds) {
     for (int r = 0; r < kRounds; ++r) round(r, participants(r), w);
     const auto got = some_rounds(federation, *make_algorithm(one.spec, one.options, kSteps));
     ASSERT_GT(std::abs(w).max(), 1e-3);
-    for (std::size_t i = 0; i < kColumns; ++i) EXPECT_NEAR(got.w()[i], w[i], 1e-11 * std::abs(w).max()) << i;
+    for (std::size_t i = 0; i < kFamilyColumns; ++i)
+      EXPECT_NEAR(got.w()[i], w[i], 1e-11 * std::abs(w).max()) << i;
   }
 }
 
@@ -374,12 +375,13 @@ TEST(Family, HasACaseForEveryAlgorithm) {
 
 struct Identity {
   std::string spec, same_as;
-  StepOptions options = {.eta = kEta, .gamma = kGamma}, same_options = {.eta = kEta, .gamma = kGamma};
+  StepOptions options = {.eta = kFamilyEta, .gamma = kFamilyGamma},
+              same_options = {.eta = kFamilyEta, .gamma = kFamilyGamma};
   bool bit_for_bit = true;
 };
 
 std::vector<Identity> identities() {
-  const StepOptions no_gamma{.eta = kEta, .gamma = 0}, steps{.eta = kEta, .gamma = kGamma};
+  const StepOptions no_gamma{.eta = kFamilyEta, .gamma = 0}, steps{.eta = kFamilyEta, .gamma = kFamilyGamma};
   const auto variates = [](StepOptions options) {
     options.correction = "control-variates";
     return options;
@@ -398,7 +400,7 @@ std::vector<Identity> identities() {
       {"fednova", "fl", steps, steps, false},
       {"slowmo(0.7)", "fedavgm(0.7)", steps, steps, false},
       {"mfl", "mfl", with_momentum("average", 1)},
-      {"mfl", "fl", {.eta = kEta, .gamma = 0, .sync_momentum = 4}},
+      {"mfl", "fl", {.eta = kFamilyEta, .gamma = 0, .sync_momentum = 4}},
       {"mfl-c", "scaffold", no_gamma},
       {"scaffold-acg(0)", "scaffold"},
       {"scaffold-m(1)", "scaffold"},
@@ -414,17 +416,17 @@ TEST(Family, HasTheIdentitiesOfItsMembers) {
                b = some_rounds(federation, *make_algorithm(one.same_as, one.same_options, kSteps));
     const std::string what = fmt::format("{} {} is {}", one.spec, one.options.momentum, one.same_as);
     EXPECT_TRUE(!one.bit_for_bit || weights_digest(a) == weights_digest(b)) << what;
-    for (std::size_t i = 0; i < kColumns; ++i) EXPECT_NEAR(a.w()[i], b.w()[i], 1e-12) << what;
+    for (std::size_t i = 0; i < kFamilyColumns; ++i) EXPECT_NEAR(a.w()[i], b.w()[i], 1e-12) << what;
   }
 }
 
 TEST(Family, IsCentralisedWithOneNode) {
-  const Dataset data = *make_synthetic(120, kColumns, 5);
+  const Dataset data = *make_synthetic(120, kFamilyColumns, 5);
   const auto one = make_federation<double>(model(), data, *contiguous(120, 1));
-  const auto mgd = train(model(), one, make_mgd(kEta, kGamma), 24);
+  const auto mgd = train(model(), one, make_mgd(kFamilyEta, kFamilyGamma), 24);
   for (const auto& [spec, every] : {std::pair{"mfl", 1}, {"mfl", 4}, {"mfl-c", 1}}) {
     const StepOptions options{
-        .eta = kEta, .gamma = kGamma, .sync_momentum = static_cast<std::uint64_t>(every)};
+        .eta = kFamilyEta, .gamma = kFamilyGamma, .sync_momentum = static_cast<std::uint64_t>(every)};
     EXPECT_EQ(weights_digest(train(model(), one, *make_algorithm(spec, options, kSteps), 24)),
               weights_digest(mgd))
         << spec << ' ' << every;
@@ -433,26 +435,28 @@ TEST(Family, IsCentralisedWithOneNode) {
   const Problem problem(one);
   Numbers w = zero(), before = zero();
   for (int step = 0; step < 24; ++step) {
-    const Numbers y = w + kGamma * (w - before);
+    const Numbers y = w + kFamilyGamma * (w - before);
     before = w;
-    w = y - kEta * problem.gradient(0, y);
+    w = y - kFamilyEta * problem.gradient(0, y);
   }
-  const auto got =
-      train(model(), one, *make_algorithm(fmt::format("fedacg({})", kGamma), {.eta = kEta}, 1), 24);
-  for (std::size_t i = 0; i < kColumns; ++i) EXPECT_NEAR(got.w()[i], w[i], 1e-12);
+  const auto got = train(
+      model(), one, *make_algorithm(fmt::format("fedacg({})", kFamilyGamma), {.eta = kFamilyEta}, 1), 24);
+  for (std::size_t i = 0; i < kFamilyColumns; ++i) EXPECT_NEAR(got.w()[i], w[i], 1e-12);
   // fednag's weights are Nesterov's lookahead points.
-  const auto nag = train(model(), one, *make_algorithm("fednag", {.eta = kEta, .gamma = kGamma}, 1), 24);
-  const Numbers y = w + kGamma * (w - before);
-  for (std::size_t i = 0; i < kColumns; ++i) EXPECT_NEAR(nag.w()[i], y[i], 1e-12);
+  const auto nag =
+      train(model(), one, *make_algorithm("fednag", {.eta = kFamilyEta, .gamma = kFamilyGamma}, 1), 24);
+  const Numbers y = w + kFamilyGamma * (w - before);
+  for (std::size_t i = 0; i < kFamilyColumns; ++i) EXPECT_NEAR(nag.w()[i], y[i], 1e-12);
 }
 
 TEST(Family, IsMflWhereNodesHaveTheSameData) {
-  const auto one = make_federation<double>(model(), *make_synthetic(40, kColumns, 3), *contiguous(40, 1));
+  const auto one =
+      make_federation<double>(model(), *make_synthetic(40, kFamilyColumns, 3), *contiguous(40, 1));
   const Federation<double> copies{one.model, one.train, std::vector<Shard>(4, one.nodes[0]), std::nullopt};
-  const StepOptions options{.eta = kEta, .gamma = kGamma};
+  const StepOptions options{.eta = kFamilyEta, .gamma = kFamilyGamma};
   EXPECT_EQ(weights_digest(train(model(), copies, *make_algorithm("mfl-c", options, kSteps), 24)),
             weights_digest(train(model(), copies, *make_algorithm("mfl", options, kSteps), 24)));
-  const auto gd = train(model(), one, make_gd(kEta), 24);
+  const auto gd = train(model(), one, make_gd(kFamilyEta), 24);
   for (const char* spec : {"scaffold", "fl"}) {
     const auto got = train(model(), copies, *make_algorithm(spec, options, kSteps), 24);
     EXPECT_EQ(weights_digest(got), weights_digest(gd)) << spec;
@@ -466,8 +470,8 @@ TEST(Axes, EveryCombinationRunsOrIsRefused) {
   for (const CorrectionEntry& correction : corrections())
     for (const MomentumEntry& momentum : momenta())
       for (const ServerStepEntry& server : server_steps()) {
-        const StepOptions options{.eta = kEta,
-                                  .gamma = kGamma,
+        const StepOptions options{.eta = kFamilyEta,
+                                  .gamma = kFamilyGamma,
                                   .correction = sample_spec(correction),
                                   .momentum = sample_spec(momentum),
                                   .server_step = sample_spec(server)};
@@ -488,7 +492,7 @@ TEST(Axes, EveryCombinationRunsOrIsRefused) {
 
 TEST(Axes, WhatIsRefusedSaysWhy) {
   const auto error = [](const std::string& spec, StepOptions options) {
-    options.eta = kEta;
+    options.eta = kFamilyEta;
     const auto made = make_algorithm(spec, options, kSteps);
     EXPECT_FALSE(made) << spec;
     return made ? std::string() : made.error().text() + "; " + made.error().hint;
@@ -510,7 +514,7 @@ TEST(Axes, MomentumIsSentUpWhenItIsAveraged) {
     EXPECT_EQ(bytes.down, 160U);
     EXPECT_EQ(bytes.up, round % 3 == 0 ? 160U : 80U) << round;
   }
-  EXPECT_EQ(round_bytes<double>(*make_algorithm("fedacg", {.eta = kEta}, kSteps), 1, 10).down, 80U);
+  EXPECT_EQ(round_bytes<double>(*make_algorithm("fedacg", {.eta = kFamilyEta}, kSteps), 1, 10).down, 80U);
 }
 
 // Steps along one gradient that amount to as many as the formula says.
@@ -527,4 +531,4 @@ TEST(Axes, NormalisedCountsWhatStepsAreWorth) {
 }
 
 }  // namespace
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -13,7 +13,7 @@
 #include "mfl/model/models.h"
 #include "mfl/partition/partition.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 // A model of the table, as the tests use it: with an intercept where that needs no further column, and ten classes where it takes many.
 struct ModelCase {
@@ -115,4 +115,4 @@ State<T> train(const ModelCase& model, const Federation<T>& federation, const Al
   return train_on(*engine, algorithm, federation.model->parameters(), steps);
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

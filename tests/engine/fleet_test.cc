@@ -8,10 +8,10 @@
 #include "mfl/algorithm/algorithms.h"
 #include "tests/engine/federations.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
-constexpr std::size_t kNodes = 23;
+constexpr std::size_t kFleetNodes = 23;
 
 template <class T>
 ClassTargets<T> even_odd(TargetKind kind) {
@@ -30,7 +30,7 @@ Federation<T> made_when_run(const ModelCase& model, const FleetRows& rows) {
                     Samples<T>::buffer(0, rows.shape().columns, FleetRows::kScale),
                     {},
                     {}};
-  out.fleet = std::make_shared<const Fleet<T>>(rows, kNodes, even_odd<T>(model.targets));
+  out.fleet = std::make_shared<const Fleet<T>>(rows, kFleetNodes, even_odd<T>(model.targets));
   return out;
 }
 
@@ -42,7 +42,7 @@ Federation<T> stored(const ModelCase& model, const FleetRows& rows) {
   DenseRows<std::uint8_t> pixels;
   std::vector<double> targets;
   std::vector<Shard> nodes;
-  for (std::size_t node = 0; node < kNodes; ++node) {
+  for (std::size_t node = 0; node < kFleetNodes; ++node) {
     const std::size_t count = rows.samples(node);
     nodes.push_back({data.rows, count});
     data.rows += count;
@@ -117,4 +117,4 @@ TEST(Participants, ARoundOfSomeNodesIsThatOfAFederationOfThem) {
 }
 
 }  // namespace
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -4,23 +4,23 @@
 #include <cmath>
 
 #include "mfl/algorithm/algorithms.h"
+#include "tests/base/precisions.h"
 #include "tests/engine/federations.h"
 
 namespace mfl {
 namespace {
 
-using testing::kModels;
-using testing::make_engine;
-using testing::make_federation;
-using testing::run_round;
-using testing::train;
+using test::kModels;
+using test::make_engine;
+using test::make_federation;
+using test::run_round;
+using test::train;
 
-constexpr double kEta = 0.01;
+constexpr double kIdentityEta = 0.01;
 
 template <class T>
 class IdentitiesOf : public ::testing::Test {};
-using Precisions = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(IdentitiesOf, Precisions);
+TYPED_TEST_SUITE(IdentitiesOf, test::Precisions);
 
 template <class T>
 double largest_relative_gap(const Vector<T>& a, const Vector<T>& b) {
@@ -36,8 +36,8 @@ TYPED_TEST(IdentitiesOf, WithoutMomentumMflIsFl) {
   const Dataset data = *make_synthetic(900, 100, 1);
   for (const auto& model : kModels) {
     const auto federation = make_federation<TypeParam>(model, data, *iid(900, 4, 1));
-    EXPECT_EQ(weights_digest(train(model, federation, make_mfl(kEta, 0, 4), 50)),
-              weights_digest(train(model, federation, make_fl(kEta, 4), 50)))
+    EXPECT_EQ(weights_digest(train(model, federation, make_mfl(kIdentityEta, 0, 4), 50)),
+              weights_digest(train(model, federation, make_fl(kIdentityEta, 4), 50)))
         << model.name;
   }
 }
@@ -46,12 +46,12 @@ TYPED_TEST(IdentitiesOf, OneNodeIsCentralised) {
   const Dataset data = *make_synthetic(900, 100, 2);
   for (const auto& model : kModels) {
     const auto federation = make_federation<TypeParam>(model, data, *iid(900, 1, 1));
-    const auto mgd = train(model, federation, make_mgd(kEta, 0.7), 50);
-    const auto mfl = train(model, federation, make_mfl(kEta, 0.7, 4), 50);
+    const auto mgd = train(model, federation, make_mgd(kIdentityEta, 0.7), 50);
+    const auto mfl = train(model, federation, make_mfl(kIdentityEta, 0.7, 4), 50);
     EXPECT_EQ(weights_digest(mfl), weights_digest(mgd)) << model.name;
     EXPECT_EQ(mfl.vectors[1].values, mgd.vectors[1].values) << model.name;
-    EXPECT_EQ(weights_digest(train(model, federation, make_fl(kEta, 7), 50)),
-              weights_digest(train(model, federation, make_gd(kEta), 50)))
+    EXPECT_EQ(weights_digest(train(model, federation, make_fl(kIdentityEta, 7), 50)),
+              weights_digest(train(model, federation, make_gd(kIdentityEta), 50)))
         << model.name;
   }
 }
@@ -62,8 +62,8 @@ TEST(Identities, AveragingEveryStepIsCentralised) {
     const auto one = make_federation<double>(model, data, *contiguous(900, 1));
     for (const std::size_t nodes : {2, 4, 7}) {
       const auto many = make_federation<double>(model, data, *contiguous(900, nodes));
-      EXPECT_LT(largest_relative_gap(train(model, many, make_mfl(kEta, 0.5, 1), 100).w(),
-                                     train(model, one, make_mgd(kEta, 0.5), 100).w()),
+      EXPECT_LT(largest_relative_gap(train(model, many, make_mfl(kIdentityEta, 0.5, 1), 100).w(),
+                                     train(model, one, make_mgd(kIdentityEta, 0.5), 100).w()),
                 1e-12)
           << model.name << " " << nodes;
     }
@@ -78,8 +78,8 @@ TYPED_TEST(IdentitiesOf, TheSameDataOnEveryNodeIsCentralisedOnIt) {
   for (const auto& model : kModels) {
     const auto copies = make_federation<TypeParam>(model, take_rows(data, thrice), *contiguous(900, 3));
     const auto one = make_federation<TypeParam>(model, data, *contiguous(300, 1));
-    EXPECT_EQ(weights_digest(train(model, copies, make_mfl(kEta, 0.5, 4), 50)),
-              weights_digest(train(model, one, make_mgd(kEta, 0.5), 50)))
+    EXPECT_EQ(weights_digest(train(model, copies, make_mfl(kIdentityEta, 0.5, 4), 50)),
+              weights_digest(train(model, one, make_mgd(kIdentityEta, 0.5), 50)))
         << model.name;
   }
 }
@@ -87,15 +87,15 @@ TYPED_TEST(IdentitiesOf, TheSameDataOnEveryNodeIsCentralisedOnIt) {
 TEST(Rounds, TheLastOneIsShortWhenTauDoesNotDivide) {
   const auto& model = kModels[0];
   const auto federation = make_federation<double>(model, *make_synthetic(100, 50, 5), *contiguous(100, 3));
-  const auto state = train(model, federation, make_mfl(kEta, 0.5, 4), 10);
+  const auto state = train(model, federation, make_mfl(kIdentityEta, 0.5, 4), 10);
   EXPECT_EQ(state.step, 10U);
   EXPECT_EQ(state.round, 3U);
   // A round of two steps, taken on its own, ends where the short round does.
-  auto by_hand = train(model, federation, make_mfl(kEta, 0.5, 4), 8);
-  const auto engine = make_engine(model, federation, make_mfl(kEta, 0.5, 4), serial_workers());
+  auto by_hand = train(model, federation, make_mfl(kIdentityEta, 0.5, 4), 8);
+  const auto engine = make_engine(model, federation, make_mfl(kIdentityEta, 0.5, 4), serial_workers());
   Aggregate<double> aggregate;
   ASSERT_FALSE(run_round(*engine, by_hand, 2, aggregate));
-  apply(make_mfl(kEta, 0.5, 4), by_hand, aggregate, {.steps = 2});
+  apply(make_mfl(kIdentityEta, 0.5, 4), by_hand, aggregate, {.steps = 2});
   EXPECT_EQ(state_digest(by_hand), state_digest(state));
 }
 

@@ -6,7 +6,7 @@
 #include "examples/extensions/extensions.h"
 #include "mfl/algorithm/algorithms.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 inline Algorithm scaffold(double eta, std::uint64_t tau) {
   static const bool added = (add_scaffold(), true);
@@ -14,4 +14,4 @@ inline Algorithm scaffold(double eta, std::uint64_t tau) {
   return make_algorithm("my-scaffold", {.eta = eta}, tau).value();
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

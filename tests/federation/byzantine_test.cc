@@ -13,15 +13,15 @@
 namespace mfl {
 namespace {
 
-constexpr std::size_t kNodes = 10, kHostile = 2, kColumns = 100, kRounds = 100;
-constexpr std::uint64_t kTau = 4;
+constexpr std::size_t kByzantineNodes = 10, kHostile = 2, kByzantineColumns = 100, kByzantineRounds = 100;
+constexpr std::uint64_t kByzantineTau = 4;
 
 enum class Attack { kNone, kFlipped, kScaled, kNoise };
 
 class Byzantine : public ::testing::Test {
  protected:
   Byzantine() {
-    const Dataset data = *make_synthetic(6000, kColumns, 3);
+    const Dataset data = *make_synthetic(6000, kByzantineColumns, 3);
     const auto targets = make_targets(data, Task::kMulticlass, TargetKind::kIndex).value();
     std::vector<std::uint32_t> first(5000), last(1000);
     for (std::uint32_t i = 0; i < 6000; ++i) (i < 5000 ? first[i] : last[i - 5000]) = i;
@@ -30,8 +30,8 @@ class Byzantine : public ::testing::Test {
       for (const std::uint32_t row : rows) own.push_back(targets[row]);
       return Samples<double>(take_rows(data, rows), own);
     };
-    const Partition partition = *iid(5000, kNodes, 1);
-    for (std::size_t i = 0; i < kNodes; ++i) {
+    const Partition partition = *iid(5000, kByzantineNodes, 1);
+    for (std::size_t i = 0; i < kByzantineNodes; ++i) {
       const auto rows = partition.node(i);
       nodes_.push_back({model_, take(rows), {{0, rows.size()}}, std::nullopt});
     }
@@ -40,18 +40,18 @@ class Byzantine : public ::testing::Test {
 
   double accuracy(const std::string& spec, Attack attack) const {
     const auto aggregator = make_aggregator(spec).value();
-    const Algorithm algorithm = make_mfl(0.2, 0.5, kTau);
+    const Algorithm algorithm = make_mfl(0.2, 0.5, kByzantineTau);
     std::vector<std::unique_ptr<Engine<double>>> engines;
     for (const auto& node : nodes_)
       engines.push_back(local_engine<double>(node, {Setting{algorithm, 0}}, serial_workers()));
     State<double> state = initial_state<double>(algorithm, model_->parameters());
     Stream noise(7, Purpose::kSynthetic);
-    for (std::size_t round = 0; round < kRounds; ++round) {
-      std::vector<Aggregate<double>> sent(kNodes);
-      std::vector<NodeVectors<double>> updates(kNodes);
-      for (std::size_t i = 0; i < kNodes; ++i) {
+    for (std::size_t round = 0; round < kByzantineRounds; ++round) {
+      std::vector<Aggregate<double>> sent(kByzantineNodes);
+      std::vector<NodeVectors<double>> updates(kByzantineNodes);
+      for (std::size_t i = 0; i < kByzantineNodes; ++i) {
         StepRange<double> range{.state = &state, .out = &sent[i]};
-        engines[i]->run(std::span(&range, 1), kTau);
+        engines[i]->run(std::span(&range, 1), kByzantineTau);
         if (i < kHostile) distort(sent[i].vectors, state, attack, noise);
         for (const auto& vector : sent[i].vectors) updates[i].vectors.emplace_back(vector);
       }
@@ -59,7 +59,7 @@ class Byzantine : public ::testing::Test {
       for (const auto& vector : state.vectors) broadcast.vectors.emplace_back(vector.values);
       Aggregate<double> out;
       aggregator->aggregate(updates, broadcast, out.vectors, for_each_in_order);
-      apply(algorithm, state, out, {kTau, engines.size(), engines.size()});
+      apply(algorithm, state, out, {kByzantineTau, engines.size(), engines.size()});
     }
     const auto found = model_->evaluate(*test_, {0, test_->size()}, 0, state.w().data());
     return static_cast<double>(found.correct) / static_cast<double>(test_->size());
@@ -77,7 +77,7 @@ class Byzantine : public ::testing::Test {
       }
   }
 
-  std::shared_ptr<const Model<double>> model_ = softmax_model<double>(kColumns, 10, true);
+  std::shared_ptr<const Model<double>> model_ = softmax_model<double>(kByzantineColumns, 10, true);
   std::vector<Federation<double>> nodes_;
   std::optional<Samples<double>> test_;
 };

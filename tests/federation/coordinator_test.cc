@@ -12,42 +12,16 @@
 #include "mfl/federation/payload.h"
 #include "mfl/federation/store_log.h"
 #include "mfl/model/tensors.h"
+#include "tests/federation/keeping_log.h"
 
 namespace mfl {
 namespace {
 
+using test::coordinator_options;
+using test::KeepingLog;
 using ::testing::HasSubstr;
 
-class KeepingLog final : public RoundLog {
- public:
-  Result<void> commit(const CommittedRound& round) override {
-    if (broken) return fail(ErrorCode::kRunFailed, "disk full");
-    rounds.push_back(round);
-    return {};
-  }
-  Result<void> finish(const Ending& e) override {
-    ending = e;
-    return {};
-  }
-  bool broken = false;
-  std::vector<CommittedRound> rounds;
-  std::optional<Ending> ending;
-};
-
-constexpr std::uint64_t kColumns = 3;
-
-CoordinatorOptions options(std::size_t nodes, std::size_t quorum = 0) {
-  CoordinatorOptions out;
-  out.run_id = "run";
-  out.config_digest = "config";
-  out.epoch = 7;
-  out.steps = 4;
-  out.min_available_nodes = nodes;
-  out.quorum = quorum;
-  out.round_deadline = Time(1000);
-  out.retry_pause = Time(100);
-  return out;
-}
+constexpr std::uint64_t kBenchColumns = 3;
 
 // Drives a coordinator of {w} vectors of three numbers.
 class Bench {
@@ -56,7 +30,7 @@ class Bench {
       : coordinator(make_coordinator<double>(make_fl(0.1, 2), std::move(o), log)) {}
 
   std::uint64_t join(const std::string& node, std::uint64_t weight = 1) {
-    return coordinator->join(now, node, {"config", weight, kColumns, 64}).session;
+    return coordinator->join(now, node, {"config", weight, kBenchColumns, 64}).session;
   }
   Order order(const std::string& node, std::uint64_t session) {
     return coordinator->order_for(node, session, {});
@@ -64,7 +38,7 @@ class Bench {
 
   static Update answer(const Assignment& task, double value, std::uint64_t weight = 1) {
     std::vector<Vector<double>> vectors;
-    if (task.steps > 0) vectors.push_back(Vector<double>(kColumns, value));
+    if (task.steps > 0) vectors.push_back(Vector<double>(kBenchColumns, value));
     const auto blocks = task.steps > 0 ? task.blocks : std::vector<Block>{};
     return {task.run_id, task.ticket, weight, value, blocks, to_payload(vectors)};
   }
@@ -77,15 +51,15 @@ class Bench {
   std::unique_ptr<Coordinator> coordinator;
 };
 
-Joining joining_with(const Schema& schema) { return {"config", 1, kColumns, 64, schema}; }
+Joining joining_with(const Schema& schema) { return {"config", 1, kBenchColumns, 64, schema}; }
 
 // What a site shows of its data: no positive class.
 Schema site() {
-  return {kColumns, {"age", "bmi", "pressure"}, "", "sick", LabelTask::kBinary, {"no", "yes"}, ""};
+  return {kBenchColumns, {"age", "bmi", "pressure"}, "", "sick", LabelTask::kBinary, {"no", "yes"}, ""};
 }
 
 TEST(CoordinatorSchema, TheFirstNodeTellsWhatTheRunIsAndOthersMustFit) {
-  Bench bench(options(3));
+  Bench bench(coordinator_options(4, 3));
   ASSERT_NE(bench.coordinator->join(bench.now, "a", joining_with(site())).session, 0U);
   EXPECT_EQ(bench.coordinator->schema().positive, "yes");
   EXPECT_THAT(bench.coordinator->status().schema, HasSubstr("positive yes (from a)"));
@@ -103,13 +77,13 @@ TEST(CoordinatorSchema, TheFirstNodeTellsWhatTheRunIsAndOthersMustFit) {
 }
 
 TEST(CoordinatorSchema, ANodeOfOneClassCannotTellBoth) {
-  Bench bench(options(2));
+  Bench bench(coordinator_options(4, 2));
   Schema one_class = site();
   one_class.classes = {"no"};
   const Joined refused = bench.coordinator->join(bench.now, "a", joining_with(one_class));
   EXPECT_EQ(refused.verdict.reason, Reason::kSchema);
   EXPECT_THAT(refused.verdict.text, HasSubstr("[schema] classes"));
-  CoordinatorOptions known = options(2);
+  CoordinatorOptions known = coordinator_options(4, 2);
   known.schema.classes = {"no", "yes"};
   known.schema.task = LabelTask::kBinary;
   known.schema.positive = "no";
@@ -119,12 +93,12 @@ TEST(CoordinatorSchema, ANodeOfOneClassCannotTellBoth) {
 }
 
 Schema digits_of(std::vector<std::string> classes) {
-  return {kColumns, {}, "", "", LabelTask::kMulticlass, std::move(classes), ""};
+  return {kBenchColumns, {}, "", "", LabelTask::kMulticlass, std::move(classes), ""};
 }
 
 TEST(CoordinatorSchema, TheFirstNodeDoesNotTellTheClassesOfMulticlass) {
   for (const LabelTask stated : {LabelTask::kUnknown, LabelTask::kMulticlass}) {
-    CoordinatorOptions open = options(2);
+    CoordinatorOptions open = coordinator_options(4, 2);
     open.schema.task = stated;
     Bench bench(open);
     for (const auto& classes : {std::vector<std::string>{"0", "1", "2"}, {"7"}}) {
@@ -140,7 +114,7 @@ TEST(CoordinatorSchema, TheFirstNodeDoesNotTellTheClassesOfMulticlass) {
 }
 
 TEST(CoordinatorSchema, NodesHoldSomeOfTheClassesOfMulticlass) {
-  CoordinatorOptions known = options(3);
+  CoordinatorOptions known = coordinator_options(4, 3);
   known.schema.task = LabelTask::kMulticlass;
   known.schema.classes = {"0", "1", "2", "10"};
   known.schema_from = "the experiment file";
@@ -157,7 +131,7 @@ TEST(CoordinatorSchema, NodesHoldSomeOfTheClassesOfMulticlass) {
 }
 
 TEST(CoordinatorSchema, IsOpenAgainWhenAllHaveLeftAndKeptWithTheFirstRound) {
-  Bench bench(options(1));
+  Bench bench(coordinator_options(4, 1));
   const auto a = bench.coordinator->join(bench.now, "a", joining_with(site())).session;
   bench.coordinator->leave(bench.now, "a", a);
   bench.now += Time(2000);
@@ -175,7 +149,7 @@ TEST(CoordinatorSchema, IsOpenAgainWhenAllHaveLeftAndKeptWithTheFirstRound) {
 }
 
 TEST(Coordinator, StartsWhenEnoughNodesAreThereAndWeighsThem) {
-  Bench bench(options(2));
+  Bench bench(coordinator_options(4, 2));
   const auto a = bench.join("a", 1);
   EXPECT_EQ(bench.order("a", a).kind, Order::Kind::kNone);
   EXPECT_EQ(bench.coordinator->status().phase, "waiting");
@@ -189,19 +163,19 @@ TEST(Coordinator, StartsWhenEnoughNodesAreThereAndWeighsThem) {
   const auto& round = bench.log.rounds[0];
   EXPECT_EQ(round.nodes, (std::vector<std::string>{"a", "b"}));
   const auto digest = [](double number) {
-    return sha256_hex(number_bytes(Vector<double>(kColumns, number)));
+    return sha256_hex(number_bytes(Vector<double>(kBenchColumns, number)));
   };
   EXPECT_EQ(round.node_rows,
             (std::vector<NodeRow>{{1, "a", 1, 8, 0, digest(8)}, {1, "b", 3, 4, 0, digest(4)}}));
   EXPECT_EQ(round.closed.train_loss, 5);
   const auto kept = decode_round<double>(round.blob).value();
-  EXPECT_EQ(kept.state.w(), Vector<double>(kColumns, 5));
-  EXPECT_EQ(kept.bytes_up, 2 * kColumns * 8);
+  EXPECT_EQ(kept.state.w(), Vector<double>(kBenchColumns, 5));
+  EXPECT_EQ(kept.bytes_up, 2 * kBenchColumns * 8);
   EXPECT_EQ(bench.order("a", a).task.ticket.round, 2U);
 }
 
 TEST(Coordinator, EndsWithTheLossOfTheFinalWeights) {
-  Bench bench(options(1));
+  Bench bench(coordinator_options(4, 1));
   const auto a = bench.join("a");
   bench.submit("a", Bench::answer(bench.order("a", a).task, 4));
   bench.submit("a", Bench::answer(bench.order("a", a).task, 2));
@@ -222,43 +196,45 @@ TEST(Coordinator, EndsWithTheLossOfTheFinalWeights) {
 }
 
 TEST(Coordinator, SaysWhyANodeMayNotJoin) {
-  Bench bench(options(1));
+  Bench bench(coordinator_options(4, 1));
   const auto reason = [&](const Joining& joining) {
     return bench.coordinator->join(bench.now, "x", joining).verdict.reason;
   };
-  EXPECT_EQ(reason({"other", 1, kColumns, 64}), Reason::kConfig);
-  EXPECT_EQ(reason({"config", 0, kColumns, 64}), Reason::kWeight);
-  EXPECT_EQ(reason({"config", std::numeric_limits<std::uint64_t>::max(), kColumns, 64}), Reason::kWeight);
+  EXPECT_EQ(reason({"other", 1, kBenchColumns, 64}), Reason::kConfig);
+  EXPECT_EQ(reason({"config", 0, kBenchColumns, 64}), Reason::kWeight);
+  EXPECT_EQ(reason({"config", std::numeric_limits<std::uint64_t>::max(), kBenchColumns, 64}),
+            Reason::kWeight);
   EXPECT_EQ(reason({"config", 1, 0, 64}), Reason::kShape);
   EXPECT_EQ(reason({"config", 1, std::numeric_limits<std::uint64_t>::max(), 64}), Reason::kShape);
-  EXPECT_EQ(reason({"config", 1, kColumns, 32}), Reason::kShape);
-  EXPECT_EQ(reason({"config", 1, kColumns, 64}), Reason::kNone);
-  EXPECT_EQ(reason({"config", 1, kColumns + 1, 64}), Reason::kShape);
+  EXPECT_EQ(reason({"config", 1, kBenchColumns, 32}), Reason::kShape);
+  EXPECT_EQ(reason({"config", 1, kBenchColumns, 64}), Reason::kNone);
+  EXPECT_EQ(reason({"config", 1, kBenchColumns + 1, 64}), Reason::kShape);
 }
 
 TEST(Coordinator, ANodeThatLeavesBeforeTheFirstRoundDoesNotFixTheNumberOfFeatures) {
-  Bench bench(options(2));
+  Bench bench(coordinator_options(4, 2));
   const auto join = [&](const std::string& node, std::uint64_t columns) {
     return bench.coordinator->join(bench.now, node, {"config", 1, columns, 64});
   };
-  const Joined wrong = join("mallory", kColumns + 2);
+  const Joined wrong = join("mallory", kBenchColumns + 2);
   ASSERT_TRUE(wrong.verdict.counts());
-  EXPECT_THAT(join("a", kColumns).verdict.text, HasSubstr("5 features in this run since mallory joined"));
+  EXPECT_THAT(join("a", kBenchColumns).verdict.text,
+              HasSubstr("5 features in this run since mallory joined"));
   bench.coordinator->leave(bench.now, "mallory", wrong.session);
-  const Joined a = join("a", kColumns);
+  const Joined a = join("a", kBenchColumns);
   EXPECT_TRUE(a.verdict.counts()) << a.verdict.text;
-  EXPECT_FALSE(join("mallory", kColumns + 2).verdict.counts());
-  const Joined b = join("b", kColumns);
+  EXPECT_FALSE(join("mallory", kBenchColumns + 2).verdict.counts());
+  const Joined b = join("b", kBenchColumns);
   bench.submit("a", Bench::answer(bench.order("a", a.session).task, 1));
   bench.submit("b", Bench::answer(bench.order("b", b.session).task, 1));
   ASSERT_EQ(bench.log.rounds.size(), 1U);
   bench.coordinator->leave(bench.now, "a", a.session);
   bench.coordinator->leave(bench.now, "b", b.session);
-  EXPECT_FALSE(join("mallory", kColumns + 2).verdict.counts()) << "a round was committed";
+  EXPECT_FALSE(join("mallory", kBenchColumns + 2).verdict.counts()) << "a round was committed";
 }
 
 TEST(Coordinator, NamesWhoDidNotAnswerAndTellsHowLongRoundsTook) {
-  Bench bench(options(2));
+  Bench bench(coordinator_options(4, 2));
   const auto a = bench.join("a");
   bench.join("b");
   bench.submit("a", Bench::answer(bench.order("a", a).task, 1));
@@ -278,7 +254,7 @@ TEST(Coordinator, NamesWhoDidNotAnswerAndTellsHowLongRoundsTook) {
 
 // A node whose updates are never finite blocks a run without a quorum; every attempt names the node.
 TEST(Coordinator, ANodeThatIsNeverFiniteIsNamedAtEveryAttempt) {
-  Bench bench(options(2));
+  Bench bench(coordinator_options(4, 2));
   const auto a = bench.join("a"), b = bench.join("mallory");
   for (std::uint64_t attempt = 1; attempt <= 3; ++attempt) {
     bench.submit("mallory",
@@ -299,7 +275,7 @@ TEST(Coordinator, ANodeThatIsNeverFiniteIsNamedAtEveryAttempt) {
 }
 
 TEST(Coordinator, SaysWhyAnUpdateDoesNotCountAndLeavesTheModelAlone) {
-  Bench bench(options(2));
+  Bench bench(coordinator_options(4, 2));
   const auto a = bench.join("a", 2);
   bench.join("b", 1);
   const Assignment task = bench.order("a", a).task;
@@ -342,7 +318,7 @@ TEST(Coordinator, BadContentsCostTheNodeItsPartInTheAttempt) {
        }},
   };
   for (const auto& [reason, change] : cases) {
-    Bench bench(options(2, 1));
+    Bench bench(coordinator_options(4, 2, 1));
     const auto a = bench.join("a");
     const auto b = bench.join("b");
     Update bad = Bench::answer(bench.order("a", a).task, 1);
@@ -352,12 +328,12 @@ TEST(Coordinator, BadContentsCostTheNodeItsPartInTheAttempt) {
     EXPECT_EQ(bench.submit("b", Bench::answer(bench.order("b", b).task, 6)), Reason::kNone);
     ASSERT_EQ(bench.log.rounds.size(), 1U);
     EXPECT_EQ(bench.log.rounds[0].nodes, std::vector<std::string>{"b"});
-    EXPECT_EQ(decode_round<double>(bench.log.rounds[0].blob)->state.w(), Vector<double>(kColumns, 6));
+    EXPECT_EQ(decode_round<double>(bench.log.rounds[0].blob)->state.w(), Vector<double>(kBenchColumns, 6));
   }
 }
 
 TEST(Coordinator, ClosesARoundAtTheDeadlineWithAQuorumAndRefusesTheRestAsStale) {
-  Bench bench(options(3, 2));
+  Bench bench(coordinator_options(4, 3, 2));
   const auto a = bench.join("a"), b = bench.join("b"), c = bench.join("c");
   const Assignment task = bench.order("c", c).task;
   bench.submit("a", Bench::answer(task, 1));
@@ -379,7 +355,7 @@ TEST(Coordinator, ClosesARoundAtTheDeadlineWithAQuorumAndRefusesTheRestAsStale) 
 }
 
 TEST(Coordinator, AbandonsARoundWithoutAQuorumAndTriesAgainFromTheSameState) {
-  Bench bench(options(2));
+  Bench bench(coordinator_options(4, 2));
   const auto a = bench.join("a"), b = bench.join("b");
   const Assignment task = bench.order("a", a).task;
   bench.submit("a", Bench::answer(task, 1));
@@ -399,11 +375,11 @@ TEST(Coordinator, AbandonsARoundWithoutAQuorumAndTriesAgainFromTheSameState) {
   bench.submit("a", Bench::answer(again, 6));
   bench.submit("b", Bench::answer(again, 0, 5));
   ASSERT_EQ(bench.log.rounds.size(), 1U);
-  EXPECT_EQ(decode_round<double>(bench.log.rounds[0].blob)->state.w(), Vector<double>(kColumns, 1));
+  EXPECT_EQ(decode_round<double>(bench.log.rounds[0].blob)->state.w(), Vector<double>(kBenchColumns, 1));
 }
 
 TEST(Coordinator, ANewSessionOfANameEndsTheOldAndKeepsItsPart) {
-  Bench bench(options(2));
+  Bench bench(coordinator_options(4, 2));
   const auto old = bench.join("a");
   bench.join("b");
   const auto session = bench.join("a");
@@ -414,7 +390,7 @@ TEST(Coordinator, ANewSessionOfANameEndsTheOldAndKeepsItsPart) {
 }
 
 TEST(Coordinator, ChoosesAFractionAndNotAlwaysTheSame) {
-  CoordinatorOptions o = options(4);
+  CoordinatorOptions o = coordinator_options(4, 4);
   o.fraction_train = 0.5;
   o.steps = 40;
   Bench bench(o);
@@ -433,7 +409,7 @@ TEST(Coordinator, ChoosesAFractionAndNotAlwaysTheSame) {
 }
 
 TEST(Coordinator, EveryNodeNotFiniteIsADivergedRun) {
-  Bench bench(options(2));
+  Bench bench(coordinator_options(4, 2));
   const auto a = bench.join("a");
   bench.join("b");
   const Assignment task = bench.order("a", a).task;
@@ -448,7 +424,7 @@ TEST(Coordinator, EveryNodeNotFiniteIsADivergedRun) {
 }
 
 TEST(Coordinator, ALogThatFailsStopsTheRunBeforeAnybodyIsTold) {
-  Bench bench(options(1));
+  Bench bench(coordinator_options(4, 1));
   const auto a = bench.join("a");
   bench.log.broken = true;
   bench.submit("a", Bench::answer(bench.order("a", a).task, 1));
@@ -464,9 +440,9 @@ TEST(StoreLog, GivesBackTheLastRoundAndItsRows) {
   RunSpec spec;
   spec.algorithm = "fl";
   const std::string id = store.create_run(spec).value();
-  CoordinatorOptions o = options(1);
+  CoordinatorOptions o = coordinator_options(4, 1);
   const auto answer_next = [](Coordinator& c, double value) {
-    const std::uint64_t session = c.join(Time(0), "a", {"config", 1, kColumns, 64}).session;
+    const std::uint64_t session = c.join(Time(0), "a", {"config", 1, kBenchColumns, 64}).session;
     c.submit(Time(0), "a", Bench::answer(c.order_for("a", session, {}).task, value));
   };
   {
@@ -478,7 +454,7 @@ TEST(StoreLog, GivesBackTheLastRoundAndItsRows) {
   const auto found = resume_rounds<double>(store, id).value().from;
   ASSERT_TRUE(found);
   EXPECT_EQ(found->state.round, 1U);
-  EXPECT_EQ(found->state.w(), Vector<double>(kColumns, 4));
+  EXPECT_EQ(found->state.w(), Vector<double>(kBenchColumns, 4));
   StoreLog log(store, id, {});
   const auto second = make_coordinator<double>(make_fl(0.1, 2), o, log, *found);
   answer_next(*second, 2);
@@ -487,7 +463,7 @@ TEST(StoreLog, GivesBackTheLastRoundAndItsRows) {
   const auto rounds = store.rounds(id).value();
   ASSERT_EQ(rounds.size(), 3U);
   EXPECT_EQ(rounds[1].train_loss, 2);
-  EXPECT_EQ(rounds[2].bytes_up, 2 * kColumns * 8);
+  EXPECT_EQ(rounds[2].bytes_up, 2 * kBenchColumns * 8);
   EXPECT_EQ(store.get(id)->status, RunStatus::kDone);
   EXPECT_EQ(store.get(id)->summary->final.train_loss, 1);
 }

@@ -10,11 +10,11 @@
 #include "mfl/base/rng.h"
 #include "world.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 10'000;
-constexpr std::size_t kNodes = 3;
+constexpr std::size_t kFaultNodes = 3;
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -51,7 +51,7 @@ void add(Totals& totals, const Outcome& outcome) {
 
 // Runs the seeds; stops at the first violation and prints how to replay it.
 void run_seeds(const char* test, std::size_t quorum) {
-  Reference reference(make_mfl(0.1, 0.5, 2), kNodes, 7);
+  Reference reference(make_mfl(0.1, 0.5, 2), kFaultNodes, 7);
   const std::uint64_t only = from_environment("MFL_FAULT_SEED", 0);
   const std::uint64_t seeds = only != 0 ? only : from_environment("MFL_FAULT_SEEDS", kSeeds) / 2;
   Totals totals;
@@ -61,7 +61,7 @@ void run_seeds(const char* test, std::size_t quorum) {
         fmt::format("replay with MFL_FAULT_SEED={} federation_test --gtest_filter=Faults.{}", seed, test);
     ASSERT_EQ(outcome.violation, "") << replay;
     ASSERT_EQ(outcome.rounds, 4U) << replay;
-    if (quorum == kNodes) {
+    if (quorum == kFaultNodes) {
       ASSERT_EQ(outcome.digest, reference.final_digest()) << replay;
     }
     add(totals, outcome);
@@ -79,14 +79,14 @@ void run_seeds(const char* test, std::size_t quorum) {
 }
 
 TEST(Faults, AllNodesEveryRoundGiveTheFaultFreeModel) {
-  run_seeds("AllNodesEveryRoundGiveTheFaultFreeModel", kNodes);
+  run_seeds("AllNodesEveryRoundGiveTheFaultFreeModel", kFaultNodes);
 }
 
 TEST(Faults, AQuorumAlwaysMakesProgress) { run_seeds("AQuorumAlwaysMakesProgress", 2); }
 
 TEST(Faults, WithoutFaultsNothingIsRefused) {
-  Reference reference(make_fl(0.1, 2), kNodes, 7);
-  const Outcome outcome = simulate(reference, {}, kNodes, 0, 1);
+  Reference reference(make_fl(0.1, 2), kFaultNodes, 7);
+  const Outcome outcome = simulate(reference, {}, kFaultNodes, 0, 1);
   EXPECT_EQ(outcome.violation, "");
   EXPECT_EQ(outcome.digest, reference.final_digest());
   EXPECT_EQ(outcome.refused + outcome.abandoned + outcome.restarts, 0U);
@@ -136,4 +136,4 @@ TEST(Faults, OneHostileNodeUnderFaultsDoesNotStopAQuorum) {
 }
 
 }  // namespace
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -10,44 +10,20 @@
 #include "mfl/federation/coordinator.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/update_limits.h"
+#include "tests/federation/keeping_log.h"
 
 namespace mfl {
 namespace {
 
+using test::coordinator_options;
+using test::KeepingLog;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr std::uint64_t kColumns = 3;
+constexpr std::uint64_t kPopulationColumns = 3;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-class KeepingLog final : public RoundLog {
- public:
-  Result<void> commit(const CommittedRound& round) override {
-    rounds.push_back(round);
-    return {};
-  }
-  Result<void> finish(const Ending& e) override {
-    ending = e;
-    return {};
-  }
-  std::vector<CommittedRound> rounds;
-  std::optional<Ending> ending;
-};
-
-CoordinatorOptions options(std::size_t nodes, std::size_t quorum = 0) {
-  CoordinatorOptions out;
-  out.run_id = "run";
-  out.config_digest = "config";
-  out.epoch = 7;
-  out.steps = 400;
-  out.min_available_nodes = nodes;
-  out.quorum = quorum;
-  out.round_deadline = Time(1000);
-  out.retry_pause = Time(100);
-  return out;
-}
 
 using Answer = std::function<void(Update&)>;
 
@@ -61,7 +37,8 @@ class Population {
   }
 
   Joined join(const std::string& node, std::uint64_t weight = 1, std::uint64_t instance = 0) {
-    const Joined joined = coordinator->join(now, node, {"config", weight, kColumns, 64, {}, instance});
+    const Joined joined =
+        coordinator->join(now, node, {"config", weight, kPopulationColumns, 64, {}, instance});
     if (joined.session != 0) sessions[node] = joined.session;
     return joined;
   }
@@ -69,7 +46,7 @@ class Population {
   Verdict answer(const std::string& node, const Answer& change = {}) {
     const Order order = coordinator->order_for(node, sessions[node], {});
     if (order.kind != Order::Kind::kTask) return {Reason::kNotChosen, "no task"};
-    auto vectors = from_payload<double>(*order.task.payload, std::vector<std::size_t>{kColumns});
+    auto vectors = from_payload<double>(*order.task.payload, std::vector<std::size_t>{kPopulationColumns});
     for (double& x : vectors[0]) x += 1;
     Update update{order.task.run_id, order.task.ticket, 1, 0.5};
     if (order.task.steps != 0) {
@@ -97,7 +74,7 @@ class Population {
 
 Answer vectors_of(double value) {
   return [value](Update& u) {
-    u.payload = to_payload(std::vector<Vector<double>>{Vector<double>(kColumns, value)});
+    u.payload = to_payload(std::vector<Vector<double>>{Vector<double>(kPopulationColumns, value)});
   };
 }
 Answer loss_of(double value) {
@@ -125,7 +102,7 @@ TEST(Numbers, EveryReasonIsNamedCountedAndCostsOnlyItsSender) {
   };
   for (const Case& test : cases) {
     SCOPED_TRACE(test.text);
-    Population population(options(4, 2), {"a", "b", "c", "mallory"});
+    Population population(coordinator_options(400, 4, 2), {"a", "b", "c", "mallory"});
     population.attempt();
     ASSERT_EQ(population.log.rounds.size(), 1U);
     const Verdict verdict = population.answer("mallory", test.change);
@@ -134,7 +111,8 @@ TEST(Numbers, EveryReasonIsNamedCountedAndCostsOnlyItsSender) {
     for (const char* node : {"a", "b", "c"}) EXPECT_TRUE(population.answer(node).counts());
     ASSERT_EQ(population.log.rounds.size(), 2U);
     EXPECT_THAT(population.log.rounds[1].nodes, ElementsAre("a", "b", "c"));
-    EXPECT_EQ(decode_round<double>(population.log.rounds[1].blob)->state.w(), Vector<double>(kColumns, 2));
+    EXPECT_EQ(decode_round<double>(population.log.rounds[1].blob)->state.w(),
+              Vector<double>(kPopulationColumns, 2));
     const FederationStatus status = population.coordinator->status();
     EXPECT_EQ(status.refused[static_cast<std::size_t>(test.reason)], 1U);
     EXPECT_EQ(status.standings, (std::vector<NodeStanding>{{"mallory", 1, {}}}));
@@ -142,7 +120,7 @@ TEST(Numbers, EveryReasonIsNamedCountedAndCostsOnlyItsSender) {
 }
 
 TEST(Numbers, AModelWhoseLossMayBeNegativeSaysSo) {
-  CoordinatorOptions o = options(1);
+  CoordinatorOptions o = coordinator_options(400, 1);
   o.least_loss = -2;
   Population population(o, {"a"});
   EXPECT_TRUE(population.answer("a", loss_of(-1.5)).counts());
@@ -150,7 +128,7 @@ TEST(Numbers, AModelWhoseLossMayBeNegativeSaysSo) {
 }
 
 TEST(Numbers, AnOperatorMayBoundTheUpdateNorm) {
-  CoordinatorOptions o = options(3, 2);
+  CoordinatorOptions o = coordinator_options(400, 3, 2);
   o.max_update_norm = 10;
   Population population(o, {"a", "b", "mallory"});
   EXPECT_THAT(population.answer("mallory", vectors_of(6)).text, HasSubstr("max_update_norm is 10"));
@@ -160,7 +138,7 @@ TEST(Numbers, AnOperatorMayBoundTheUpdateNorm) {
 }
 
 TEST(Numbers, SampleCountsAreLimitedAndAHeavyNodeIsAWarning) {
-  CoordinatorOptions o = options(3);
+  CoordinatorOptions o = coordinator_options(400, 3);
   o.max_samples = 100;
   Population population(o, {"a", "b"});
   const Joined refused = population.join("mallory", 101);
@@ -174,7 +152,7 @@ TEST(Numbers, SampleCountsAreLimitedAndAHeavyNodeIsAWarning) {
 
 // Before the first commit there is nothing to compare with but the other updates.
 TEST(Numbers, TheFirstRoundComparesUpdatesWithEachOther) {
-  Population population(options(4, 3), {"a", "b", "c", "mallory"});
+  Population population(coordinator_options(400, 4, 3), {"a", "b", "c", "mallory"});
   population.attempt("mallory", vectors_of(1e10));
   EXPECT_THAT(population.log.rounds, IsEmpty());
   EXPECT_THAT(population.coordinator->status().trouble,
@@ -182,26 +160,27 @@ TEST(Numbers, TheFirstRoundComparesUpdatesWithEachOther) {
   EXPECT_EQ(population.answer("mallory", vectors_of(1e10)).reason, Reason::kNorm);
   for (const char* node : {"a", "b", "c"}) population.answer(node);
   ASSERT_EQ(population.log.rounds.size(), 1U);
-  EXPECT_EQ(decode_round<double>(population.log.rounds[0].blob)->state.w(), Vector<double>(kColumns, 1));
+  EXPECT_EQ(decode_round<double>(population.log.rounds[0].blob)->state.w(),
+            Vector<double>(kPopulationColumns, 1));
 }
 
 TEST(Numbers, TheLimitsSurviveARestart) {
-  Population before(options(3, 2), {"a", "b", "mallory"});
+  Population before(coordinator_options(400, 3, 2), {"a", "b", "mallory"});
   before.attempt();
   auto kept = decode_round<double>(before.log.rounds.back().blob).value();
   EXPECT_THAT(kept.history.moves, ElementsAre(std::sqrt(3.0)));
   EXPECT_EQ(kept.history.loss, 0.5);
-  Population after(options(3, 2), {"a", "b", "mallory"}, kept);
+  Population after(coordinator_options(400, 3, 2), {"a", "b", "mallory"}, kept);
   EXPECT_EQ(after.answer("mallory", vectors_of(1e3)).reason, Reason::kNorm);
   kept.history = {};  // as an earlier version wrote it
-  Population old(options(3, 2), {"a", "b", "mallory"}, kept);
+  Population old(coordinator_options(400, 3, 2), {"a", "b", "mallory"}, kept);
   EXPECT_EQ(old.answer("mallory", vectors_of(1e3)).reason, Reason::kNone);
   old.attempt();
   EXPECT_THAT(old.coordinator->status().trouble, HasSubstr("from mallory"));
 }
 
 TEST(Numbers, ARoundWithAndWithoutAHistoryKeepsItsBytes) {
-  State<double> state = initial_state<double>(make_mfl(0.1, 0.5, 2), kColumns);
+  State<double> state = initial_state<double>(make_mfl(0.1, 0.5, 2), kPopulationColumns);
   const SizeHistory none, some{{1.5, 2.5}, 0.25};
   const CountedRounds nobody, two{{"a b", 3}, {"c", 12}};
   for (const auto& [history, counted] : {std::pair{none, nobody}, {some, nobody}, {none, two}, {some, two}}) {
@@ -221,7 +200,7 @@ TEST(Numbers, ARoundWithAndWithoutAHistoryKeepsItsBytes) {
 }
 
 TEST(Numbers, AHonestMajorityBeyondTheLimitsRaisesThem) {
-  Population population(options(3), {"a", "b", "c"});
+  Population population(coordinator_options(400, 3), {"a", "b", "c"});
   population.attempt();
   for (const char* node : {"a", "b"}) population.answer(node, vectors_of(1e6));
   EXPECT_THAT(population.coordinator->status().trouble, HasSubstr("the limits are raised"));
@@ -233,7 +212,7 @@ TEST(Numbers, AHonestMajorityBeyondTheLimitsRaisesThem) {
 // An honest run that grows without bound ends as diverged, at the numbers where it always did.
 TEST(Numbers, AnHonestRunThatGrowsEndsAsDiverged) {
   for (const double growth : {3.0, 1e4, 1e40}) {
-    CoordinatorOptions o = options(3);
+    CoordinatorOptions o = coordinator_options(400, 3);
     o.steps = 1'000'000;
     Population population(o, {"a", "b", "c"});
     double size = 1;
@@ -255,7 +234,7 @@ TEST(Numbers, AnHonestRunThatGrowsEndsAsDiverged) {
 }
 
 TEST(Divergence, OneNotFiniteAnswerOfTheOnlyNodeChosenDoesNotEndTheRun) {
-  CoordinatorOptions o = options(3);
+  CoordinatorOptions o = coordinator_options(400, 3);
   o.fraction_train = 0.34;
   Population population(o, {"a", "b", "mallory"});
   for (int i = 0; i < 60; ++i) population.attempt("mallory", loss_of(kNan));
@@ -266,7 +245,7 @@ TEST(Divergence, OneNotFiniteAnswerOfTheOnlyNodeChosenDoesNotEndTheRun) {
 }
 
 TEST(Divergence, MostNodesOverSeveralAttemptsEndTheRun) {
-  CoordinatorOptions o = options(3);
+  CoordinatorOptions o = coordinator_options(400, 3);
   o.fraction_train = 0.34;
   Population population(o, {"a", "b", "c"});
   int attempts = 0;
@@ -280,7 +259,7 @@ TEST(Divergence, MostNodesOverSeveralAttemptsEndTheRun) {
 }
 
 TEST(Divergence, TheNodesOfTheLastRoundHaveAVoteEvenIfTheyHaveLeft) {
-  Population population(options(1), {"a", "b", "mallory"});
+  Population population(coordinator_options(400, 1), {"a", "b", "mallory"});
   while (population.log.rounds.empty() || population.log.rounds.back().nodes.size() < 3) population.attempt();
   for (const char* node : {"a", "b"})
     population.coordinator->leave(population.now, node, population.sessions[node]);
@@ -293,7 +272,7 @@ TEST(Divergence, TheNodesOfTheLastRoundHaveAVoteEvenIfTheyHaveLeft) {
 }
 
 TEST(Quarantines, ANodeThatFailsAgainAndAgainIsSetAsideAndTheOthersContinue) {
-  Population population(options(3), {"a", "b", "mallory"});
+  Population population(coordinator_options(400, 3), {"a", "b", "mallory"});
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(population.coordinator->status().quarantined, 0U);
     population.attempt("mallory", loss_of(kNan));
@@ -316,7 +295,7 @@ TEST(Quarantines, ANodeThatFailsAgainAndAgainIsSetAsideAndTheOthersContinue) {
 }
 
 TEST(Quarantines, ANodeThatMissesDeadlinesIsSetAside) {
-  Population population(options(3, 2), {"a", "b", "slow"});
+  Population population(coordinator_options(400, 3, 2), {"a", "b", "slow"});
   for (int i = 0; i < 3; ++i) {
     for (const char* node : {"a", "b"}) population.answer(node);
     population.now += Time(1000);
@@ -328,7 +307,7 @@ TEST(Quarantines, ANodeThatMissesDeadlinesIsSetAside) {
 }
 
 TEST(Quarantines, TwoNodesThatBothMustAnswerAreNotReplaced) {
-  Population population(options(2), {"a", "mallory"});
+  Population population(coordinator_options(400, 2), {"a", "mallory"});
   for (int i = 0; i < 6; ++i) population.attempt("mallory", loss_of(kNan));
   EXPECT_THAT(population.log.rounds, IsEmpty()) << "one of two is not more than half";
   population.attempt();
@@ -356,7 +335,7 @@ TEST(Quarantines, TimesDoubleAndGoodUpdatesMakeUpForBadOnes) {
 }
 
 TEST(Instances, TwoProcessesOfOneNameAreToldSo) {
-  Population population(options(2), {"b"});
+  Population population(coordinator_options(400, 2), {"b"});
   const std::uint64_t first = population.join("a", 1, 11).session;
   const std::uint64_t again = population.join("a", 1, 11).session;
   EXPECT_EQ(population.coordinator->order_for("a", first, {}).kind, Order::Kind::kEnded);
@@ -374,7 +353,7 @@ TEST(Instances, TwoProcessesOfOneNameAreToldSo) {
 
 // 2^27 columns would be a gigabyte.
 TEST(Shapes, JoiningAllocatesNothingOfTheStatesSize) {
-  CoordinatorOptions o = options(2);
+  CoordinatorOptions o = coordinator_options(400, 2);
   o.max_payload = std::uint64_t{1} << 62U;
   Population population(o, {});
   const auto join = [&](const std::string& node, std::uint64_t columns) {
@@ -384,7 +363,7 @@ TEST(Shapes, JoiningAllocatesNothingOfTheStatesSize) {
   ASSERT_TRUE(huge.verdict.counts());
   EXPECT_EQ(population.coordinator->spare_buffer(), "");
   EXPECT_FALSE(population.coordinator->payload_size("mallory", {7, 1, 1}));
-  EXPECT_EQ(join("a", kColumns).verdict.reason, Reason::kShape);
+  EXPECT_EQ(join("a", kPopulationColumns).verdict.reason, Reason::kShape);
   population.coordinator->leave(population.now, "mallory", huge.session);
   EXPECT_TRUE(population.join("a").verdict.counts());
   EXPECT_TRUE(population.join("b").verdict.counts());

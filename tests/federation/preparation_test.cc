@@ -7,11 +7,11 @@
 namespace mfl {
 namespace {
 
-constexpr std::uint64_t kColumns = 2;
+constexpr std::uint64_t kPreparedColumns = 2;
 
 Schema schema() {
   Schema out;
-  out.columns = kColumns;
+  out.columns = kPreparedColumns;
   out.task = LabelTask::kBinary;
   out.classes = {"no", "yes"};
   out.positive = "yes";
@@ -20,8 +20,8 @@ Schema schema() {
 
 Dataset rows(std::vector<double> values) {
   Dataset out;
-  out.rows = values.size() / kColumns;
-  out.columns = kColumns;
+  out.rows = values.size() / kPreparedColumns;
+  out.columns = kPreparedColumns;
   out.features = DenseRows<double>{std::move(values)};
   return out;
 }
@@ -29,10 +29,10 @@ Dataset rows(std::vector<double> values) {
 const std::vector<double> kFirst = {1, 10, 2, 20, 3, 35}, kSecond = {4, 1, 9, 2};
 
 Update sums_update(const std::vector<double>& values) {
-  ColumnSums sums(kColumns, 0);
+  ColumnSums sums(kPreparedColumns, 0);
   EXPECT_TRUE(sums.add(rows(values), {}));
   Update out;
-  out.weight = values.size() / kColumns;
+  out.weight = values.size() / kPreparedColumns;
   out.payload = sums.pack();
   out.blocks = {{"sums", kSumsEncoding, out.payload.size()}};
   return out;
@@ -55,7 +55,7 @@ PreparationNeeds all_needs() {
 Preprocessing pooled() {
   std::vector<double> all = kFirst;
   all.insert(all.end(), kSecond.begin(), kSecond.end());
-  ColumnSums sums(kColumns, 0);
+  ColumnSums sums(kPreparedColumns, 0);
   EXPECT_TRUE(sums.add(rows(all), {}));
   Preprocessing out;
   out.standardise = Standardise::kFull;

@@ -12,7 +12,7 @@
 #include "mfl/data/dataset.h"
 #include "mfl/federation/payload.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
 Federation<float> shard_of(std::size_t node) {
@@ -111,4 +111,4 @@ const std::string& Reference::final_digest() {
   return parts_->final_digest;
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

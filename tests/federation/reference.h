@@ -10,7 +10,7 @@
 #include "mfl/algorithm/algorithm.h"
 #include "mfl/federation/trainer.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 inline constexpr std::size_t kColumns = 4;
 inline constexpr const char* kRun = "0badcafe";
@@ -38,4 +38,4 @@ class Reference {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

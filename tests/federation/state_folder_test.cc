@@ -205,7 +205,7 @@ TEST(StateFolder, DeletedStatesAreNotANewStart) {
   EXPECT_THAT(std::string(opened.error().first_hint()), HasSubstr("--from-round 15"));
   const auto server = Server::open(path, kSmall, 15).value();
   EXPECT_EQ(server->state.round, 15U);
-  EXPECT_THAT(server->folder.warnings(), testing::ElementsAre("rounds 16 to 17 dropped: --from-round 15"));
+  EXPECT_THAT(server->folder.warnings(), ::testing::ElementsAre("rounds 16 to 17 dropped: --from-round 15"));
   ASSERT_TRUE(server->commit_to(kRounds));
   EXPECT_EQ(weights_digest(server->state), digest_after(kRounds, kSmall));
 }
@@ -221,7 +221,7 @@ TEST(StateFolder, StatesOfUnknownRunsAndLaterRoundsAreRefused) {
     const auto server = Server::open(path, kLarge).value();  // as a killed process leaves it
     EXPECT_EQ(server->state.round, 5U) << "and the State of round 6 is missing";
     EXPECT_THAT(server->folder.warnings(),
-                testing::ElementsAre("round 6 dropped: damaged, continued from round 5"));
+                ::testing::ElementsAre("round 6 dropped: damaged, continued from round 5"));
   }
   const auto path = crashed.fresh();
   fs::remove(path / "progress");
@@ -239,7 +239,7 @@ TEST(StateFolder, ADamagedStateMeansTheOneBeforeAndAWarning) {
     const auto server = Server::open(path, kSmall).value();
     EXPECT_EQ(server->state.round, 15U);
     EXPECT_THAT(server->folder.warnings(),
-                testing::ElementsAre("rounds 16 to 17 dropped: damaged, continued from round 15"));
+                ::testing::ElementsAre("rounds 16 to 17 dropped: damaged, continued from round 15"));
     EXPECT_EQ(server->folder.store().get(crashed.id)->drops.size(), 1U);
     ASSERT_TRUE(server->commit_to(16));
   }
@@ -263,7 +263,8 @@ TEST(StateFolder, GoesBackToAKeptRound) {
   {
     const auto server = Server::open(path, kSmall, 13).value();
     EXPECT_EQ(server->state.round, 13U);
-    EXPECT_THAT(server->folder.warnings(), testing::ElementsAre("rounds 14 to 17 dropped: --from-round 13"));
+    EXPECT_THAT(server->folder.warnings(),
+                ::testing::ElementsAre("rounds 14 to 17 dropped: --from-round 13"));
     ASSERT_TRUE(server->commit_to(14));
   }
   const auto server = Server::open(path, kSmall).value();

@@ -12,7 +12,7 @@
 #include "mfl/federation/payload.h"
 #include "reference.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST(Trainer, StopsInsideATask) {
 }
 
 }  // namespace
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -18,7 +18,7 @@
 #include "mfl/federation/payload.h"
 #include "mfl/network/wire.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
 constexpr Time kRoundDeadline{5'000};
@@ -514,4 +514,4 @@ Outcome simulate(Reference& reference, const Faults& faults, std::size_t min_ava
   return World(reference, faults, min_available_nodes, quorum, seed, hostility).run();
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -9,7 +9,7 @@
 #include "mfl/federation/coordinator.h"
 #include "reference.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 struct Faults {
   double drop = 0, duplicate = 0;     // of a message
@@ -45,4 +45,4 @@ struct Outcome {
 Outcome simulate(Reference& reference, const Faults& faults, std::size_t min_available_nodes,
                  std::size_t quorum, std::uint64_t seed, Hostility hostility = Hostility::kNone);
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -11,19 +11,19 @@
 namespace mfl {
 namespace {
 
-constexpr std::size_t kRows = 600, kColumns = 5, kClasses = 3;
-constexpr double kLambda = 0.4;
+constexpr std::size_t kCaseRows = 600, kCaseColumns = 5, kCaseClasses = 3;
+constexpr double kCaseLambda = 0.4;
 
-struct Case {
+struct InterceptCase {
   std::shared_ptr<const Model<double>> model;
   std::vector<double> targets;
 };
 
-Case make_case(const ModelEntry& entry) {
+InterceptCase make_case(const ModelEntry& entry) {
   Stream stream(5, Purpose::kSynthetic);
-  Case out{entry.make<double>({kColumns, kClasses, true}), {}};
-  for (std::size_t r = 0; r < kRows; ++r) {
-    const auto drawn = static_cast<double>(stream.below(kClasses));
+  InterceptCase out{entry.make<double>({kCaseColumns, kCaseClasses, true}), {}};
+  for (std::size_t r = 0; r < kCaseRows; ++r) {
+    const auto drawn = static_cast<double>(stream.below(kCaseClasses));
     switch (entry.targets) {
       case TargetKind::kSigned: out.targets.push_back(drawn > 0 ? 1 : -1); break;
       case TargetKind::kUnit: out.targets.push_back(drawn > 0 ? 1 : 0); break;
@@ -35,15 +35,15 @@ Case make_case(const ModelEntry& entry) {
   return out;
 }
 
-Samples<double> samples_of(const Case& of, std::span<const std::uint32_t> rows = {}) {
+Samples<double> samples_of(const InterceptCase& of, std::span<const std::uint32_t> rows = {}) {
   Stream stream(6, Purpose::kSynthetic);
   Dataset data;
-  data.rows = kRows;
-  data.columns = kColumns;
+  data.rows = kCaseRows;
+  data.columns = kCaseColumns;
   DenseRows<double> dense;
-  for (std::size_t i = 0; i < kRows * kColumns; ++i) dense.values.push_back(stream.normal());
+  for (std::size_t i = 0; i < kCaseRows * kCaseColumns; ++i) dense.values.push_back(stream.normal());
   data.features = std::move(dense);
-  data.labels.resize(kRows);
+  data.labels.resize(kCaseRows);
   std::vector<double> targets = of.targets;
   if (!rows.empty()) {
     data = take_rows(data, rows);
@@ -53,7 +53,7 @@ Samples<double> samples_of(const Case& of, std::span<const std::uint32_t> rows =
   return {preprocessed(std::move(data), {}, of.model->constant_column()).value(), targets};
 }
 
-Vector<double> some_weights(std::size_t n) {
+Vector<double> case_weights(std::size_t n) {
   Stream stream(7, Purpose::kSynthetic);
   Vector<double> w(n);
   for (double& x : w) x = stream.normal();
@@ -68,7 +68,7 @@ struct Pass {
 Pass pass_over(const Model<double>& model, const Samples<double>& samples, const Vector<double>& w) {
   const auto workspace = model.make_workspace(1, 1);
   Pass out{0, Vector<double>(model.parameters())};
-  Item<double> item{.w = w.data(), .gradient = out.gradient.data(), .lambda = kLambda};
+  Item<double> item{.w = w.data(), .gradient = out.gradient.data(), .lambda = kCaseLambda};
   model.loss_and_gradient(samples, {0, samples.size()}, std::span(&item, 1), *workspace, nullptr);
   out.loss = item.loss;
   return out;
@@ -78,10 +78,10 @@ TEST(Intercept, GradientIsTheSlopeAndTheRegulariserLeavesItOut) {
   for (const ModelEntry& entry : models()) {
     if (entry.external) continue;
     SCOPED_TRACE(entry.name);
-    const Case of = make_case(entry);
+    const InterceptCase of = make_case(entry);
     ASSERT_EQ(of.model->tensors().back().name, "intercept");
     const Samples<double> samples = samples_of(of);
-    Vector<double> w = some_weights(of.model->parameters());
+    Vector<double> w = case_weights(of.model->parameters());
     const Pass here = pass_over(*of.model, samples, w);
     constexpr double kStep = 1e-6;
     for (std::size_t j = 0; j < w.size(); ++j) {
@@ -100,8 +100,8 @@ TEST(Intercept, GradientIsTheSlopeAndTheRegulariserLeavesItOut) {
 }
 
 TEST(Intercept, OfAConstantColumnAddsItselfToEveryScore) {
-  const auto model = linear_model<double>(Loss::kSquared, kColumns, true);
-  const Case of{model, std::vector<double>(kRows, 1.0)};
+  const auto model = linear_model<double>(Loss::kSquared, kCaseColumns, true);
+  const InterceptCase of{model, std::vector<double>(kCaseRows, 1.0)};
   const Samples<double> samples = samples_of(of);
   Vector<double> w(model->parameters());
   w.back() = 2.5;
@@ -115,28 +115,28 @@ TEST(WeightedRows, CountAsManyTimes) {
   for (const ModelEntry& entry : models()) {
     if (entry.external) continue;
     SCOPED_TRACE(entry.name);
-    const Case of = make_case(entry);
+    const InterceptCase of = make_case(entry);
     Samples<double> weighted = samples_of(of);
     std::vector<double> weights;
     std::vector<std::uint32_t> repeated;
-    for (std::uint32_t r = 0; r < kRows; ++r) {
+    for (std::uint32_t r = 0; r < kCaseRows; ++r) {
       weights.push_back(r % 3);
       for (std::uint32_t k = 0; k < r % 3; ++k) repeated.push_back(r);
     }
     weighted.weigh(weights);
-    ASSERT_EQ(repeated.size(), kRows);  // so that both means divide by the same number
-    const Vector<double> w = some_weights(of.model->parameters());
+    ASSERT_EQ(repeated.size(), kCaseRows);  // so that both means divide by the same number
+    const Vector<double> w = case_weights(of.model->parameters());
     const Pass a = pass_over(*of.model, weighted, w), b = pass_over(*of.model, samples_of(of, repeated), w);
     EXPECT_NEAR(a.loss, b.loss, 1e-12);
     for (std::size_t j = 0; j < w.size(); ++j) EXPECT_NEAR(a.gradient[j], b.gradient[j], 1e-12) << j;
-    EXPECT_NEAR(of.model->evaluate(weighted, {0, kRows}, kLambda, w.data()).loss, a.loss, 1e-12);
+    EXPECT_NEAR(of.model->evaluate(weighted, {0, kCaseRows}, kCaseLambda, w.data()).loss, a.loss, 1e-12);
   }
 }
 
 TEST(WeightedRows, StayWithTheirRowsInABatch) {
-  const Case of = make_case(*models().find("logistic"));
+  const InterceptCase of = make_case(*models().find("logistic"));
   Samples<double> all = samples_of(of);
-  std::vector<double> weights(kRows);
+  std::vector<double> weights(kCaseRows);
   std::iota(weights.begin(), weights.end(), 0.0);
   all.weigh(weights);
   Samples<double> batch = Samples<double>::buffer_for(all, 3);

@@ -12,7 +12,7 @@
 namespace mfl {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -234,7 +234,7 @@ TEST(ClassMetrics, AreThoseOfScikitLearn) {
       {0.0, 0.0, 0.0, 30},
       {0.0, 0.0, 0.0, 0},
   };
-  EXPECT_THAT(metrics.classes, testing::ElementsAreArray(kExpected));
+  EXPECT_THAT(metrics.classes, ::testing::ElementsAreArray(kExpected));
   EXPECT_DOUBLE_EQ(metrics.macro.precision, 0.3780089876062627);
   EXPECT_DOUBLE_EQ(metrics.macro.recall, 0.27611367127496156);
   EXPECT_DOUBLE_EQ(metrics.macro.f1, 0.27265549591647614);

@@ -139,7 +139,7 @@ TEST(EvaluateScores, TwoScoresPerSampleAreTwoClassesToo) {
 TEST(EvaluateScores, ThePositiveClassIsTheOneOfTheSchema) {
   Schema schema = two_classes();
   schema.positive = "no";
-  EXPECT_THAT(test_labels(schema, TargetKind::kSigned, 1).classes, testing::ElementsAre("yes", "no"));
+  EXPECT_THAT(test_labels(schema, TargetKind::kSigned, 1).classes, ::testing::ElementsAre("yes", "no"));
 }
 
 TEST(EvaluateScores, OfOneClassOnlyHasNoAuc) {

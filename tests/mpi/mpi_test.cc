@@ -15,6 +15,7 @@
 #include "mfl/base/rng.h"
 #include "mfl/engine/assign_nodes.h"
 #include "mfl/engine/mpi/communicator.h"
+#include "tests/base/precisions.h"
 #include "tests/base/sample_spec.h"
 #include "tests/engine/aggregators.h"
 #include "tests/engine/federations.h"
@@ -23,12 +24,12 @@
 namespace mfl {
 namespace {
 
-using testing::kModels;
-using testing::make_engine;
-using testing::make_federation;
-using testing::ModelCase;
-using testing::run_round;
-using testing::train;
+using test::kModels;
+using test::make_engine;
+using test::make_federation;
+using test::ModelCase;
+using test::run_round;
+using test::train;
 
 constexpr unsigned kRankCounts[] = {1, 2, 3, 5, 8};
 
@@ -93,7 +94,7 @@ State<T> train_shared(const ModelCase& model, const Federation<T>& federation, c
                       std::uint64_t steps, unsigned threads, Ranks& ranks) {
   const auto engine =
       shared_engine<T>(federation, {Setting{algorithm, model.lambda}}, thread_workers(threads), ranks);
-  return testing::train_on(*engine, algorithm, federation.model->parameters(), steps);
+  return test::train_on(*engine, algorithm, federation.model->parameters(), steps);
 }
 
 TEST(Ranks, GatherMoreThanOneMessageHolds) {
@@ -117,18 +118,17 @@ TEST(Ranks, GatherMoreThanOneMessageHolds) {
 
 template <class T>
 class RanksOf : public ::testing::Test {};
-using Precisions = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(RanksOf, Precisions);
+TYPED_TEST_SUITE(RanksOf, test::Precisions);
 
 // All of them where nodes are most; else one of each kind of vector.
 std::vector<Algorithm> algorithms_for(std::size_t nodes, const ModelCase& model) {
   std::vector<Algorithm> out = {make_mfl(0.01, 0.8, 4), make_fl(0.01, 3), make_gd(0.01),
-                                testing::scaffold(0.01, 3)};
+                                test::scaffold(0.01, 3)};
   if (nodes < 11 || model.entry != kModels[0].entry) return out;
   out.push_back(*make_algorithm("mfl", {.eta = 0.01, .gamma = 0.8, .sync_momentum = 2}, 3));
   out.push_back(estimating(make_mfl(0.01, 0.8, 3)));
   for (const AlgorithmEntry& entry : algorithms())
-    out.push_back(*make_algorithm(testing::sample_spec(entry), {.eta = 0.01, .gamma = 0.8}, 3));
+    out.push_back(*make_algorithm(test::sample_spec(entry), {.eta = 0.01, .gamma = 0.8}, 3));
   return out;
 }
 
@@ -221,14 +221,14 @@ TYPED_TEST(RanksOf, BatchesAndAggregatorsGiveTheBitsOfOneProcess) {
   const Dataset data = *make_synthetic(300, 30, 2);
   const Partition partition = uneven(300, 9);
   const Algorithm algorithm = make_mfl(0.02, 0.5, 3);
-  for (const std::string& spec : testing::aggregator_specs())
+  for (const std::string& spec : test::aggregator_specs())
     for (const ModelCase& model : {kModels[1], kModels.back()}) {
       const std::vector<Setting> settings = {{algorithm, model.lambda}};
       const EngineOptions options{.batching = {.batch_size = 5, .by_epochs = true, .seed = 3},
                                   .aggregator = make_aggregator(spec).value()};
       const auto whole = make_federation<T>(model, data, partition);
       const auto trained = [&](Engine<T>& engine) {
-        return state_digest(testing::train_on(engine, algorithm, whole.model->parameters(), 9));
+        return state_digest(test::train_on(engine, algorithm, whole.model->parameters(), 9));
       };
       const std::string expected = trained(*local_engine<T>(whole, settings, serial_workers(), options));
       for (const unsigned count : kRankCounts) {

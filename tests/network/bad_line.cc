@@ -17,31 +17,14 @@
 
 #include "loopback.h"
 #include "mfl/base/rng.h"
+#include "processes.h"
 
 namespace mfl::test {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
-
 constexpr std::size_t kPiece = 16 << 10;
 constexpr milliseconds kLongestDelay{200};
 constexpr milliseconds kThrottle{8};  // per piece: 2 MB/s
-
-// Bytes that one side has sent and the other has not received.
-struct Direction {
-  int from, to;
-  std::string held;
-  Clock::time_point not_before{};
-};
-
-struct Connection {
-  std::array<int, 2> sockets;
-  Stream dice;
-  bool throttled;
-  bool stalled = false, closed = false;
-  std::array<Direction, 2> ways;
-};
 
 void close_hard(int socket) {
   const linger hard{1, 0};
@@ -92,6 +75,21 @@ class BadLine::Relay {
   std::atomic<bool> stop{false};
 
  private:
+  // Bytes that one side has sent and the other has not received.
+  struct Direction {
+    int from, to;
+    std::string held;
+    Clock::time_point not_before{};
+  };
+
+  struct Connection {
+    std::array<int, 2> sockets;
+    Stream dice;
+    bool throttled;
+    bool stalled = false, closed = false;
+    std::array<Direction, 2> ways;
+  };
+
   void wait() {
     std::vector<pollfd> waits{{listener_, POLLIN, 0}};
     for (const Connection& c : connections_)

@@ -42,7 +42,7 @@ class NoLog final : public RoundLog {
 };
 
 constexpr std::uint64_t kColumns = 3;
-const Plan kPlan{"run", "config", "", 64};
+const Plan kServedPlan{"run", "config", "", 64};
 
 // An authority with a server and nodes a, b, and a second authority with a node a.
 class Pki {
@@ -86,8 +86,9 @@ class ServerTest : public ::testing::Test {
       for (const auto& [key, value] : line.fields)
         if (key == "text") texts.push_back(value);
     };
-    running = FederationServer::start(make_coordinator<double>(make_fl(0.1, 2), options, log), kPlan, server)
-                  .value();
+    running =
+        FederationServer::start(make_coordinator<double>(make_fl(0.1, 2), options, log), kServedPlan, server)
+            .value();
   }
 
   std::unique_ptr<FederationClient> client(const std::optional<TlsFiles>& tls, const std::string& name = {}) {
@@ -125,7 +126,7 @@ class ServerTest : public ::testing::Test {
 TEST_F(ServerTest, ANodeGreetsJoinsAndTakesPart) {
   start(true);
   const auto node = client(pki.files("a"));
-  EXPECT_EQ(node->greet("").value(), kPlan);
+  EXPECT_EQ(node->greet("").value(), kServedPlan);
   ASSERT_TRUE(node->attend(joining(), 1000));
   for (int round = 1; round <= 3; ++round) {
     const Order order = node->next_order().value();
@@ -411,7 +412,7 @@ TEST(Server, ListensWhereItCan) {
   const auto start = [&](const std::string& listen) {
     ServerOptions options;
     options.listen = listen;
-    return FederationServer::start(make_coordinator<double>(make_fl(0.1, 2), {}, log), kPlan, options);
+    return FederationServer::start(make_coordinator<double>(make_fl(0.1, 2), {}, log), kServedPlan, options);
   };
   const auto server = start("localhost:0");
   ASSERT_TRUE(server) << server.error().text();
@@ -434,7 +435,7 @@ TEST(Server, PlaintextBeyondLoopbackIsRefused) {
   ServerOptions options;
   options.listen = "0.0.0.0:0";
   const auto server =
-      FederationServer::start(make_coordinator<double>(make_fl(0.1, 2), {}, log), kPlan, options);
+      FederationServer::start(make_coordinator<double>(make_fl(0.1, 2), {}, log), kServedPlan, options);
   ASSERT_FALSE(server);
   EXPECT_EQ(server.error().code, ErrorCode::kBadConfig);
   EXPECT_FALSE(FederationClient::make({"fl.example.org:1", std::nullopt, "a"}));

@@ -18,7 +18,7 @@
 #include "mfl/network/session_thread.h"
 #include "reference.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -432,4 +432,4 @@ TEST(Session, ASlowCommitKeepsNobodyFromReadingTheStatus) {
 }
 
 }  // namespace
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -32,7 +32,7 @@ std::string unhex(std::string_view text) {
 }
 
 const Schema kSchema{2, {"age", "b\xc3\xaf"}, "", "side", LabelTask::kBinary, {"-1", "1"}, "1"};
-const Plan kPlan{"0badcafe", "d1", "[model]\nname = \"svm\"\n", 32, kSchema};
+const Plan kWirePlan{"0badcafe", "d1", "[model]\nname = \"svm\"\n", 32, kSchema};
 const Joining kJoining{"d1", 1250, 2, 32, kSchema};
 const Verdict kVerdict{Reason::kStale, "round 1 is over, this is round 2"};
 
@@ -68,7 +68,7 @@ std::map<std::string, std::string> messages() {
   const Order done{Order::Kind::kDone, {}, "done", "f00d"};
   const auto order = wire::encode(order_with("12345678"));
   return {{"hello", wire::encode(wire::Hello{2, "d1"})},
-          {"plan", wire::encode(kPlan)},
+          {"plan", wire::encode(kWirePlan)},
           {"joining", wire::encode(kJoining)},
           {"verdict", wire::encode(kVerdict)},
           {"status", wire::encode(status())},
@@ -106,7 +106,7 @@ TEST(Wire, GoldenMessagesAreWrittenAsEver) {
 TEST(Wire, GoldenMessagesAreReadAsEver) {
   auto kept = golden();
   EXPECT_EQ(wire::decode_hello(kept["hello"])->config_digest, "d1");
-  EXPECT_EQ(wire::decode_plan(kept["plan"]).value(), kPlan);
+  EXPECT_EQ(wire::decode_plan(kept["plan"]).value(), kWirePlan);
   EXPECT_EQ(wire::decode_joining(kept["joining"]).value(), kJoining);
   EXPECT_EQ(wire::decode_verdict(kept["verdict"])->reason, kVerdict.reason);
   EXPECT_EQ(wire::decode_verdict(kept["verdict"])->text, kVerdict.text);
@@ -270,7 +270,7 @@ TEST(Wire, WhatDoesNotFitTogetherIsRefused) {
   ASSERT_TRUE(too_much.take(parts[0]));
   ASSERT_TRUE(too_much.take(parts[1]));
   EXPECT_FALSE(too_much.take(parts[1]));
-  std::string other_version = wire::encode(kPlan);
+  std::string other_version = wire::encode(kWirePlan);
   ASSERT_EQ(other_version[1], 4);
   other_version[1] = 1;
   EXPECT_THAT(wire::decode_plan(other_version).error().text(), HasSubstr("protocol version 1"));
@@ -299,7 +299,7 @@ TEST(Wire, ManyClassesArriveAsTheyAre) {
        {std::vector<std::string>{}, {"7"}, {"-1", "1"}, {"9", "10", "a", "\xff"}}) {
     joining.schema.classes = classes;
     EXPECT_EQ(wire::decode_joining(wire::encode(joining))->schema, joining.schema);
-    Plan plan = kPlan;
+    Plan plan = kWirePlan;
     plan.schema = joining.schema;
     EXPECT_EQ(wire::decode_plan(wire::encode(plan))->schema, plan.schema);
   }

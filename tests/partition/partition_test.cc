@@ -12,8 +12,8 @@
 namespace mfl::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 void assert_laws(const Partition& partition, std::size_t samples, std::size_t nodes) {
   RC_ASSERT(partition.nodes() == nodes);
@@ -100,7 +100,7 @@ TEST(Partition, NodesMustBeBetweenOneAndTheSamples) {
   EXPECT_FALSE(contiguous(0, 1));
 }
 
-class PartitionFile : public testing::Test {
+class PartitionFile : public ::testing::Test {
  protected:
   Result<Partition> read(const std::string& text, std::size_t samples = 10) {
     std::ofstream(path_, std::ios::binary) << text;

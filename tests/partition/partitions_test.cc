@@ -15,7 +15,7 @@
 namespace mfl::test {
 namespace {
 
-using mfl::testing::sample_spec;
+using mfl::test::sample_spec;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -12,7 +12,7 @@ namespace mfl::test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Dataset five() {
   return {.rows = 5,
@@ -22,7 +22,7 @@ Dataset five() {
           .labels = {4, 3, 2, 1, 0}};
 }
 
-class Split : public testing::Test {
+class Split : public ::testing::Test {
  protected:
   std::size_t entries() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_.path()), {}));

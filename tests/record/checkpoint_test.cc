@@ -37,19 +37,19 @@ State<T> any_state() {
 }
 
 template <class T>
-bool same_bits(const Vector<T>& a, const Vector<T>& b) {
+bool same_vector(const Vector<T>& a, const Vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 template <class T>
-bool same(const State<T>& a, const State<T>& b) {
+bool same_state(const State<T>& a, const State<T>& b) {
   if (a.round != b.round || a.step != b.step || a.vectors.size() != b.vectors.size() ||
       a.best.step != b.best.step ||
       std::bit_cast<std::uint64_t>(a.best.train_loss) != std::bit_cast<std::uint64_t>(b.best.train_loss) ||
-      !same_bits(a.best.w, b.best.w))
+      !same_vector(a.best.w, b.best.w))
     return false;
   for (std::size_t i = 0; i < a.vectors.size(); ++i)
-    if (a.vectors[i].name != b.vectors[i].name || !same_bits(a.vectors[i].values, b.vectors[i].values))
+    if (a.vectors[i].name != b.vectors[i].name || !same_vector(a.vectors[i].values, b.vectors[i].values))
       return false;
   return true;
 }
@@ -70,14 +70,14 @@ RC_GTEST_PROP(Checkpoint, RoundTripOfFloats, ()) {
   const auto state = any_state<float>();
   const auto decoded = decode_state<float>(encode_state(state));
   RC_ASSERT(decoded.has_value());
-  RC_ASSERT(same(*decoded, state));
+  RC_ASSERT(same_state(*decoded, state));
 }
 
 RC_GTEST_PROP(Checkpoint, RoundTripOfDoubles, ()) {
   const auto state = any_state<double>();
   const auto decoded = decode_state<double>(encode_state(state));
   RC_ASSERT(decoded.has_value());
-  RC_ASSERT(same(*decoded, state));
+  RC_ASSERT(same_state(*decoded, state));
 }
 
 RC_GTEST_PROP(Checkpoint, AnyChangedByteIsRefused, ()) {

@@ -64,7 +64,7 @@ void expect_whole(const Store& store, const std::string& id) {
   EXPECT_TRUE(store.nodes(id).value().empty());
 }
 
-class Schema : public testing::TestWithParam<int> {};
+class Schema : public ::testing::TestWithParam<int> {};
 
 TEST_P(Schema, AnOlderStoreIsReadWithoutAChange) {
   const Home home;
@@ -113,7 +113,7 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
   expect_whole(Store::open(home.store).value(), id);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, Schema, testing::Values(1, 2, 3, 4, 5, 6, 7, 8));
+INSTANTIATE_TEST_SUITE_P(Versions, Schema, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8));
 
 TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   const Home home;

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 template <class Row>
-bool same(const std::vector<Row>& a, const std::vector<Row>& b) {
+bool same_rows(const std::vector<Row>& a, const std::vector<Row>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const Row& x, const Row& y) { return test::same(x, y); });
 }
@@ -70,8 +70,8 @@ TEST(Store, CreatesFolderAndFileAndIsThereAfterReopening) {
   EXPECT_EQ(run.summary->bytes_up, 25000U);
   EXPECT_EQ(run.summary->bytes_down, 50000U);
   EXPECT_EQ(run.summary->digest, digest(250));
-  EXPECT_TRUE(same(store.rounds(id).value(), rounds(0, 5)));
-  EXPECT_TRUE(same(store.records(id).value(), records(0, 5)));
+  EXPECT_TRUE(same_rows(store.rounds(id).value(), rounds(0, 5)));
+  EXPECT_TRUE(same_rows(store.records(id).value(), records(0, 5)));
   EXPECT_EQ(store.latest_checkpoint(id).value()->blob, "five");
 }
 
@@ -107,8 +107,8 @@ TEST(Store, KeepsEveryBitOfEveryDouble) {
       by_step.push_back({i, i, values[i], values[i], values[values.size() - 1 - i], i, i, values[i], ""});
     }
     RC_ASSERT(store.append(id, by_round, by_step).has_value());
-    RC_ASSERT(same(store.rounds(id).value(), by_round));
-    RC_ASSERT(same(store.records(id).value(), by_step));
+    RC_ASSERT(same_rows(store.rounds(id).value(), by_round));
+    RC_ASSERT(same_rows(store.records(id).value(), by_step));
   }));
 }
 
@@ -142,7 +142,7 @@ TEST(Store, AppendIsAllOrNothing) {
   EXPECT_EQ(store.append(id, bad, {}).error().code, ErrorCode::kInternal);
   EXPECT_EQ(contents(home.store), before);
   EXPECT_TRUE(store.append(id, rounds(4, 6), records(4, 6), Checkpoint{6, "six"}));
-  EXPECT_TRUE(same(store.rounds(id).value(), rounds(0, 6)));
+  EXPECT_TRUE(same_rows(store.rounds(id).value(), rounds(0, 6)));
 }
 
 TEST(Store, UnknownRunsAreBadConfigEverywhere) {
@@ -399,8 +399,8 @@ TEST(Store, RewindForgetsWhatCameLater) {
 
   ASSERT_TRUE(store.finish(id, RunStatus::kInterrupted, "stopped", summary(), 3));
   ASSERT_TRUE(store.rewind(id, 4));
-  EXPECT_TRUE(same(store.rounds(id).value(), rounds(0, 4)));
-  EXPECT_TRUE(same(store.records(id).value(), records(0, 4)));
+  EXPECT_TRUE(same_rows(store.rounds(id).value(), rounds(0, 4)));
+  EXPECT_TRUE(same_rows(store.records(id).value(), records(0, 4)));
   EXPECT_EQ(store.latest_checkpoint(id).value()->blob, "four");
   const RunRow run = store.get(id).value();
   EXPECT_EQ(run.status, RunStatus::kRunning);
@@ -471,8 +471,8 @@ TEST(Store, MergesTheRunsThatItDoesNotHave) {
   EXPECT_EQ(taken.summary->digest, original.summary->digest);
   EXPECT_EQ(taken.config, original.config);
   for (const std::string& id : {done, stopped}) {
-    EXPECT_TRUE(same(store.rounds(id).value(), source.rounds(id).value()));
-    EXPECT_TRUE(same(store.records(id).value(), source.records(id).value()));
+    EXPECT_TRUE(same_rows(store.rounds(id).value(), source.rounds(id).value()));
+    EXPECT_TRUE(same_rows(store.records(id).value(), source.records(id).value()));
     EXPECT_EQ(store.latest_checkpoint(id).value()->blob, source.latest_checkpoint(id).value()->blob);
   }
   ASSERT_TRUE(source.remove(std::vector{done}));
@@ -510,8 +510,8 @@ TEST(Store, TakesOverLaterCopiesOfItsRuns) {
   EXPECT_EQ(store.list().value().size(), 2U);
   EXPECT_EQ(store.get("latest").value().id, second) << "the order of runs stays";
   EXPECT_EQ(store.get(first).value().status, RunStatus::kDone);
-  EXPECT_TRUE(same(store.rounds(first).value(), rounds(0, 6)));
-  EXPECT_TRUE(same(store.records(first).value(), records(0, 6)));
+  EXPECT_TRUE(same_rows(store.rounds(first).value(), rounds(0, 6)));
+  EXPECT_TRUE(same_rows(store.records(first).value(), records(0, 6)));
   EXPECT_EQ(store.latest_checkpoint(first).value()->blob, large + "y");
 
   // Another run that has drawn the same id.

@@ -61,7 +61,7 @@ bool same_bits(double a, double b) {
 }
 
 namespace {
-bool same_bits(const std::optional<double>& a, const std::optional<double>& b) {
+bool same_optional(const std::optional<double>& a, const std::optional<double>& b) {
   return a.has_value() == b.has_value() && (!a || mfl::test::same_bits(*a, *b));
 }
 }  // namespace
@@ -73,10 +73,10 @@ bool same(const RoundRow& a, const RoundRow& b) {
 
 bool same(const RecordRow& a, const RecordRow& b) {
   return a.step == b.step && a.round == b.round && same_bits(a.train_loss, b.train_loss) &&
-         same_bits(a.test_loss, b.test_loss) && same_bits(a.test_accuracy, b.test_accuracy) &&
+         same_optional(a.test_loss, b.test_loss) && same_optional(a.test_accuracy, b.test_accuracy) &&
          a.bytes_up == b.bytes_up && a.bytes_down == b.bytes_down &&
          same_bits(a.wall_seconds, b.wall_seconds) && a.digest == b.digest &&
-         same_bits(a.virtual_seconds, b.virtual_seconds);
+         same_optional(a.virtual_seconds, b.virtual_seconds);
 }
 
 std::string contents(const std::filesystem::path& store) {

@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Run {
+struct SettingsRun {
   std::string algorithm;
   int seed = 1;
   std::uint64_t rounds = 9;
@@ -27,11 +27,11 @@ struct Run {
   std::string eta = "0.01";
 };
 
-struct Bench : Home {
+struct SettingsBench : Home {
   Store opened = Store::open(store).value();
   std::vector<std::string> ids = {};
 
-  std::string add(const Run& run) {
+  std::string add(const SettingsRun& run) {
     RunSpec said = spec(run.algorithm);
     said.problem = run.problem.empty() ? fmt::format("p{}", run.seed) : run.problem;
     said.data_digest = said.problem;
@@ -59,7 +59,7 @@ struct Bench : Home {
 };
 
 TEST(CompareSettings, MeansOverSeedsAndEachSeedItsTarget) {
-  Bench bench;
+  SettingsBench bench;
   for (const int seed : {1, 2, 3}) {
     bench.add({"fl", seed, 8 + static_cast<std::uint64_t>(seed)});
     bench.add({"mfl", seed, 11, 0.5});
@@ -101,7 +101,7 @@ TEST(CompareSettings, MeansOverSeedsAndEachSeedItsTarget) {
 }
 
 TEST(CompareSettings, ASeedThatNeverReachedItIsNotPartOfAMean) {
-  Bench bench;
+  SettingsBench bench;
   for (const int seed : {1, 2}) {
     bench.add({"fl", seed});
     bench.add({"mfl", seed, 9, seed == 1 ? 0.5 : 2.0});
@@ -118,7 +118,7 @@ TEST(CompareSettings, ASeedThatNeverReachedItIsNotPartOfAMean) {
 }
 
 TEST(CompareSettings, NoneReachedItOrDivergedOrHasNoPartner) {
-  Bench bench;
+  SettingsBench bench;
   for (const int seed : {1, 2}) bench.add({"fl", seed});
   bench.add({"mfl", 1, 7, 1});
   bench.add({.algorithm = "mfl", .seed = 2, .scale = 0.5, .status = RunStatus::kDiverged});
@@ -137,7 +137,7 @@ TEST(CompareSettings, NoneReachedItOrDivergedOrHasNoPartner) {
 }
 
 TEST(CompareSettings, ABaselineOfOneSeedServesAllRunsOfItsProblem) {
-  Bench bench;
+  SettingsBench bench;
   bench.add({.algorithm = "fl", .seed = 1, .problem = "p"});
   for (const int seed : {1, 2}) bench.add({.algorithm = "mfl", .seed = seed, .scale = 0.5, .problem = "p"});
   const Comparison found = bench.compare();
@@ -148,7 +148,7 @@ TEST(CompareSettings, ABaselineOfOneSeedServesAllRunsOfItsProblem) {
 }
 
 TEST(CompareSettings, TheBaselineIsThatOfTheSamePartition) {
-  Bench bench;
+  SettingsBench bench;
   for (const char* partition : {"iid", "label-sorted"})
     for (const int seed : {1, 2}) {
       const double scale = partition == std::string("iid") ? 1 : 3;
@@ -164,7 +164,7 @@ TEST(CompareSettings, TheBaselineIsThatOfTheSamePartition) {
 }
 
 TEST(CompareSettings, OfSeveralBaselinesAHeadlineHasOneCause) {
-  Bench bench;
+  SettingsBench bench;
   for (const char* eta : {"0.01", "0.02"})
     for (const char* algorithm : {"fl", "mfl"}) bench.add({.algorithm = algorithm, .scale = 0.5, .eta = eta});
   const Comparison found = bench.compare();
@@ -177,11 +177,11 @@ TEST(CompareSettings, OfSeveralBaselinesAHeadlineHasOneCause) {
 }
 
 TEST(CompareSettings, WhatIsNotComparableHasNoHeadline) {
-  Bench bench;
+  SettingsBench bench;
   bench.add({.algorithm = "fl", .seed = 1, .problem = "p"});
   bench.add({.algorithm = "mfl", .seed = 1, .problem = "q"});
   EXPECT_THAT(bench.compare().headlines, IsEmpty()) << "other data";
-  Bench split;
+  SettingsBench split;
   split.add({.algorithm = "fl", .seed = 1, .partition = "iid", .problem = "p"});
   split.add({.algorithm = "mfl", .seed = 1, .partition = "label-sorted", .problem = "p"});
   EXPECT_THAT(split.compare().headlines, IsEmpty());
@@ -189,7 +189,7 @@ TEST(CompareSettings, WhatIsNotComparableHasNoHeadline) {
 }
 
 TEST(CompareSettings, AGivenTargetCountsBoth) {
-  Bench bench;
+  SettingsBench bench;
   for (const int seed : {1, 2}) {
     bench.add({"fl", seed, seed == 1 ? 9U : 3U});
     bench.add({"mfl", seed, 9, 0.5});
@@ -203,7 +203,7 @@ TEST(CompareSettings, AGivenTargetCountsBoth) {
 }
 
 TEST(CompareSettings, Formats) {
-  Bench bench;
+  SettingsBench bench;
   for (const int seed : {1, 2}) {
     bench.add({"fl", seed});
     bench.add({"mfl", seed, 9, 0.5});

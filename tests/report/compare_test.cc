@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Bench : Home {
+struct CompareBench : Home {
   Store opened = Store::open(store).value();
 
   // Ends after `last` rounds at the loss of that round, scaled.
@@ -38,7 +38,7 @@ struct Bench : Home {
 };
 
 TEST(Compare, TheTargetIsWhereTheBaselineEnded) {
-  Bench bench;
+  CompareBench bench;
   const std::vector<std::string> ids = {bench.add("mfl", 9, 0.5), bench.add("fl", 9), bench.add("gd", 9, 0.5),
                                         bench.add("mgd", 9, 2.0)};
   const Comparison found = compare_runs(bench.opened, ids).value();
@@ -72,7 +72,7 @@ TEST(Compare, TheTargetIsWhereTheBaselineEnded) {
 }
 
 TEST(Compare, AGivenTargetAndAnotherBaseline) {
-  Bench bench;
+  CompareBench bench;
   const std::vector<std::string> ids = {bench.add("mfl", 9), bench.add("fl", 3)};
   const Comparison given = compare_runs(bench.opened, ids, {.target = 0.2}).value();
   EXPECT_EQ(given.rows[0].steps_to_target, 16U);
@@ -85,7 +85,7 @@ TEST(Compare, AGivenTargetAndAnotherBaseline) {
 }
 
 TEST(Compare, GroupsByModelAndProblem) {
-  Bench bench;
+  CompareBench bench;
   const std::vector<std::string> ids = {bench.add("fl", 9), bench.add("mfl", 9, 1, "p1"),
                                         bench.add("fl", 4, 1, "p1"), bench.add("mfl", 9, 1, "p2")};
   const Comparison found = compare_runs(bench.opened, ids).value();
@@ -97,7 +97,7 @@ TEST(Compare, GroupsByModelAndProblem) {
 }
 
 TEST(Compare, ABaselineThatDivergedOrGoesOnSetsNoTarget) {
-  Bench bench;
+  CompareBench bench;
   const std::string diverged = bench.opened.create_run(spec("fl")).value();
   ASSERT_TRUE(bench.opened.finish(diverged, RunStatus::kDiverged, "", summary(std::nan("")), 1));
   const std::string going = bench.opened.create_run(spec("fl")).value();
@@ -111,7 +111,7 @@ TEST(Compare, ABaselineThatDivergedOrGoesOnSetsNoTarget) {
 }
 
 TEST(Compare, ARunWithoutASummaryIsShownByItsLastRound) {
-  Bench bench;
+  CompareBench bench;
   const std::string id = bench.opened.create_run(spec("mfl")).value();
   ASSERT_TRUE(bench.opened.append(id, rounds(0, 9), records(0, 8)));
   ASSERT_TRUE(bench.opened.set_status(id, RunStatus::kInterrupted, "stopped after round 9"));
@@ -124,7 +124,7 @@ TEST(Compare, ARunWithoutASummaryIsShownByItsLastRound) {
 }
 
 TEST(Compare, StepsOfSampledLossesComeFromAMeanOverNeighbours) {
-  Bench bench;
+  CompareBench bench;
   // Falls to 0.5 in a straight line, with an error of 0.2 that changes its sign each round.
   std::vector<RoundRow> rows;
   for (std::uint64_t r = 0; r <= 200; ++r)
@@ -148,7 +148,7 @@ TEST(Compare, StepsOfSampledLossesComeFromAMeanOverNeighbours) {
 }
 
 TEST(Compare, SaysWhereTwoRunsPart) {
-  Bench bench;
+  CompareBench bench;
   const std::string first = bench.add("mfl", 250);
   const std::string twin = bench.add("mfl", 250);
   const std::string other = bench.add("mfl", 250, 1, "p0", 17);
@@ -168,7 +168,7 @@ TEST(Compare, SaysWhereTwoRunsPart) {
 }
 
 TEST(Compare, TakesPrefixesAndRefusesUnknownRuns) {
-  Bench bench;
+  CompareBench bench;
   const std::string id = bench.add("fl", 3);
   EXPECT_EQ(
       compare_runs(bench.opened, std::vector{id.substr(0, 5), std::string("latest")}).value().rows[1].run.id,
@@ -178,8 +178,8 @@ TEST(Compare, TakesPrefixesAndRefusesUnknownRuns) {
 }
 
 // A run with batches whose loss over them is always half of that over all samples.
-std::string add_with_batches(Bench& bench, std::uint64_t evaluate_every, RunStatus status = RunStatus::kDone,
-                             bool sampled = false) {
+std::string add_with_batches(CompareBench& bench, std::uint64_t evaluate_every,
+                             RunStatus status = RunStatus::kDone, bool sampled = false) {
   RunSpec said = spec("mfl");
   said.config =
       fmt::format("[algorithm]\nbatch_size = 10\n\n[run]\nseed = 1\nevaluate_every = {}\n", evaluate_every);
@@ -198,7 +198,7 @@ std::string add_with_batches(Bench& bench, std::uint64_t evaluate_every, RunStat
 }
 
 TEST(Compare, OnlyLossesOverAllSamplesAreCompared) {
-  Bench bench;
+  CompareBench bench;
   const std::string fl = bench.add("fl", 6);  // ends at 1/7
   const std::string never = add_with_batches(bench, 0), sometimes = add_with_batches(bench, 4),
                     always = add_with_batches(bench, 1);
@@ -231,7 +231,7 @@ TEST(Compare, OnlyLossesOverAllSamplesAreCompared) {
 }
 
 TEST(Compare, ALossOverBatchesAtTheEndIsMarked) {
-  Bench bench;
+  CompareBench bench;
   const std::string stopped = add_with_batches(bench, 0, RunStatus::kInterrupted),
                     evaluated = add_with_batches(bench, 5, RunStatus::kInterrupted);
   const Comparison found = compare_runs(bench.opened, std::vector{stopped, evaluated}).value();
@@ -242,7 +242,7 @@ TEST(Compare, ALossOverBatchesAtTheEndIsMarked) {
 }
 
 TEST(Compare, SampledLossesOverBatchesAreNotPartOfAMean) {
-  Bench bench;
+  CompareBench bench;
   const std::string id = add_with_batches(bench, 4, RunStatus::kDone, true);
   const Comparison found = compare_runs(bench.opened, std::vector{id}, {.target = 1.0 / 9}).value();
   EXPECT_EQ(found.rows[0].steps_to_target, 32U);

@@ -6,20 +6,14 @@
 #include <limits>
 
 #include "mfl/report/dot_plot.h"
+#include "tests/report/text.h"
 
 namespace mfl {
 namespace {
 
+using test::count_of;
+using test::has;
 using ::testing::StartsWith;
-
-// Keeps whole SVGs out of failure messages.
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
 
 HeatMap rounds_to_target() {
   return {.name = "rounds",

@@ -9,18 +9,18 @@
 #include <limits>
 
 #include "mfl/base/files.h"
+#include "tests/report/text.h"
 
 namespace mfl {
 namespace {
 
+using test::count_of;
+using test::has;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// Keeps whole SVGs out of failure messages.
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 Plot two_lines() {
   Plot plot{.name = "fig_a", .title = "Loss", .x = {"local steps t"}, .y = {"training loss"}, .series = {}};
@@ -95,12 +95,6 @@ TEST(Plot, ALineThatEndsEarlyHasAPointAtItsEnd) {
   EXPECT_FALSE(has(draw(plot)->svg, "xlink:href='#fig_a_gpPt6'"));
   plot.series[1].x = {0, 250, 500};
   EXPECT_TRUE(has(draw(plot)->svg, "xlink:href='#fig_a_gpPt6'"));
-}
-
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
 }
 
 TEST(Plot, AGapInterruptsTheLine) {

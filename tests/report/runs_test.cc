@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "tests/base/json_value.h"
 #include "tests/record/support.h"
+#include "tests/report/text.h"
 
 namespace mfl::test {
 namespace {
@@ -39,13 +39,6 @@ TEST(Runs, List) {
   EXPECT_THAT(text, HasSubstr("0123abcd  running  try   svm    mfl        0.002    0.5    4"));
   EXPECT_THAT(text, HasSubstr("1000     -         -\n"));
   EXPECT_THAT(text, HasSubstr("1000  0.25   87.50 %\n"));
-}
-
-std::size_t widest_line(const std::string& text) {
-  std::size_t widest = 0;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
-  return widest;
 }
 
 TEST(Runs, AListIsAtMostAHundredColumnsWide) {

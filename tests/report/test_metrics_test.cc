@@ -4,14 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <sstream>
-
 #include "mfl/model/score_metrics.h"
+#include "tests/report/text.h"
 
 namespace mfl {
 namespace {
 
+using test::widest_line;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -29,13 +28,6 @@ std::string metrics(std::size_t classes, std::uint64_t each, const std::string& 
     names.push_back(fmt::format("{}{}", prefix, c));
   }
   return to_json(counts, names).dump();
-}
-
-std::size_t widest_line(const std::string& text) {
-  std::size_t widest = 0;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
-  return widest;
 }
 
 TEST(TestMetrics, AreReadAsTheyWereKept) {
@@ -63,9 +55,9 @@ TEST(TestMetrics, OfTwoClassesNameThePositiveOneAndAuc) {
                           Pair("positive", "yes: precision 66.67 %, recall 66.67 %, F1 66.67 %"),
                           Pair("ROC AUC", "0.5")));
   EXPECT_THAT(class_tables_text(kept), AllOf(HasSubstr("\nno "), HasSubstr("rows: true class")));
-  EXPECT_THAT(metric_lines(metrics(2, 8)), testing::SizeIs(2))
+  EXPECT_THAT(metric_lines(metrics(2, 8)), ::testing::SizeIs(2))
       << "a run of an earlier version has no ROC AUC";
-  EXPECT_THAT(metric_lines(metrics(3, 8)), testing::SizeIs(1));
+  EXPECT_THAT(metric_lines(metrics(3, 8)), ::testing::SizeIs(1));
 }
 
 TEST(TestMetrics, OfNumbersAreTheirErrors) {
@@ -76,7 +68,7 @@ TEST(TestMetrics, OfNumbersAreTheirErrors) {
   EXPECT_THAT(metric_lines(R"({"samples":2,"rmse":1,"mae":1,"r2":null})"),
               ElementsAre(Pair("test errors", "RMSE 1, MAE 1")));
   for (const char* text : {"", "null", "{}", R"({"rmse":null,"mae":null})", "nonsense"})
-    EXPECT_THAT(metric_lines(text), testing::IsEmpty()) << text;
+    EXPECT_THAT(metric_lines(text), ::testing::IsEmpty()) << text;
 }
 
 TEST(TestMetrics, OtherTextIsNone) {

@@ -7,20 +7,16 @@
 #include <atomic>
 #include <cmath>
 
-#include "mfl/base/files.h"
-#include "mfl/record/store.h"
-#include "mfl/run/runner.h"
 #include "mfl/run/sweep.h"
+#include "tests/run/stored_runs.h"
 
 namespace mfl {
 namespace {
 
 using ::testing::HasSubstr;
 
-class Budgets : public ::testing::Test {
+class Budgets : public test::StoredRuns {
  protected:
-  void SetUp() override { folder_.emplace(*TempFolder::make()); }
-
   // A step takes about 8 ms and a round another 130 ms.
   static Config adaptive() {
     Config config;
@@ -38,17 +34,6 @@ class Budgets : public ::testing::Test {
     config.run.threads = 2;
     return config;
   }
-
-  RunOutcome run(const Config& config, const RunHooks& hooks = {}, const std::string& resume = {}) {
-    const auto outcome = run_experiment(config, {folder_->path() / "runs.db", resume, false, {}}, hooks);
-    EXPECT_TRUE(outcome) << outcome.error().text();
-    return outcome ? *outcome : RunOutcome{};
-  }
-  std::vector<RoundRow> rounds(const RunOutcome& run) const {
-    return *Store::open(folder_->path() / "runs.db")->rounds(run.run_id);
-  }
-
-  std::optional<TempFolder> folder_;
 };
 
 TEST_F(Budgets, AdaptiveRoundsFillTheBudgetAndEveryChoiceIsRecorded) {
@@ -173,7 +158,7 @@ TEST_F(Budgets, ARunWithoutVirtualTimeMeasuresIt) {
 TEST_F(Budgets, TooSmallABudgetIsAnError) {
   Config config = adaptive();
   config.run.budget_seconds = 0.01;
-  const auto refused = run_experiment(config, {folder_->path() / "runs.db", {}, false, {}}, {});
+  const auto refused = run_experiment(config, {store_path(), {}, false, {}}, {});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().text(), HasSubstr("does not allow a round of one local step"));
 }
@@ -185,7 +170,7 @@ TEST_F(Budgets, ASweepOverTauHasAdaptiveAmongItsValues) {
   config.algorithm.tau = 10;
   const RunOutcome ten = run(config);
   Config adapts = adaptive();
-  const auto swept = run_sweep({config, adapts}, {folder_->path() / "sweep.db", {}, false, {}}, {});
+  const auto swept = run_sweep({config, adapts}, {store_path("sweep.db"), {}, false, {}}, {});
   ASSERT_TRUE(swept) << swept.error().text();
   ASSERT_EQ(swept->size(), 2U);
   EXPECT_EQ((*swept)[0].digest, ten.digest);

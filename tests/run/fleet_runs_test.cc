@@ -3,18 +3,14 @@
 
 #include <atomic>
 
-#include "mfl/base/files.h"
-#include "mfl/record/store.h"
-#include "mfl/run/runner.h"
 #include "mfl/run/sweep.h"
+#include "tests/run/stored_runs.h"
 
 namespace mfl {
 namespace {
 
-class FleetRuns : public ::testing::Test {
+class FleetRuns : public test::StoredRuns {
  protected:
-  void SetUp() override { folder_.emplace(*TempFolder::make()); }
-
   static Config fleet() {
     Config config;
     config.data.source = "fleet:3-9x100";
@@ -36,15 +32,6 @@ class FleetRuns : public ::testing::Test {
     config.federation.nodes = 40;
     config.federation.fraction_train = 0.2;
     return config;
-  }
-
-  RunOutcome run(const Config& config, const RunHooks& hooks = {}, const std::string& resume = {}) {
-    const auto outcome = run_experiment(config, {folder_->path() / "runs.db", resume, false, {}}, hooks);
-    EXPECT_TRUE(outcome) << outcome.error().text();
-    return outcome ? *outcome : RunOutcome{};
-  }
-  std::vector<RoundRow> rounds(const RunOutcome& run) const {
-    return *Store::open(folder_->path() / "runs.db")->rounds(run.run_id);
   }
 
   // Round by round.
@@ -72,8 +59,6 @@ class FleetRuns : public ::testing::Test {
     EXPECT_EQ(resumed.virtual_seconds, whole.virtual_seconds);
     expect_equal(resumed, whole);
   }
-
-  std::optional<TempFolder> folder_;
 };
 
 // A lossy federation: some drop out, some are late, some rounds are abandoned.
@@ -129,7 +114,7 @@ TEST_F(FleetRuns, ASweepGivesEachSettingItsOwnRun) {
           configs.back().algorithm.tau = tau;
           configs.back().run.steps = tau == 3 ? 12 : 22;
         }
-      const auto swept = run_sweep(configs, {folder_->path() / "runs.db", {}, false, {}}, {});
+      const auto swept = run_sweep(configs, {store_path(), {}, false, {}}, {});
       ASSERT_TRUE(swept) << swept.error().text();
       for (std::size_t i = 0; i < configs.size(); ++i) expect_equal((*swept)[i], run(configs[i]));
     }

@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr const char* kFile = R"([data]
+constexpr const char* kPlanFile = R"([data]
 source = "synthetic:60x4"
 [run]
 rounds = 3
@@ -43,7 +43,7 @@ StudyPlan plan_of(std::string_view text, bool quick = false) {
 
 // The file with one text in place of another.
 std::string changed(std::string_view from, std::string_view to) {
-  std::string text = kFile;
+  std::string text = kPlanFile;
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
@@ -58,7 +58,7 @@ std::string error_of(const std::string& text, bool quick = false) {
 }
 
 TEST(StudyPlan, HasWhatTheFileSays) {
-  const StudyPlan plan = plan_of(kFile);
+  const StudyPlan plan = plan_of(kPlanFile);
   ASSERT_EQ(plan.algorithms.size(), 2U);
   EXPECT_EQ(plan.algorithms[1].tuned, "gamma");
   EXPECT_THAT(plan.algorithms[1].values, ElementsAre(0.5, 0.9));
@@ -73,7 +73,7 @@ TEST(StudyPlan, HasWhatTheFileSays) {
 }
 
 TEST(StudyPlan, EveryCandidateIsTunedAndTheChosenOnesAreReported) {
-  const StudyPlan plan = plan_of(kFile);
+  const StudyPlan plan = plan_of(kPlanFile);
   EXPECT_EQ(candidates(plan, 0, 0).size(), 2U);
   EXPECT_EQ(candidates(plan, 0, 1).size(), 4U);
   const auto tuning = tuning_runs(plan).value();
@@ -93,7 +93,7 @@ TEST(StudyPlan, EveryCandidateIsTunedAndTheChosenOnesAreReported) {
 }
 
 TEST(StudyPlan, TheQuickFormKeepsWhatItNames) {
-  const StudyPlan plan = plan_of(kFile, true);
+  const StudyPlan plan = plan_of(kPlanFile, true);
   EXPECT_TRUE(plan.quick);
   EXPECT_EQ(plan.algorithms.size(), 2U);
   EXPECT_EQ(plan.problems.size(), 1U);
@@ -106,7 +106,7 @@ TEST(StudyPlan, TheQuickFormKeepsWhatItNames) {
 TEST(StudyPlan, FlagsCountAfterTheFile) {
   const StudyOptions options{.quick = true,
                              .adjust = [](Config& config) { return set_key(config, "run.rounds", "7"); }};
-  EXPECT_EQ(parse_study(kFile, "study.toml", options)->base.run.rounds, 7U);
+  EXPECT_EQ(parse_study(kPlanFile, "study.toml", options)->base.run.rounds, 7U);
 }
 
 TEST(StudyPlan, SeedsOfTuningAndReportMustDiffer) {
@@ -171,7 +171,7 @@ TEST(StudyPlan, AQuickFormThatDoesNotFitIsRefused) {
   EXPECT_THAT(error_of(changed("[\"second\"]", "[\"third\"]"), true),
               HasSubstr("the study has no \"third\""));
   EXPECT_THAT(error_of(changed("[\"mfl\", \"fl\"]\n", "[\"mfl\"]\n"), true), HasSubstr("at least two"));
-  std::string none = kFile;
+  std::string none = kPlanFile;
   none.resize(none.find("[study.quick]"));
   EXPECT_THAT(error_of(none, true), HasSubstr("there is no table [study.quick]"));
   EXPECT_THAT(error_of("[run]\nrounds = 3\n"), HasSubstr("there is no table [study]"));

@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kFile = R"([data]
+constexpr const char* kRunFile = R"([data]
 source = "synthetic:120x6"
 test = 40
 [federation]
@@ -48,7 +48,7 @@ class RunStudy : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_.emplace(*TempFolder::make());
-    plan_ = parse_study(kFile, "study.toml").value();
+    plan_ = parse_study(kRunFile, "study.toml").value();
   }
   std::filesystem::path store(const std::string& name) const { return folder_->path() / name; }
   StudyEvidence whole() const {

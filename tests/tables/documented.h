@@ -9,7 +9,7 @@
 
 #include "mfl/base/catalog.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 // "| `trimmed-mean(fraction)` | mean of ...; `fraction`: share of ..., a number in [0, 0.5) |"
 inline std::string table_row(const CatalogEntry& entry) {
@@ -37,4 +37,4 @@ inline std::vector<std::string> documented_rows(std::string_view page, std::stri
   return rows;
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -9,12 +9,12 @@
 namespace mfl {
 namespace {
 
-using testing::served;
-using testing::simulated;
-using testing::table_entries;
-using testing::TableEntry;
+using test::served;
+using test::simulated;
+using test::table_entries;
+using test::TableEntry;
 
-using Federations = testing::SmallRuns;
+using Federations = test::SmallRuns;
 
 // Of the last run of each.
 void expect_same_model(const std::filesystem::path& served_store, const std::filesystem::path& store) {
@@ -33,9 +33,9 @@ void expect_same_model(const std::filesystem::path& served_store, const std::fil
 std::vector<TableEntry> federated_entries() {
   std::vector<TableEntry> out;
   for (const TableEntry& one : table_entries()) {
-    Config config = testing::base_of(*one.table);
+    Config config = test::base_of(*one.table);
     // An entry that takes the name of a file is refused here, and is no algorithm.
-    const bool is_set = set_key(config, one.table->key, testing::sample_spec(*one.entry)).has_value();
+    const bool is_set = set_key(config, one.table->key, test::sample_spec(*one.entry)).has_value();
     if (!is_set || !is_centralised(config.algorithm)) out.push_back(one);
   }
   return out;

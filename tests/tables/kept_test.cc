@@ -14,9 +14,9 @@
 namespace mfl {
 namespace {
 
+using test::served;
+using test::simulated;
 using ::testing::HasSubstr;
-using testing::served;
-using testing::simulated;
 
 // Adds the algorithm of this program to the table, once.
 void know_scaffold() {
@@ -91,7 +91,7 @@ std::vector<NamedAlgorithm> family() {
     out.push_back(named(std::move(algorithm)));
   };
   for (const AlgorithmEntry& entry : algorithms())
-    if (!entry.centralised) add(testing::sample_spec(entry));
+    if (!entry.centralised) add(test::sample_spec(entry));
   add("mfl", "keep-local");
   add("mfl", "reset");
   add("fednag", "keep-local");

@@ -21,7 +21,7 @@
 #include "mfl/partition/split.h"
 #include "mfl/run/runner.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 // The life of a node: run_node, once or as often as it takes.
 using NodeLife = std::function<Result<NodeOutcome>(NodeOptions options)>;
@@ -83,4 +83,4 @@ inline std::string served(Config config, const std::filesystem::path& own, const
   return outcome ? outcome->run.digest : "";
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

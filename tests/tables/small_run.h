@@ -16,7 +16,7 @@
 #include "tests/base/sample_spec.h"
 #include "tests/tables/toys.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 // One entry of one table, as the parameter of a test.
 struct TableEntry {
@@ -91,4 +91,4 @@ class SmallRuns : public ::testing::Test {
   std::filesystem::path file_ = folder_.path() / "nodes.txt", csv_ = folder_.path() / "rows.csv";
 };
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

@@ -7,7 +7,7 @@
 #include "mfl/partition/feature_skew.h"
 #include "mfl/partition/partitions.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 namespace {
 
 // Some keys take names alone, without parameters.
@@ -53,4 +53,4 @@ const std::vector<Table>& tables() {
   return all;
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

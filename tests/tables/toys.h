@@ -9,7 +9,7 @@
 #include "mfl/config/config.h"
 #include "mfl/config/config_keys.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 struct Table {
   std::string key;                                  // "federation.partition", which names an entry
@@ -39,4 +39,4 @@ inline const Key& key_of(const Table& table) {
   return **find_key(std::string_view(table.key).substr(0, dot), std::string_view(table.key).substr(dot + 1));
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test

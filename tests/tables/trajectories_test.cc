@@ -9,13 +9,13 @@
 namespace mfl {
 namespace {
 
-using testing::Table;
-using testing::table_entries;
-using testing::TableEntry;
-using testing::tables;
-using testing::toy_of;
+using test::Table;
+using test::table_entries;
+using test::TableEntry;
+using test::tables;
+using test::toy_of;
 
-class Trajectories : public testing::SmallRuns {
+class Trajectories : public test::SmallRuns {
  protected:
   std::string digest(const Config& config) const { return outcome(config, {}, {}).digest; }
 

@@ -14,15 +14,15 @@
 namespace mfl {
 namespace {
 
+using test::documented_rows;
+using test::key_of;
+using test::table_row;
+using test::tables;
+using test::toy_of;
 using ::testing::Contains;
-using testing::documented_rows;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::key_of;
-using testing::table_row;
-using testing::tables;
-using testing::toy_of;
 
 // What the program prints for a command line.
 std::string printed(const std::vector<std::string>& words) {
@@ -36,7 +36,7 @@ std::string printed(const std::vector<std::string>& words) {
   return reply->text;
 }
 
-std::string toml_of(const testing::Table& table, std::string_view spec) {
+std::string toml_of(const test::Table& table, std::string_view spec) {
   const Key& key = key_of(table);
   std::string toml = fmt::format("[{}]\n{} = \"{}\"\n", key.table, key.key, spec);
   if (table.algorithm != Config{}.algorithm.name) toml += fmt::format("name = \"{}\"\n", table.algorithm);
@@ -81,7 +81,7 @@ TEST(Tables, HelpManualAndCompletionShowTheToys) {
 TEST(Tables, FilesFlagsAndSweepsTakeTheToys) {
   for (const auto& table : tables()) {
     const CatalogEntry& toy = toy_of(table);
-    Config config = testing::base_of(table);
+    Config config = test::base_of(table);
     ASSERT_TRUE(set_key(config, table.key, toy.name));
     EXPECT_TRUE(validate(config));
     const auto from_file = parse_config(toml_of(table, toy.aliases.front()), "toys.toml");

@@ -13,11 +13,11 @@
 namespace mfl {
 namespace {
 
-using testing::kSmoothModels;
-using testing::make_problem;
-using testing::mnist_problem;
-using testing::SmoothModel;
-using testing::TheoryProblem;
+using test::kSmoothModels;
+using test::make_problem;
+using test::mnist_problem;
+using test::SmoothModel;
+using test::TheoryProblem;
 
 // The rows of a shard, read from the data set and not through the kernels.
 Eigen::MatrixXd dense_rows(const Samples<double>& samples, Shard shard) {

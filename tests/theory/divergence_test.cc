@@ -7,17 +7,17 @@
 namespace mfl {
 namespace {
 
-using testing::kSmoothModels;
+using test::kSmoothModels;
 
 // At w(0) = 0 it is delta of a first interval of one step.
 TEST(Divergence, IsThatOfThePathAtItsStart) {
   for (const auto& smooth : kSmoothModels) {
     const Dataset data = make_synthetic(203, 12, 1).value();
-    const auto problem = testing::make_problem(smooth, data, label_sorted(data.labels, 4).value());
+    const auto problem = test::make_problem(smooth, data, label_sorted(data.labels, 4).value());
     PathOptions options;
     options.eta = 0.01;
     const Path path = measure_path(problem.objective, problem.samples, problem.nodes,
-                                   testing::exact_average(problem.nodes), options);
+                                   test::exact_average(problem.nodes), options);
     const auto model = linear_model<double>(problem.objective.loss, problem.samples.columns());
     const Vector<double> w(model->parameters());
     const GradientDivergence found =
@@ -33,7 +33,7 @@ TEST(Divergence, IsThatOfThePathAtItsStart) {
 
 TEST(Divergence, OfOneNodeIsZero) {
   const Dataset data = make_synthetic(50, 12, 1).value();
-  const auto problem = testing::make_problem(kSmoothModels[0], data, contiguous(50, 1).value());
+  const auto problem = test::make_problem(kSmoothModels[0], data, contiguous(50, 1).value());
   const auto model = linear_model<double>(problem.objective.loss, problem.samples.columns());
   const auto found =
       measure_divergence(*model, problem.samples, problem.nodes, 0.3, Vector<double>(model->parameters()));

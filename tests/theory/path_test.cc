@@ -11,11 +11,11 @@
 namespace mfl {
 namespace {
 
-using testing::exact_average;
-using testing::kSmoothModels;
-using testing::make_problem;
-using testing::SmoothModel;
-using testing::TheoryProblem;
+using test::exact_average;
+using test::kSmoothModels;
+using test::make_problem;
+using test::SmoothModel;
+using test::TheoryProblem;
 
 constexpr std::size_t kRows = 240, kColumns = 20;
 

@@ -13,7 +13,7 @@
 #include "mfl/partition/partition.h"
 #include "mfl/theory/path.h"
 
-namespace mfl::testing {
+namespace mfl::test {
 
 struct SmoothModel {
   const char* name;
@@ -67,4 +67,4 @@ inline Average exact_average(const std::vector<Shard>& nodes) {
   };
 }
 
-}  // namespace mfl::testing
+}  // namespace mfl::test
