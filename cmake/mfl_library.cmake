@@ -33,6 +33,7 @@ endif()
 if(MFL_SANITIZE)
   target_compile_options(mfl_build_flags INTERFACE -fsanitize=${MFL_SANITIZE} -fno-omit-frame-pointer
                                                    -fno-sanitize-recover=all)
+  target_compile_definitions(mfl_build_flags INTERFACE MFL_SANITIZED) # the kernels have one set
   target_link_options(mfl_build_flags INTERFACE -fsanitize=${MFL_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU) # unreliable in instrumented code, as GCC's manual says
     target_compile_options(mfl_build_flags INTERFACE -Wno-maybe-uninitialized)

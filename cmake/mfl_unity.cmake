@@ -1,8 +1,9 @@
 # mfl_unity(TARGET): compiles the sources of the target together, unless MFL_UNITY is off. Names in the anonymous namespaces of a folder are
 # therefore unique (tests/repository/check_unity.py). Left out by CMake: sources with options or definitions of their own, such as the kernels.
-# No compilation may need more than 1.5 GB, so that two fit a small machine: sanitizers need twice the memory and get smaller units.
+# No compilation may need more than 1.5 GB, so that two fit a small machine: sanitizers need twice the memory and get smaller units, as do
+# tests, whose libraries are heavy.
 function(mfl_unity target)
-  if(MFL_SANITIZE)
+  if(MFL_SANITIZE OR target MATCHES "_test$")
     set(batch 12)
   else()
     set(batch 0) # all

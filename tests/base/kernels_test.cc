@@ -411,7 +411,11 @@ TYPED_TEST(KernelsOf, QuotientsOfDigitsAreRoundedOnceOrUndecided) {
 }
 
 TEST(KernelSets, PortableIsAlwaysThereAndNamesAreFound) {
+#ifdef MFL_SANITIZED
+  EXPECT_EQ(kernel_sets().size(), 1);
+#else
   EXPECT_EQ(kernel_sets().back().name, "portable");
+#endif
   for (const KernelSet& set : kernel_sets()) EXPECT_EQ(find_kernel_set(set.name), &set);
   EXPECT_EQ(find_kernel_set("sse9"), nullptr);
 }

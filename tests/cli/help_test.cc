@@ -123,7 +123,9 @@ TEST(Help, CommandsForHelpAndVersionSayWhatTheFlagsSay) {
   EXPECT_EQ(box.run({"help", "runs", "export"}).out, box.run({"runs", "export", "-h"}).out);
   EXPECT_EQ(box.run({"version"}).out, box.run({"--version"}).out);
   EXPECT_EQ(ok_data(box.run({"help", "run", "--json"}))["command"], "mfl run");
+#ifndef MFL_SANITIZED
   EXPECT_EQ(ok_data(box.run({"version", "--json"}))["kernels"].back(), "portable");
+#endif
 }
 
 TEST(Help, FitsEightyColumnsButForExamples) {
@@ -151,12 +153,13 @@ TEST(Help, TheDemonstrationOffersWhatItUsesWithItsOwnDefaults) {
 
 TEST(Help, KernelsAreChosenByName) {
   const Sandbox box;
-  ::setenv("MFL_KERNEL", "portable", 1);
-  EXPECT_THAT(box.run({"--version"}).out, ::testing::HasSubstr("in use: portable"));
+  const std::string last(ok_data(box.run({"version", "--json"}))["kernels"].back().text());
+  ::setenv("MFL_KERNEL", last.c_str(), 1);
+  EXPECT_THAT(box.run({"--version"}).out, ::testing::HasSubstr("in use: " + last));
   ::setenv("MFL_KERNEL", "sse9", 1);
   const Outcome refused = box.run({"run", "--data", "synthetic:40x8", "--steps", "8"});
   ::unsetenv("MFL_KERNEL");
-  expect_error(refused, 2, {"MFL_KERNEL=sse9", "portable"});
+  expect_error(refused, 2, {"MFL_KERNEL=sse9", last});
 }
 
 }  // namespace

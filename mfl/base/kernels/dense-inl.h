@@ -19,14 +19,15 @@ namespace mfl::HWY_NAMESPACE {
 inline constexpr std::size_t kTile = 8;
 
 // Independent sums that fit the registers and hide the latency of the multiply-add: rows of one setting, or settings of
-// one row. Changes no bit.
+// one row; and rows that go through their chunks side by side, each by its own. They change no bit. The portable set calls a
+// function for each multiply-add, which leaves no registers.
 #if HWY_TARGET == HWY_AVX3
-inline constexpr std::size_t kRowsAtOnce = 8, kSettingsAtOnce = 8;
+inline constexpr std::size_t kRowsAtOnce = 8, kSettingsAtOnce = 8, kRowsByChunks = 2;
+#elif HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+inline constexpr std::size_t kRowsAtOnce = 1, kSettingsAtOnce = 1, kRowsByChunks = 1;
 #else
-inline constexpr std::size_t kRowsAtOnce = 4, kSettingsAtOnce = 4;
+inline constexpr std::size_t kRowsAtOnce = 4, kSettingsAtOnce = 4, kRowsByChunks = 2;
 #endif
-// Rows that go through their chunks side by side, each by its own.
-inline constexpr std::size_t kRowsByChunks = 2;
 
 // Up to kTile rows of a block.
 template <class X>
@@ -41,6 +42,12 @@ struct DenseTile {
             chunks == nullptr ? nullptr : chunks + first * chunk_words(columns)};
   }
 };
+
+template <class T, class X>
+DenseTile<X> dense_tile(const RowBlock<T>& block, const X* rows, std::size_t first) {
+  return DenseTile<X>{rows, block.rows, block.columns, block.chunks}.part(
+      first, std::min(kTile, block.rows - first));
+}
 
 // body(j) for the first column of every chunk that is not zero in all the rows, ascending.
 template <class X, class F>
@@ -114,15 +121,15 @@ HWY_INLINE void multiply_own_chunks(const DenseTile<X>& tile, const T* w, Lanes<
 }
 
 // Margins of exactly kRows rows for one setting.
-template <std::size_t kRows, class T, class X>
+template <std::size_t kRows, bool kOwnChunks, class T, class X>
 HWY_INLINE void margins_of_rows(const DenseTile<X>& tile, T scale, const T* w, double* z) {
   Lanes<T> sums[kRows];
   MFL_UNROLL
   for (auto& sum : sums) sum = Lanes<T>::all(0);
-  if (tile.chunks == nullptr) {
-    multiply_all_chunks<kRows>(tile, w, sums);
-  } else {
+  if constexpr (kOwnChunks) {
     multiply_own_chunks<kRows>(tile, w, sums);
+  } else {
+    multiply_all_chunks<kRows>(tile, w, sums);
   }
   for_rest<T>(tile.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
     const auto weights = Lanes<T>::load_first(w + j, n);
@@ -132,6 +139,15 @@ HWY_INLINE void margins_of_rows(const DenseTile<X>& tile, T scale, const T* w, d
   });
   MFL_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) z[r] = static_cast<double>(scale * tree(sums[r]));
+}
+
+// Margins of the rows of a tile from `first` on, as many at once as are left.
+template <std::size_t kRows, bool kOwnChunks, class T, class X>
+HWY_INLINE void margins_from(const DenseTile<X>& tile, std::size_t first, T scale, const T* w, double* z) {
+  for (; first + kRows <= tile.count; first += kRows)
+    margins_of_rows<kRows, kOwnChunks>(tile.part(first, kRows), scale, w, z + first);
+  if constexpr (kRows > 1)
+    margins_from<kRows == kRowsAtOnce ? kRowsByChunks : 1, kOwnChunks>(tile, first, scale, w, z);
 }
 
 // Margins of one row for exactly kSettings settings of a packed group of `size`; z[s * kTile].
@@ -169,30 +185,34 @@ HWY_INLINE void margins_of_group(const DenseTile<X>& row, T scale, const T* grou
   if constexpr (kSettings > 1) margins_of_group<kSettings / 2>(row, scale, group, size, first, z);
 }
 
-// z[s * kTile + r] for all settings.
+// Margins of one setting.
+template <class T, class X>
+HWY_NOINLINE void margins_alone(const DenseTile<X>& tile, T scale, const T* w, double* z) {
+  if (tile.chunks == nullptr) return margins_from<kRowsAtOnce, false>(tile, 0, scale, w, z);
+  margins_from<kRowsByChunks, true>(tile, 0, scale, w, z);
+}
+
+// Margins of several settings, packed: z[s * kTile + r].
+template <class T, class X>
+HWY_NOINLINE void margins_together(const DenseTile<X>& tile, T scale, std::size_t settings, const T* w,
+                                   double* z) {
+  for (std::size_t s = 0; s < settings; s += kPackedGroup<T>)
+    for (std::size_t r = 0; r < tile.count; ++r)
+      margins_of_group<std::min(kSettingsAtOnce, kPackedGroup<T>)>(
+          tile.part(r, 1), scale, w + s * padded_columns(tile.columns),
+          std::min(kPackedGroup<T>, settings - s), 0, z + s * kTile + r);
+}
+
 template <class T, class X>
 HWY_INLINE void dense_tile_margins(const DenseTile<X>& tile, T scale, std::size_t settings, const T* w,
                                    double* z) {
-  std::size_t r = 0;
-  if (settings > 1) {
-    for (std::size_t s = 0; s < settings; s += kPackedGroup<T>)
-      for (r = 0; r < tile.count; ++r)
-        margins_of_group<std::min(kSettingsAtOnce, kPackedGroup<T>)>(
-            tile.part(r, 1), scale, w + s * padded_columns(tile.columns),
-            std::min(kPackedGroup<T>, settings - s), 0, z + s * kTile + r);
-    return;
-  }
-  if (tile.chunks == nullptr)
-    for (; r + kRowsAtOnce <= tile.count; r += kRowsAtOnce)
-      margins_of_rows<kRowsAtOnce>(tile.part(r, kRowsAtOnce), scale, w, z + r);
-  for (; r + kRowsByChunks <= tile.count; r += kRowsByChunks)
-    margins_of_rows<kRowsByChunks>(tile.part(r, kRowsByChunks), scale, w, z + r);
-  for (; r < tile.count; ++r) margins_of_rows<1>(tile.part(r, 1), scale, w, z + r);
+  if (settings == 1) return margins_alone(tile, scale, w, z);
+  margins_together(tile, scale, settings, w, z);
 }
 
 // g += sum_r c[r] * row r, rows with a zero coefficient left out.
 template <class T, class X>
-HWY_INLINE void gradient_alone(const DenseTile<X>& tile, const T* c, T* g) {
+HWY_NOINLINE void gradient_alone(const DenseTile<X>& tile, const T* c, T* g) {
   const X* rows[kTile];
   Lanes<T> factors[kTile];
   std::size_t active = 0;
@@ -218,7 +238,7 @@ HWY_INLINE void gradient_alone(const DenseTile<X>& tile, const T* c, T* g) {
 
 // g[s] += sum_r c[s * kTile + r] * row r. A row is converted once for all settings; rows that the tile lacks count zero.
 template <class T, class X>
-HWY_INLINE void gradient_together(const DenseTile<X>& tile, std::size_t settings, const T* c, T* const* g) {
+HWY_NOINLINE void gradient_together(const DenseTile<X>& tile, std::size_t settings, const T* c, T* const* g) {
   T factors[kMaxBatch * kTile];
   const X* rows[kTile];
   for (std::size_t r = 0; r < kTile; ++r) {
@@ -249,8 +269,9 @@ HWY_INLINE void gradient_together(const DenseTile<X>& tile, std::size_t settings
 
 template <class T, class X>
 HWY_INLINE void dense_tile_gradient(const DenseTile<X>& tile, std::size_t settings, const T* c, T* const* g) {
-  if (settings == 1) return gradient_alone(tile, c, g[0]);
-  gradient_together(tile, settings, c, g);
+  if constexpr (kSettingsAtOnce > 1)
+    if (settings > 1) return gradient_together(tile, settings, c, g);
+  for (std::size_t s = 0; s < settings; ++s) gradient_alone(tile, c + s * kTile, g[s]);
 }
 
 }  // namespace mfl::HWY_NAMESPACE

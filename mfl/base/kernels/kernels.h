@@ -225,7 +225,7 @@ struct KernelSet {
   }
 };
 
-// The sets this machine supports, fastest first; "portable" is always the last.
+// The sets this machine supports, fastest first; "portable" is always the last. A build for sanitizers has one set.
 std::span<const KernelSet> kernel_sets();
 
 // The set of that name; null if this machine or build does not have it.

@@ -60,6 +60,11 @@ HWY_INLINE T fused_scalar(T a, T b, T c) {
   }
 }
 
+template <class T>
+HWY_INLINE void finish_numbers(std::size_t n, T factor, T lambda, const T* w, T* g) {
+  for (std::size_t j = 0; j < n; ++j) g[j] = fused_scalar(lambda, w[j], factor * g[j]);
+}
+
 // kLanes<T> numbers in one, two or more vectors.
 template <class T>
 struct Lanes {

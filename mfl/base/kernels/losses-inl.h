@@ -126,9 +126,9 @@ HWY_INLINE void losses_8(Loss loss, const double* z, const double* y, double* va
       return apply_8([](auto a, auto b) HWY_ATTR { return squared_hinge(a, b); }, z, y, value, derivative);
     case Loss::kSquared:
       return apply_8([](auto a, auto b) HWY_ATTR { return squared(a, b); }, z, y, value, derivative);
-    case Loss::kLogistic:
-      return apply_8([](auto a, auto b) HWY_ATTR { return logistic(a, b); }, z, y, value, derivative);
+    case Loss::kLogistic: break;
   }
+  apply_8([](auto a, auto b) HWY_ATTR { return logistic(a, b); }, z, y, value, derivative);
 }
 
 }  // namespace mfl::HWY_NAMESPACE

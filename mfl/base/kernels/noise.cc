@@ -1,26 +1,23 @@
-// Whole numbers only: the same bytes from every set. Included once per target by kernels.cc only.
-#if defined(MFL_ROWS_OF_NOISE_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef MFL_ROWS_OF_NOISE_INL_H
-#undef MFL_ROWS_OF_NOISE_INL_H
-#else
-#define MFL_ROWS_OF_NOISE_INL_H
-#endif
-
+// Rows of bytes from a key. Whole numbers only: the same bytes from every set.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 
+#include "mfl/base/kernels/targets-inl.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mfl/base/kernels/noise.cc"
+#include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "mfl/base/kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mfl::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr std::size_t kCounters = 16;                   // of Philox, side by side
-inline constexpr std::size_t kNoiseGroup = kCounters * 4 * 4;  // bytes that they give
+constexpr std::size_t kCounters = 16;                   // of Philox, side by side
+constexpr std::size_t kNoiseGroup = kCounters * 4 * 4;  // bytes that they give
 
 // Philox4x32-10 (Salmon et al., 2011) of the counters group * kCounters .. + kCounters - 1: all first words, then all
 // second ones, and so on.
@@ -55,7 +52,7 @@ HWY_INLINE void noise_group(std::uint64_t key, std::uint64_t group, std::uint32_
   std::copy_n(x3, kCounters, words + 3 * kCounters);
 }
 
-inline void noise(std::uint64_t key, std::size_t n, std::uint8_t* out) {
+void noise(std::uint64_t key, std::size_t n, std::uint8_t* out) {
   std::uint32_t words[4 * kCounters];
   for (std::size_t at = 0; at < n; at += kNoiseGroup) {
     noise_group(key, at / kNoiseGroup, words);
@@ -81,8 +78,8 @@ HWY_INLINE void blend_pixels(std::uint16_t share, Load load, Store store) {
   store(hn::DemoteTo(narrow, hn::BitCast(wide_signed, pixel)));
 }
 
-inline void blend_into_noise(std::size_t n, const std::uint8_t* mine, const std::uint8_t* theirs,
-                             unsigned share, const std::uint8_t* canvas, std::uint8_t* out) {
+void blend_into_noise(std::size_t n, const std::uint8_t* mine, const std::uint8_t* theirs, unsigned share,
+                      const std::uint8_t* canvas, std::uint8_t* out) {
   const hn::CappedTag<std::uint16_t, 32> wide;
   const hn::Rebind<std::uint8_t, decltype(wide)> narrow;
   constexpr std::size_t kStep = hn::MaxLanes(wide);
@@ -103,7 +100,9 @@ inline void blend_into_noise(std::size_t n, const std::uint8_t* mine, const std:
   std::copy_n(last, n - j, out + j);
 }
 
+}  // namespace
+
+void put_noise(KernelSet& set) { set.bytes = {noise, blend_into_noise}; }
+
 }  // namespace mfl::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif

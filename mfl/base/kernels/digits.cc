@@ -1,22 +1,73 @@
-// Sums of digits divided by a weight, rounded once. Included once per target by kernels.cc only.
-#if defined(MFL_QUOTIENTS_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef MFL_QUOTIENTS_INL_H
-#undef MFL_QUOTIENTS_INL_H
-#else
-#define MFL_QUOTIENTS_INL_H
-#endif
-
+// Numbers into digits of base 2^32, every step exact, and sums of digits divided by a weight, rounded once.
 #include <algorithm>
 #include <bit>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 
-#include "mfl/base/kernels/digits-inl.h"
+#include "mfl/base/kernels/targets-inl.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mfl/base/kernels/digits.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "mfl/base/kernels/kernels.h"
 #include "mfl/base/kernels/losses-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mfl::HWY_NAMESPACE {
+namespace {
+
+void products(std::size_t n, const double* x, double weight, double* high, double* low) {
+  for (std::size_t j = 0; j < n; ++j) high[j] = x[j] * weight;
+  for (std::size_t j = 0; j < n; ++j) low[j] = __builtin_fma(x[j], weight, -high[j]);
+}
+
+constexpr double kLastBitIsOne = 0x1.8p52;
+constexpr double kDigitBase = 0x1p32;
+
+// A number so large that its last bit is the unit, added and taken away again, leaves the nearest multiple of the unit;
+// meanwhile the multiple is in the low bits of the sum.
+bool take_digits(std::size_t n, double unit, double* HWY_RESTRICT rest, std::int64_t* HWY_RESTRICT digits) {
+  const double anchor = kLastBitIsOne * unit;
+  const auto anchor_bits = std::bit_cast<std::int64_t>(anchor);
+  std::uint64_t left = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double sum = rest[j] + anchor;
+    digits[j] += std::bit_cast<std::int64_t>(sum) - anchor_bits;
+    rest[j] -= sum - anchor;
+    left |= std::bit_cast<std::uint64_t>(rest[j]);
+  }
+  return (left << 1U) != 0;
+}
+
+void add_products(std::size_t n, const float* HWY_RESTRICT x, double weight, double unit, std::size_t planes,
+                  std::int64_t* const* HWY_RESTRICT digits) {
+  const Tag<double> doubles;
+  const hn::RebindToSigned<decltype(doubles)> integers;
+  constexpr std::size_t kStep = hn::MaxLanes(doubles);
+  double anchors[kMostF32Planes];
+  for (std::size_t k = 0; k < planes; ++k, unit /= kDigitBase) anchors[k] = kLastBitIsOne * unit;
+  const auto factor = hn::Set(doubles, weight);
+  std::size_t j = 0;
+  for (; j + kStep <= n; j += kStep) {
+    const hn::Rebind<float, decltype(doubles)> floats;
+    auto rest = hn::Mul(hn::PromoteTo(doubles, hn::LoadU(floats, x + j)), factor);
+    for (std::size_t k = 0; k < planes; ++k) {
+      const auto anchor = hn::Set(doubles, anchors[k]);
+      const auto sum = hn::Add(rest, anchor);
+      const auto digit = hn::Sub(hn::BitCast(integers, sum), hn::BitCast(integers, anchor));
+      hn::StoreU(hn::Add(hn::LoadU(integers, digits[k] + j), digit), integers, digits[k] + j);
+      rest = hn::Sub(rest, hn::Sub(sum, anchor));
+    }
+  }
+  for (; j < n; ++j) {
+    double rest = static_cast<double>(x[j]) * weight;
+    for (std::size_t k = 0; k < planes; ++k) {
+      const double sum = rest + anchors[k];
+      digits[k][j] += std::bit_cast<std::int64_t>(sum) - std::bit_cast<std::int64_t>(anchors[k]);
+      rest -= sum - anchors[k];
+    }
+  }
+}
 
 using DoubleMask = hn::Mask<DoubleTag>;
 
@@ -131,7 +182,13 @@ std::size_t divide_digits(std::size_t n, std::size_t planes, const std::int64_t*
   return count;
 }
 
+}  // namespace
+
+void put_digits(KernelSet& set) {
+  set.digits = {products, take_digits, add_products};
+  set.f32.divide_digits = divide_digits<float>;
+  set.f64.divide_digits = divide_digits<double>;
+}
+
 }  // namespace mfl::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif  // per-target include guard

@@ -1,0 +1,213 @@
+// Linear models: margins, losses and gradients of dense and sparse rows.
+#include <algorithm>
+
+#include "mfl/base/kernels/targets-inl.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "mfl/base/kernels/linear.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "mfl/base/kernels/dense-inl.h"
+#include "mfl/base/kernels/losses-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mfl::HWY_NAMESPACE {
+namespace {
+
+// The position of number j of a setting in packed weights; the weights of a single setting are not packed.
+template <class T>
+HWY_INLINE std::size_t packed_place(std::size_t j, std::size_t columns, std::size_t settings,
+                                    std::size_t setting) {
+  if (settings == 1) return j;
+  const std::size_t first = setting / kPackedGroup<T> * kPackedGroup<T>;
+  const std::size_t size = std::min(kPackedGroup<T>, settings - first);
+  return first * padded_columns(columns) + (j / kChunk * size + setting - first) * kChunk + j % kChunk;
+}
+
+template <class T>
+HWY_INLINE T sparse_margin(const T* values, const std::uint32_t* positions, std::size_t n, const T* w,
+                           std::size_t columns, std::size_t settings, std::size_t setting) {
+  HWY_ALIGN T sums[kLanes<T>] = {};
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t j = positions[i];
+    T& sum = sums[j % kLanes<T>];
+    sum = fused_scalar(values[i], w[packed_place<T>(j, columns, settings, setting)], sum);
+  }
+  return tree(Lanes<T>::load(sums));
+}
+
+// Up to kTile rows of a sparse block.
+template <class T>
+struct SparseTile {
+  const RowBlock<T>& block;
+  std::size_t first, count;
+
+  std::uint64_t begin(std::size_t r) const { return block.starts[first + r]; }
+  std::uint64_t end(std::size_t r) const { return block.starts[first + r + 1]; }
+};
+
+template <class T>
+HWY_INLINE void sparse_tile_margins(const SparseTile<T>& tile, std::size_t settings, const T* w, double* z) {
+  for (std::size_t s = 0; s < settings; ++s)
+    for (std::size_t r = 0; r < tile.count; ++r)
+      z[s * kTile + r] = static_cast<double>(
+          tile.block.scale * sparse_margin(tile.block.values + tile.begin(r),
+                                           tile.block.positions + tile.begin(r), tile.end(r) - tile.begin(r),
+                                           w, tile.block.columns, settings, s));
+}
+
+template <class T>
+HWY_INLINE void sparse_tile_gradient(const SparseTile<T>& tile, std::size_t settings, const T* c,
+                                     T* const* g) {
+  for (std::size_t s = 0; s < settings; ++s)
+    for (std::size_t r = 0; r < tile.count; ++r) {
+      if (c[s * kTile + r] == 0) continue;
+      for (std::uint64_t i = tile.begin(r); i < tile.end(r); ++i) {
+        T& sum = g[s][tile.block.positions[i]];
+        sum = fused_scalar(c[s * kTile + r], tile.block.values[i], sum);
+      }
+    }
+}
+
+// Losses of n <= kTile samples, added up.
+template <class T>
+HWY_NOINLINE double tile_losses(Loss loss, std::size_t n, const double* z, const T* y, T* coefficients) {
+  double margin[kTile] = {}, target[kTile] = {}, value[kTile], derivative[kTile];
+  for (std::size_t i = 0; i < n; ++i) {
+    margin[i] = z[i];
+    target[i] = static_cast<double>(y[i]);
+  }
+  losses_8(loss, margin, target, value, derivative);
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    sum += value[i];
+    if (coefficients != nullptr) coefficients[i] = static_cast<T>(derivative[i]);
+  }
+  return sum;
+}
+
+// Asks for the rows of a tile while the one before it is worked on.
+template <class T, class X>
+HWY_INLINE void prefetch_tile(const RowBlock<T>& block, const X* rows, std::size_t first) {
+  if (first >= block.rows) return;
+  const auto* begin = reinterpret_cast<const char*>(rows + first * block.columns);
+  const std::size_t size = std::min(kTile, block.rows - first) * block.columns * sizeof(X);
+  for (std::size_t at = 0; at < size; at += 64) __builtin_prefetch(begin + at, 0, 2);
+}
+
+// The loop over the tiles of a block. `margins_of(first, z)` and `add_gradient(first, c)` know the form of the rows.
+template <class T, class MarginsOf, class AddGradient>
+HWY_INLINE void block_pass(const RowBlock<T>& block, Loss loss, const T* y, std::size_t settings,
+                           double* loss_sums, MarginsOf margins_of, AddGradient add_gradient) {
+  for (std::size_t s = 0; s < settings; ++s) loss_sums[s] = 0;
+  for (std::size_t first = 0; first < block.rows; first += kTile) {
+    const std::size_t count = std::min(kTile, block.rows - first);
+    double z[kMaxBatch * kTile];
+    T c[kMaxBatch * kTile];
+    margins_of(first, z);
+    for (std::size_t s = 0; s < settings; ++s)
+      loss_sums[s] += tile_losses(loss, count, z + s * kTile, y + first, c + s * kTile);
+    add_gradient(first, c);
+  }
+}
+
+template <class T, class X>
+HWY_INLINE void dense_pass(const RowBlock<T>& block, const X* rows, Loss loss, const T* y,
+                           std::size_t settings, const T* w, T* const* g, double* loss_sums) {
+  const auto margins_of = [&](std::size_t first, double* z) HWY_ATTR {
+    if (block.chunks == nullptr) prefetch_tile(block, rows, first + kTile);
+    dense_tile_margins(dense_tile(block, rows, first), block.scale, settings, w, z);
+  };
+  block_pass(block, loss, y, settings, loss_sums, margins_of, [&](std::size_t first, const T* c) HWY_ATTR {
+    dense_tile_gradient(dense_tile(block, rows, first), settings, c, g);
+  });
+}
+
+template <class T>
+void loss_and_gradient(const RowBlock<T>& block, Loss loss, const T* y, std::size_t settings, const T* w,
+                       T* const* g, double* loss_sums) {
+  switch (block.kind) {
+    case RowKind::kBytes: return dense_pass(block, block.bytes, loss, y, settings, w, g, loss_sums);
+    case RowKind::kDense: return dense_pass(block, block.values, loss, y, settings, w, g, loss_sums);
+    case RowKind::kSparse: {
+      const auto tile = [&](std::size_t first) {
+        return SparseTile<T>{block, first, std::min(kTile, block.rows - first)};
+      };
+      block_pass(
+          block, loss, y, settings, loss_sums,
+          [&](std::size_t first, double* z) HWY_ATTR { sparse_tile_margins(tile(first), settings, w, z); },
+          [&](std::size_t first, const T* c) HWY_ATTR { sparse_tile_gradient(tile(first), settings, c, g); });
+    }
+  }
+}
+
+template <class T>
+void pack(std::size_t columns, std::size_t settings, const T* const* w, T* packed) {
+  for (std::size_t group = 0; group < settings; group += kPackedGroup<T>)
+    for (std::size_t first = 0; first < columns; first += kChunk) {
+      const std::size_t count = std::min(kChunk, columns - first);
+      for (std::size_t s = group; s < std::min(group + kPackedGroup<T>, settings); ++s, packed += kChunk) {
+        std::copy_n(w[s] + first, count, packed);
+        std::fill(packed + count, packed + kChunk, T{0});
+      }
+    }
+}
+
+template <class T>
+void margins(const RowBlock<T>& block, const T* w, double* z) {
+  for (std::size_t first = 0; first < block.rows; first += kTile) switch (block.kind) {
+      case RowKind::kBytes: {
+        margins_alone(dense_tile(block, block.bytes, first), block.scale, w, z + first);
+        break;
+      }
+      case RowKind::kDense: {
+        margins_alone(dense_tile(block, block.values, first), block.scale, w, z + first);
+        break;
+      }
+      case RowKind::kSparse:
+        sparse_tile_margins(SparseTile<T>{block, first, std::min(kTile, block.rows - first)}, 1, w,
+                            z + first);
+    }
+}
+
+template <class T>
+void add_rows(const RowBlock<T>& block, const T* c, T* g) {
+  for (std::size_t first = 0; first < block.rows; first += kTile) {
+    const std::size_t count = std::min(kTile, block.rows - first);
+    T tile[kTile] = {};
+    std::copy_n(c + first, count, tile);
+    switch (block.kind) {
+      case RowKind::kBytes: gradient_alone(dense_tile(block, block.bytes, first), tile, g); break;
+      case RowKind::kDense: gradient_alone(dense_tile(block, block.values, first), tile, g); break;
+      case RowKind::kSparse: sparse_tile_gradient(SparseTile<T>{block, first, count}, 1, tile, &g);
+    }
+  }
+}
+
+template <class T>
+double losses(Loss loss, std::size_t n, const double* z, const T* y, T* coefficients) {
+  double sum = 0;
+  for (std::size_t i = 0; i < n; i += kTile)
+    sum += tile_losses(loss, std::min(kTile, n - i), z + i, y + i,
+                       coefficients == nullptr ? nullptr : coefficients + i);
+  return sum;
+}
+
+template <class T>
+void put(Kernels<T>& kernels) {
+  kernels.margins = margins<T>;
+  kernels.losses = losses<T>;
+  kernels.pack = pack<T>;
+  kernels.loss_and_gradient = loss_and_gradient<T>;
+  kernels.add_rows = add_rows<T>;
+}
+
+}  // namespace
+
+void put_linear(KernelSet& set) {
+  put(set.f32);
+  put(set.f64);
+}
+
+}  // namespace mfl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
