@@ -1,6 +1,5 @@
 """Attacks that hold something and wait, or send what is not the protocol. Same conventions as floods.py."""
 import hashlib
-import os
 import random
 import resource
 import ssl
@@ -270,13 +269,14 @@ def raw(target, stop, tally, make):
 
 def garbage_tcp(target, stop, tally):
     """Random bytes instead of TLS."""
-    raw(target, stop, tally, lambda: os.urandom(4096))
+    draw = random.Random(1)
+    raw(target, stop, tally, lambda: draw.randbytes(4096))
 
 
 def garbage_records(target, stop, tally):
     """TLS records with random content, of every type."""
     draw = random.Random(1)
-    raw(target, stop, tally, lambda: bytes([draw.randrange(20, 25), 3, draw.randrange(0, 5)]) + b"\x04\x00" + os.urandom(1024))
+    raw(target, stop, tally, lambda: bytes([draw.randrange(20, 25), 3, draw.randrange(0, 5)]) + b"\x04\x00" + draw.randbytes(1024))
 
 
 def plain_http2(target, stop, tally):
@@ -286,8 +286,10 @@ def plain_http2(target, stop, tally):
 
 def garbage_http2(target, stop, tally):
     """Random bytes instead of the preface, and after it."""
+    draw = random.Random(1)
+
     def body(line):
-        line.send(os.urandom(4096))
+        line.send(draw.randbytes(4096))
         tally["frames"] += 1
         line.wait(0.02)
     again(target, stop, tally, body)

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "mfl/network/log_limit.h"
 #include "mfl/network/session_log.h"
 
@@ -70,7 +72,7 @@ TEST(LogLimit, RemembersABoundedNumberOfKinds) {
     }
   EXPECT_LE(limit.kinds(), LogLimit::kMostKinds);
   EXPECT_LE(passed, 2 * LogLimit::kMostKinds) << "within a second";
-  EXPECT_GE(limit.pass("kind", Time(5000)), 0U);
+  EXPECT_TRUE(limit.pass("kind", Time(5000)).has_value());
   EXPECT_EQ(limit.pass("kind", Time(5000)), std::nullopt) << "there is room again for kinds of their own";
   std::string large(1'000'000, 'x');
   EXPECT_EQ(limit.pass(large, Time(6000)), 0U);
@@ -89,6 +91,7 @@ TEST(SessionLog, OnePeerCannotFillIt) {
     }
   });
   constexpr int kTimes = 10'000;
+  const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < kTimes; ++i) {
     log.write(LogLine::Level::kInfo, "joined", {{"node", "hostile"}, {"samples", std::to_string(i)}});
     log.refused("hostile", "submit", static_cast<Reason>(1 + i % (kReasons - 1)), std::to_string(i));
@@ -96,7 +99,10 @@ TEST(SessionLog, OnePeerCannotFillIt) {
   }
   log.write(LogLine::Level::kInfo, "joined", {{"node", "honest"}});
   log.write(LogLine::Level::kInfo, "left", {{"node", "honest"}});
-  EXPECT_LE(nodes["hostile"], 10 + 60) << "ten, and one per second";
+  const auto passed =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start);
+  EXPECT_GE(nodes["hostile"], 10);
+  EXPECT_LE(nodes["hostile"], 10 + passed.count() + 1) << "ten, and one per second";
   EXPECT_EQ(nodes["honest"], 2);
   for (int i = 0; i < 100; ++i) log.write(LogLine::Level::kInfo, "round", {{"round", std::to_string(i)}});
   EXPECT_EQ(written, static_cast<std::uint64_t>(nodes["hostile"]) + 2 + 100) << "rounds are never left out";

@@ -118,13 +118,13 @@ TEST(PageServer, OneResponsePerConnection) {
 }
 
 TEST(PageServer, IdleConnectionsAndSlowWritersHoldUpNobody) {
-  const auto server = served([] { return "page"; });
+  PageOptions options;
+  options.patience = std::chrono::hours(1);  // to wait for one of them would not end
+  const auto server = served([] { return "page"; }, options);
   std::vector<Client> idle, slow;
   for (int i = 0; i < 100; ++i) idle.emplace_back(server->port());
   for (int i = 0; i < 30; ++i) EXPECT_TRUE(slow.emplace_back(server->port()).send("GET /me"));
-  const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 20; ++i) EXPECT_THAT(ask(server->port(), kGet), EndsWith("page"));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(4)) << "less than their patience";
   EXPECT_TRUE(slow.back().send("trics HTTP/1.1\r\n\r\n"));
   EXPECT_THAT(slow.back().rest(), EndsWith("page")) << "slow, but in time";
   EXPECT_EQ(idle.front().rest(), "") << "the oldest made room";

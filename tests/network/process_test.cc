@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <memory>
@@ -286,12 +285,16 @@ TEST(Server, WarnsOfARunThatEndedFarFromConverged) {
   EXPECT_EQ(warnings, federation.simulated()["warnings"]);
 }
 
-// MFL_KILLS=200 is the long form.
-TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
+// MFL_KILLS=200 is the long form. The moments of the kills are drawn; MFL_KILL_SEED=N draws them again.
+TEST(RealFaults, AServerKilledAtAnyMomentContinuesAndEndsWithTheSameDigest) {
+  const std::uint64_t seed = drawn_seed("MFL_KILL_SEED");
+  SCOPED_TRACE(fmt::format(
+      "replay with MFL_KILL_SEED={} network_process_test --gtest_filter=RealFaults.AServerKilledAtAnyMoment*",
+      seed));
   const int kills = from_environment("MFL_KILLS", 20);
   Processes federation(3, {"--algorithm", "mfl", "--tau", "1", "--steps", fmt::to_string(500 * kills)});
   const std::string expected = federation.simulated()["digest"];
-  Stream dice(static_cast<std::uint64_t>(::getpid()), Purpose::kSynthetic);
+  Stream dice(seed, Purpose::kSynthetic);
   std::vector<std::string> more{"--linger", "20"};
   auto server = federation.server(more);
   const auto nodes = federation.all_nodes();
@@ -308,6 +311,7 @@ TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
     EXPECT_GE(status["round"].count(), round) << "a committed round was lost";
     round = status["round"].count();
   }
+  EXPECT_GT(round, 0U) << "no kill fell into the rounds";
   for (const auto& node : nodes) {
     EXPECT_EQ(node->wait(), 0) << node->log();
     EXPECT_EQ(node->data()["digest"], expected);
@@ -318,9 +322,6 @@ TEST(RealFaults, AServerKilledAtAnyMomentGoesOnAndEndsWithTheSameDigest) {
       "{} kills of the server, the last at round {}: the digest of mfl run; serving again after {} ms at "
       "worst\n",
       kills, round, slowest.count());
-  if (kFiguresCount) {
-    EXPECT_LT(slowest, milliseconds(5'000));
-  }
 }
 
 // What the server and the nodes keep for an algorithm survives the death of both.
@@ -413,13 +414,11 @@ TEST(RealFaults, ANodeThatStandsStillIsNoticedAndComesBack) {
   wait_for(2);
   nodes[0]->signal(SIGSTOP);
   const auto noticed = wait_for(1);
+  EXPECT_TRUE(nodes[0]->running()) << "its end is not what was noticed";
   nodes[0]->signal(SIGCONT);
   const auto back = wait_for(2);
   fmt::print("{} ms until a stopped node is noticed, {} ms until it is back after it continues\n", noticed,
              back);
-  if (kFiguresCount) {
-    EXPECT_LT(noticed, 15'000);
-  }
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
 }
 
@@ -435,14 +434,12 @@ TEST(RealFaults, AServerThatStandsStillIsNoticedAndTheNodesComeBack) {
   const auto start = Clock::now();
   EXPECT_TRUE(eventually([&] { return lines(" disconnected "); })) << nodes[0]->log();
   const auto noticed = ms_since(start);
+  EXPECT_TRUE(server->running()) << "its end is not what was noticed";
   server->signal(SIGCONT);
   const auto resumed = Clock::now();
   EXPECT_TRUE(eventually([&] { return federation.status()["nodes"] == 2; })) << server->log();
   fmt::print("{} ms until a stopped server is noticed, {} ms until both nodes are back\n", noticed,
              ms_since(resumed));
-  if (kFiguresCount) {
-    EXPECT_LT(noticed, 15'000);
-  }
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
 }
 

@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <random>
 #include <thread>
 
 #include "mfl/network/certs.h"
@@ -130,7 +132,7 @@ JsonValue Processes::simulated() const {
 std::unique_ptr<Background> Processes::server(const std::vector<std::string>& more,
                                               std::uint64_t most_files) {
   std::vector<std::string> arguments{"server",     "--state", "state",    "--tls",
-                                     "pki/server", "--json",  "--listen", address_};
+                                     "pki/server", "--json",  "--listen", address()};
   const auto words = setting();
   arguments.insert(arguments.end(), words.begin(), words.end());
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -138,9 +140,6 @@ std::unique_ptr<Background> Processes::server(const std::vector<std::string>& mo
   auto process = std::make_unique<Background>(box, "server", arguments, most_files);
   EXPECT_TRUE(
       eventually([&] { return std::filesystem::exists(box.path("state/address")) || !process->running(); }));
-  if (!std::filesystem::exists(box.path("state/address"))) return process;  // it was refused
-  address_ = box.read("state/address");
-  while (address_.ends_with('\n')) address_.pop_back();
   return process;
 }
 
@@ -148,7 +147,7 @@ std::unique_ptr<Background> Processes::node(std::size_t i, const std::vector<std
                                             const std::string& address) const {
   std::vector<std::string> arguments{"node",
                                      "--server",
-                                     address.empty() ? address_ : address,
+                                     address.empty() ? port_.address() : address,
                                      "--tls",
                                      "pki/" + name(i),
                                      "--data",
@@ -169,16 +168,20 @@ std::vector<std::unique_ptr<Background>> Processes::all_nodes(const std::string&
 }
 
 JsonValue Processes::status() const {
-  return ok_data(box.run({"server", "status", address_, "--tls", "pki/" + name(nodes_ - 1), "--json"}));
-}
-
-std::uint16_t Processes::port() const {
-  return static_cast<std::uint16_t>(std::stoi(address_.substr(address_.rfind(':') + 1)));
+  return ok_data(box.run({"server", "status", address(), "--tls", "pki/" + name(nodes_ - 1), "--json"}));
 }
 
 int from_environment(const char* name, int otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::atoi(text);
+}
+
+std::uint64_t drawn_seed(const char* name) {
+  const char* text = std::getenv(name);
+  const std::uint64_t seed = text == nullptr ? std::random_device()() : std::strtoull(text, nullptr, 10);
+  fmt::print("{}={}\n", name, seed);
+  std::fflush(stdout);
+  return seed;
 }
 
 bool eventually(const std::function<bool()>& what, milliseconds patience) {

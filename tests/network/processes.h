@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "loopback.h"
 #include "process.h"
 
 namespace mfl::test {
@@ -19,7 +20,7 @@ using std::chrono::milliseconds;
 
 inline constexpr std::chrono::seconds kPatience{120};
 
-// A sanitizer adds time and memory, so measurements say nothing about mfl then.
+// A sanitizer adds memory, so a figure of it says nothing about mfl then.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kFiguresCount = false;
 #else
@@ -76,7 +77,7 @@ class Processes {
   // The rows of all rounds of the latest run of a store, without the run's id.
   std::string rounds(const std::string& store) const;
 
-  // Waits until it listens; a later server gets the address of the first.
+  // Waits until it listens. Every server of this federation has the same address.
   std::unique_ptr<Background> server(const std::vector<std::string>& more = {}, std::uint64_t most_files = 0);
   // `address` is where the node looks for the server, if not at its own.
   std::unique_ptr<Background> node(std::size_t i, const std::vector<std::string>& more = {},
@@ -86,8 +87,8 @@ class Processes {
   // mfl server status --json.
   JsonValue status() const;
 
-  std::string address() const { return address_; }
-  std::uint16_t port() const;
+  std::string address() const { return port_.address(); }
+  std::uint16_t port() const { return port_.number(); }
 
   Sandbox box;
 
@@ -95,11 +96,15 @@ class Processes {
   std::size_t nodes_;
   std::vector<std::string> experiment_;
   Data data_;
-  std::string address_ = "127.0.0.1:0";
+  HeldPort port_;  // a server that is killed comes back to it
 };
 
 // A number from the environment: long forms of tests set it.
 int from_environment(const char* name, int otherwise);
+
+// The seed of what a test draws: that of the environment variable, else one at random. Prints it, so that a test whose moments are
+// drawn can be run again with the same draws; what a moment falls into depends on the machine as well.
+std::uint64_t drawn_seed(const char* name);
 
 // True as soon as `what` is; false after the time.
 bool eventually(const std::function<bool()>& what, milliseconds patience = kPatience);

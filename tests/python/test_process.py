@@ -56,9 +56,7 @@ print(more.status, more.digest, more.run_id == result.run_id)
     process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "runs.db")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "round 3\n"
     process.send_signal(signal.SIGINT)
-    start = time.monotonic()
     status, rounds = process.stdout.readline().split()
-    assert time.monotonic() - start < 10
     assert status == "interrupted" and 3 <= int(rounds) < 2000
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
@@ -69,12 +67,12 @@ print(more.status, more.digest, more.run_id == result.run_id)
 
 def test_ctrl_c_twice_leaves_at_once():
     script = """
-import time, numpy as np, mfl
+import os, numpy as np, mfl
 x = np.random.default_rng(0).normal(size=(100, 3)); y = (x[:, 0] > 0).astype(int)
 
 def slow(progress):
     print("round", flush=True)
-    time.sleep(3)
+    os.read(0, 1)  # nobody writes one: the round does not end
 
 try:
     mfl.run(X=x, y=y, rounds=20, callback=slow)
@@ -82,15 +80,17 @@ try:
 except KeyboardInterrupt:
     print("left", flush=True)
 """
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True)
     assert process.stdout.readline() == "round\n"
     process.send_signal(signal.SIGINT)
-    time.sleep(0.5)
+    assert "stopping at the end of this round" in process.stderr.readline()
+    time.sleep(0.5)  # until the callback reads: a thread that needs the interpreter while it ends aborts the process
     process.send_signal(signal.SIGINT)
-    start = time.monotonic()
-    assert process.stdout.readline() == "left\n" and time.monotonic() - start < 2
-    out, _ = process.communicate(timeout=60)  # the run itself ends after its round
-    assert process.returncode == 0 and "ended" not in out
+    assert process.stdout.readline() == "left\n"
+    assert process.wait(timeout=60) == 0, "although the round has not ended"
+    assert "ended" not in process.stdout.read()
+    process.communicate()
 
 
 def test_forks_have_stores_of_their_own():

@@ -5,7 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <thread>
+#include <vector>
 
 #include "mfl/record/export.h"
 #include "tests/record/support.h"
@@ -130,13 +134,13 @@ TEST(StoreKeep, NoticesThatItsFilesAreNoLongerItsOwn) {
 
 TEST(StoreKeep, AForeignLockIsWaitedForAndReported) {
   const Home home;
-  int calls = 0;
-  milliseconds longest{0};
+  std::atomic<int> calls = 0;
+  std::vector<milliseconds> waits;
   StoreOptions options;
   options.busy_timeout = std::chrono::minutes(1);
   options.waiting = [&](milliseconds waited) {
+    waits.push_back(waited);
     ++calls;
-    longest = std::max(longest, waited);
     return true;
   };
   Store store = Store::open(home.store, options).value();
@@ -145,13 +149,14 @@ TEST(StoreKeep, AForeignLockIsWaitedForAndReported) {
     Connection other(home.store);
     other.run("BEGIN IMMEDIATE");
     std::thread release([&] {
-      std::this_thread::sleep_for(milliseconds(300));
+      while (calls < 3) std::this_thread::sleep_for(milliseconds(1));
       other.run("ROLLBACK");
     });
     EXPECT_TRUE(store.append(id, rounds(0, 1), {}));
     release.join();
-    EXPECT_GT(calls, 2);
-    EXPECT_GE(longest, milliseconds(100));
+    ASSERT_GE(waits.size(), 3U) << "it was not held up";
+    EXPECT_TRUE(std::ranges::is_sorted(waits));
+    EXPECT_GT(waits.back(), waits.front());
     other.run("BEGIN IMMEDIATE");
     EXPECT_TRUE(store.fold_log()) << "never waits";
     options.waiting = [](milliseconds) { return false; };
