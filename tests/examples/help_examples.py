@@ -8,13 +8,13 @@ with 0. Long ones run with fewer steps (CHEAPER), and addresses and run ids beco
 import argparse
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from held_port import HeldPort
 from run_examples import user_cache
 
 # Arguments that make an example quick without changing what it shows.
@@ -63,9 +63,7 @@ class Folder:
         (self.work / "experiment.toml").write_text(
             '[data]\ntask = "raw"\n[model]\nname = "logistic"\n[federation]\nnodes = 1\n'
             "[algorithm]\neta = 0.0001\n[run]\nsteps = 40\n")
-        with socket.socket() as any_port:
-            any_port.bind(("127.0.0.1", 0))
-            self.port = any_port.getsockname()[1]
+        self.port = HeldPort()
 
     def adapted(self, command):
         for start, more in CHEAPER.items():
@@ -73,8 +71,8 @@ class Folder:
                 command += more
         for large, small in SMALLER.items():
             command = command.replace(large, small)
-        command = command.replace("0.0.0.0:7443", f"127.0.0.1:{self.port}")
-        command = command.replace("fl.example.org:7443", f"localhost:{self.port}")
+        command = command.replace("0.0.0.0:7443", f"127.0.0.1:{self.port.number}")
+        command = command.replace("fl.example.org:7443", f"localhost:{self.port.number}")
         for store in re.findall(r"\bjob-\d\.db", command):
             self.run(f"mfl run --data synthetic:40x8 --steps 8 --quiet --store {store}")
         if re.match("mfl (predict|model|evaluate)|mfl run .* --init", command):

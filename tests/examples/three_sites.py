@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,15 +18,10 @@ import time
 from pathlib import Path
 
 import run_examples
+from held_port import HeldPort
 
 PORT = "7443"
 PATIENCE = 120  # seconds
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
 
 
 def with_labels(text, negative, positive):
@@ -49,9 +43,10 @@ CHECKS = [  # after the commands of the document, in the same shell
 
 def follow(text, mfl):
     """None, or what is wrong."""
-    examples = run_examples.parse(text.replace(PORT, free_port()))
-    examples += [run_examples.Example(0, command) for command in CHECKS]
-    return run_examples.run(examples, mfl, None)
+    with HeldPort() as port:
+        examples = run_examples.parse(text.replace(PORT, str(port.number)))
+        examples += [run_examples.Example(0, command) for command in CHECKS]
+        return run_examples.run(examples, mfl, None)
 
 
 def stop(process):
@@ -80,7 +75,8 @@ def refusal(text, mfl, change, flags, difference, restart=False):
         subprocess.run(["bash", "-ec", command], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
 
     shell("\n".join(before) + "\n" + ("" if restart else change))
-    address = "127.0.0.1:" + free_port()
+    port = HeldPort()
+    address = f"127.0.0.1:{port.number}"
     children = []
 
     def start(name, *arguments):

@@ -32,7 +32,7 @@ class TrainerFederation : public ::testing::Test {
     auto process = std::make_unique<Background>(
         box_, "server",
         std::vector<std::string>{"server", "external.toml", "--state", "state", "--tls", "pki/server",
-                                 "--json", "--listen", address_});
+                                 "--json", "--listen", "127.0.0.1:0"});
     EXPECT_TRUE(eventually(
         [&] { return std::filesystem::exists(box_.path("state/address")) || !process->running(); }));
     address_ = box_.read("state/address");
@@ -62,7 +62,7 @@ class TrainerFederation : public ::testing::Test {
   }
 
   Sandbox box_;
-  std::string address_ = "127.0.0.1:0";
+  std::string address_;  // of the server that was started last
 };
 
 TEST_F(TrainerFederation, HasTheDigestOfMflItself) {
@@ -75,7 +75,6 @@ TEST_F(TrainerFederation, HasTheDigestOfMflItself) {
     write(algorithm, run);
     std::filesystem::remove_all(box_.path("state"));
     for (std::size_t i = 0; i < kNodes; ++i) std::filesystem::remove(box_.path(Processes::name(i) + ".kept"));
-    address_ = "127.0.0.1:0";
     EXPECT_EQ(federated([](std::size_t) { return trainer_command("native.toml"); }),
               digest_of(box_, {"native.toml"}));
   }

@@ -2,9 +2,11 @@
 // test images of MNIST, contiguous split over 4 nodes, eta 0.002, tau 4, T 1000.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "mfl/base/files.h"
+#include "mfl/record/store.h"
 #include "mfl/run/runner.h"
 
 namespace mfl {
@@ -41,8 +43,10 @@ class Golden : public ::testing::Test {
     return config;
   }
 
+  std::filesystem::path store() const { return folder_->path() / "runs.db"; }
+
   RunOutcome run(const Config& config) {
-    const auto outcome = run_experiment(config, {folder_->path() / "runs.db", {}, false, {}}, {});
+    const auto outcome = run_experiment(config, {store(), {}, false, {}}, {});
     if (!outcome) {
       ADD_FAILURE() << outcome.error().text() << " (" << outcome.error().first_hint() << ")";
       return {};
@@ -58,7 +62,10 @@ TEST_F(Golden, ReferenceRowsInF64) {
     const RunOutcome got = run(paper(row.model, row.gamma, Precision::kF64));
     EXPECT_NEAR(got.final.train_loss / row.train_loss, 1, 1e-9) << row.model << ' ' << row.gamma;
     EXPECT_EQ(got.final.test_accuracy, row.accuracy) << row.model << ' ' << row.gamma;
-    EXPECT_LE(got.best_train_loss, got.final.train_loss);
+    const auto rounds = *Store::open(store())->rounds(got.run_id);
+    const auto best = std::ranges::min_element(rounds, {}, &RoundRow::train_loss);
+    EXPECT_EQ(got.best_train_loss, best->train_loss);
+    EXPECT_EQ(got.best_step, best->step);
     EXPECT_EQ(got.rounds, 250U);
     EXPECT_EQ(got.bytes_up, 250U * 4 * 2 * 784 * 8);
   }
