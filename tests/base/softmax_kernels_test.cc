@@ -48,7 +48,7 @@ class Guarded {
 template <class T>
 struct SoftmaxRows {
   SoftmaxRows(std::size_t row_count, std::size_t column_count, std::size_t class_count, unsigned percent,
-           std::uint64_t seed)
+              std::uint64_t seed)
       : rows(row_count), columns(column_count), classes(class_count), chunks(rows * chunk_words(columns)) {
     Stream stream(seed, Purpose::kSynthetic);
     starts.push_back(0);
