@@ -1,4 +1,4 @@
-// What `mfl runs compare` prints, and the table at the end of run.sh. Reads the store only.
+// What `mfl runs compare` prints, and the table that run.sh writes to results/comparison.txt. Reads the store only.
 #pragma once
 
 #include <cstdint>
