@@ -27,98 +27,65 @@ inline constexpr std::size_t kGroupRows = 96;
 // agree even on weights that are not finite.
 inline constexpr std::size_t kUnitRows = kMostTileRows;
 
-// A word of columns of dense rows, of bytes or of numbers: `count` columns from `first` on.
-template <class T>
-struct WordOfRows {
-  const RowBlock<T>& block;
-  std::size_t first, count;
-
-  WordOfRows(const RowBlock<T>& rows, std::size_t column)
-      : block(rows), first(column), count(std::min(kWordColumns, rows.columns - column)) {}
-};
-
-// A bit for each of 64 bytes that is not zero in all of the rows, which are `stride` bytes apart.
-HWY_INLINE std::uint64_t nonzero_bits(const std::uint8_t* rows, std::size_t count, std::size_t stride) {
+// A bit for each of 64 bytes that is not zero.
+HWY_INLINE std::uint64_t nonzero_bits(const std::uint8_t* x) {
   static_assert(std::endian::native == std::endian::little);
   using D = hn::CappedTag<std::uint8_t, kWordColumns>;
   std::uint64_t word = 0;
   if constexpr (hn::MaxLanes(D()) >= 8) {
+    std::uint8_t bits[2 * sizeof(word)];  // a vector's bits are written with up to 8 bytes
     MFL_UNROLL
-    for (std::size_t i = 0; i < kWordColumns; i += hn::MaxLanes(D())) {
-      auto any = hn::Zero(D());
-      for (std::size_t r = 0; r < count; ++r) any = hn::Or(any, hn::LoadU(D(), rows + r * stride + i));
-      std::uint64_t bits = 0;  // a vector's bits are written with up to 8 bytes
-      hn::StoreMaskBits(D(), hn::Ne(any, hn::Zero(D())), reinterpret_cast<std::uint8_t*>(&bits));
-      word |= bits << i;
-    }
+    for (std::size_t i = 0; i < kWordColumns; i += hn::MaxLanes(D()))
+      hn::StoreMaskBits(D(), hn::Ne(hn::LoadU(D(), x + i), hn::Zero(D())), bits + i / 8);
+    std::memcpy(&word, bits, sizeof(word));
   } else {
-    std::uint8_t any[kWordColumns] = {};
-    for (std::size_t r = 0; r < count; ++r)
-      for (std::size_t i = 0; i < kWordColumns; ++i) any[i] |= rows[r * stride + i];
-    for (std::size_t i = 0; i < kWordColumns; ++i) word |= std::uint64_t{any[i] != 0} << i;
+    for (std::size_t i = 0; i < kWordColumns; ++i) word |= std::uint64_t{x[i] != 0} << i;
   }
   return word;
 }
 
-// The same for rows of fewer bytes than a word, and for numbers, by their chunks.
-template <class T>
-HWY_NOINLINE std::uint64_t nonzero_bits_of_others(const WordOfRows<T>& word, std::size_t first,
-                                                  std::size_t rows) {
-  const RowBlock<T>& block = word.block;
-  const std::uint64_t all = ~std::uint64_t{0} >> (kWordColumns - word.count);
-  std::uint64_t out = 0;
-  if (block.kind == RowKind::kBytes) {
-    std::uint8_t any[kWordColumns] = {};
-    for (std::size_t r = first; r < first + rows; ++r)
-      for (std::size_t i = 0; i < word.count; ++i) any[i] |= block.bytes[r * block.columns + i];
-    return nonzero_bits(any, 1, 0);
-  }
-  if (block.chunks == nullptr) return all;
-  constexpr std::uint64_t kChunkOnes = (std::uint64_t{1} << kChunk) - 1;
-  const std::size_t words = chunk_words(block.columns);
-  for (std::size_t i = 0; i < word.count; i += kChunk) {
-    const std::size_t chunk = (word.first + i) / kChunk;
-    std::uint64_t any = chunk < block.columns / kChunk ? 0 : 1;
-    for (std::size_t r = first; r < first + rows && any == 0; ++r)
-      any = block.chunks[r * words + chunk / 64] >> (chunk % 64) & 1;
-    if (any != 0) out |= kChunkOnes << i;
-  }
-  return out & all;
-}
-
-// A bit for each column in which one of `rows` rows from `first` on may be other than zero.
-template <class T>
-HWY_INLINE std::uint64_t columns_of_rows(const WordOfRows<T>& word, std::size_t first, std::size_t rows) {
-  const RowBlock<T>& block = word.block;
-  if (block.kind != RowKind::kBytes || block.columns < kWordColumns)
-    return nonzero_bits_of_others(word, first, rows);
-  // A last word that is not full ends where the row ends.
-  const std::uint8_t* end = block.bytes + first * block.columns + word.first + word.count;
-  return nonzero_bits(end - kWordColumns, rows, block.columns) >> (kWordColumns - word.count);
-}
-
-// The numbers of `rows` rows from x on as rows of kWordColumns; what is behind the last is left as it is.
+// A word of columns of dense rows: `count` columns from `first` on.
 template <class T, class X>
-HWY_NOINLINE void convert_numbers(const WordOfRows<T>& word, const X* x, std::size_t rows, T* to) {
-  const std::size_t count = word.count, stride = word.block.columns;
-  if (count < kLanes<T>) {
-    for (std::size_t r = 0; r < rows; ++r)
-      for (std::size_t i = 0; i < count; ++i) to[r * kWordColumns + i] = static_cast<T>(x[r * stride + i]);
-    return;
-  }
-  for (std::size_t r = 0; r < rows; ++r, x += stride, to += kWordColumns) {
-    for (std::size_t i = 0; i + kLanes<T> <= count; i += kLanes<T>) Lanes<T>::load(x + i).store(to + i);
-    const std::size_t last = count - kLanes<T>;
-    if (count % kLanes<T> != 0) Lanes<T>::load(x + last).store(to + last);
-  }
-}
+struct WordOfRows {
+  const RowBlock<T>& block;
+  const X* rows;
+  std::size_t first, count;
 
-template <class T>
-HWY_INLINE void convert_rows(const WordOfRows<T>& word, std::size_t first, std::size_t rows, T* to) {
-  const std::size_t from = first * word.block.columns + word.first;
-  if (word.block.kind == RowKind::kBytes) return convert_numbers(word, word.block.bytes + from, rows, to);
-  convert_numbers(word, word.block.values + from, rows, to);
-}
+  const X* row(std::size_t r) const { return rows + r * block.columns + first; }
+
+  // A bit for each number of a row that may be other than zero.
+  HWY_INLINE std::uint64_t bits(std::size_t r) const {
+    if constexpr (sizeof(X) == 1) {
+      if (block.columns >= kWordColumns)  // a last word that is not full ends where the row ends
+        return nonzero_bits(row(r) + count - kWordColumns) >> (kWordColumns - count);
+      std::uint8_t padded[kWordColumns] = {};
+      std::copy_n(row(r), count, padded);
+      return nonzero_bits(padded);
+    } else {
+      const std::uint64_t all = ~std::uint64_t{0} >> (kWordColumns - count);
+      if (block.chunks == nullptr) return all;
+      constexpr std::uint64_t kChunkOnes = (std::uint64_t{1} << kChunk) - 1;
+      std::uint64_t out = 0;
+      for (std::size_t i = 0; i < count; i += kChunk) {
+        const std::size_t chunk = (first + i) / kChunk;
+        if (chunk >= block.columns / kChunk ||
+            (block.chunks[r * chunk_words(block.columns) + chunk / 64] >> (chunk % 64) & 1) != 0)
+          out |= kChunkOnes << i;
+      }
+      return out & all;
+    }
+  }
+
+  // The numbers of a row as T; what is behind the last is left as it is.
+  HWY_INLINE void convert(std::size_t r, T* to) const {
+    const X* x = row(r);
+    std::size_t i = 0;
+    for (; i + kLanes<T> <= count; i += kLanes<T>) Lanes<T>::load(x + i).store(to + i);
+    if (i == count) return;
+    if (count > kLanes<T>) return Lanes<T>::load(x + count - kLanes<T>).store(to + count - kLanes<T>);
+    for (; i < count; ++i) to[i] = static_cast<T>(x[i]);
+  }
+};
 
 // A panel of the parameters or of the gradient: `classes` numbers per column. In the first `readable` columns all of the
 // panel's width can be read without leaving the array.
@@ -155,28 +122,19 @@ HWY_NOINLINE void multiply_tile(std::uint64_t columns, const T* x, Strided<const
   for (std::size_t r = 0; r < kRows; ++r) sum[r].store(sums + r * P::kWidth);
 }
 
-// The first n numbers of g[j] += sum_r x[r][j] * c[r] for the columns j whose bits are set; rows of c have the panel's width. With
-// `finish`, whose w belongs to the first column of the word, writes all numbers of the sums from zero on, finished.
+// The first n numbers of g[j] += sum_r x[r][j] * c[r] for the columns j whose bits are set; rows of c have the panel's width.
 template <class P, std::size_t kRows, class T>
-HWY_NOINLINE void add_tile(std::uint64_t columns, const T* x, const T* c, std::size_t n, Strided<T> g,
-                           const SoftmaxFinish<T>* finish) {
-  using D = typename P::D;
+HWY_NOINLINE void add_tile(std::uint64_t columns, const T* x, const T* c, std::size_t n, Strided<T> g) {
   P factors[kRows];
   MFL_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) factors[r] = P::load(c + r * P::kWidth);
   for (; columns != 0; columns &= columns - 1) {
     const auto j = static_cast<std::size_t>(std::countr_zero(columns));
-    T* to = g.numbers + j * g.stride;
-    P sum = finish == nullptr ? P::load(to) : P::zero();
+    P sum = P::load(g.numbers + j * g.stride);
     MFL_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r) sum.accumulate(hn::Set(D(), x[r * kWordColumns + j]), factors[r]);
-    if (finish == nullptr) {
-      sum.store_first(to, n);
-    } else {
-      P out = P::load(finish->w + j * g.stride);
-      out.finish(hn::Set(D(), finish->factor), hn::Set(D(), finish->lambda), sum);
-      out.store(to);
-    }
+    for (std::size_t r = 0; r < kRows; ++r)
+      sum.accumulate(hn::Set(typename P::D(), x[r * kWordColumns + j]), factors[r]);
+    sum.store_first(g.numbers + j * g.stride, n);
   }
 }
 
@@ -189,15 +147,16 @@ HWY_INLINE void with_rows(std::size_t rows, F body) {
 }
 
 // body(first row, rows as a constant, bits of the columns to add, x) for tiles of `rows` rows from `first_row` on.
-template <class P, class T, class F>
-HWY_INLINE void for_tiles(const WordOfRows<T>& word, std::size_t first_row, std::size_t rows, F body) {
+template <class P, class T, class X, class F>
+HWY_INLINE void for_tiles(const WordOfRows<T, X>& word, std::size_t first_row, std::size_t rows, F body) {
   HWY_ALIGN T x[P::kTileRows * kWordColumns];
   for_equal_parts(rows, kUnitRows, [&](std::size_t unit, std::size_t unit_rows) HWY_ATTR {
-    const std::uint64_t columns = columns_of_rows(word, first_row + unit, unit_rows);
+    std::uint64_t columns = 0;
+    for (std::size_t r = 0; r < unit_rows; ++r) columns |= word.bits(first_row + unit + r);
     if (columns == 0) return;
     for_equal_parts(unit_rows, P::kTileRows, [&](std::size_t tile, std::size_t n) HWY_ATTR {
       const std::size_t first = unit + tile;
-      convert_rows(word, first_row + first, n, x);
+      for (std::size_t r = 0; r < n; ++r) word.convert(first_row + first + r, x + r * kWordColumns);
       with_rows<P::kTileRows>(n,
                               [&](auto constant_rows) HWY_ATTR { body(first, constant_rows, columns, x); });
     });
@@ -205,12 +164,12 @@ HWY_INLINE void for_tiles(const WordOfRows<T>& word, std::size_t first_row, std:
 }
 
 // sums += products of `count` dense rows of a block, from row `first` on.
-template <class P, class T>
-HWY_NOINLINE void multiply_rows(const RowBlock<T>& block, std::size_t first, std::size_t count,
+template <class P, class T, class X>
+HWY_NOINLINE void multiply_rows(const RowBlock<T>& block, const X* rows, std::size_t first, std::size_t count,
                                 const PanelOfMatrix<const T>& panel, T* sums) {
   HWY_ALIGN T copy[kWordColumns * P::kWidth];
   for (std::size_t column = 0; column < block.columns; column += kWordColumns) {
-    const WordOfRows<T> word(block, column);
+    const WordOfRows<T, X> word{block, rows, column, std::min(kWordColumns, block.columns - column)};
     Strided<const T> w = panel.at(column);
     if (count > kUnitRows || column + word.count > panel.readable) {
       pad_rows<P>(word.count, panel.classes, w, copy);
@@ -223,60 +182,25 @@ HWY_NOINLINE void multiply_rows(const RowBlock<T>& block, std::size_t first, std
   }
 }
 
-// What a gradient has where all rows are zero.
-template <class T>
-HWY_NOINLINE void write_zeros(std::size_t size, const SoftmaxFinish<T>& finish, T* g) {
-  const Tag<T> tag;
-  constexpr std::size_t kStep = hn::MaxLanes(tag);
-  const auto zero = hn::Set(tag, finish.factor * T{0}), lambda = hn::Set(tag, finish.lambda);
-  std::size_t at = 0;
-  for (; at + kStep <= size; at += kStep)
-    hn::StoreU(fused(lambda, hn::LoadU(tag, finish.w + at), zero), tag, g + at);
-  for (; at < size; ++at) g[at] = fused_scalar(finish.lambda, finish.w[at], finish.factor * T{0});
-}
-
 // gradient += the sum of `count` dense rows of a block, from row `first` on, times their coefficients: rows of the panel's width.
-// With `finish`, writes that sum, finished: only for rows and classes that fits_one_tile accepts. What add_tile then writes behind
-// the classes of a column is what the next one has where all rows are zero, and columns ascend.
-template <class P, class T>
-HWY_NOINLINE void add_rows_of_panel(const RowBlock<T>& block, std::size_t first, std::size_t count,
-                                    const T* c, const PanelOfMatrix<T>& gradient,
-                                    const SoftmaxFinish<T>* finish) {
+template <class P, class T, class X>
+HWY_NOINLINE void add_rows_of_panel(const RowBlock<T>& block, const X* rows, std::size_t first,
+                                    std::size_t count, const T* c, const PanelOfMatrix<T>& gradient) {
   HWY_ALIGN T copy[kWordColumns * P::kWidth];
   for (std::size_t column = 0; column < block.columns; column += kWordColumns) {
-    const WordOfRows<T> word(block, column);
+    const WordOfRows<T, X> word{block, rows, column, std::min(kWordColumns, block.columns - column)};
     const Strided<T> there = gradient.at(column);
     const bool copied = count > kUnitRows || column + word.count > gradient.readable;
     if (copied)
       pad_rows<P>(word.count, gradient.classes, Strided<const T>{there.numbers, there.stride}, copy);
     const Strided<T> g = copied ? Strided<T>{copy, P::kWidth} : there;
     const std::size_t classes = copied ? P::kWidth : gradient.classes;
-    SoftmaxFinish<T> from_here{};
-    if (finish != nullptr) {
-      from_here = *finish;
-      from_here.w += column * gradient.stride;
-      write_zeros(word.count * gradient.stride, from_here, g.numbers);
-    }
     for_tiles<P>(word, first, count,
                  [&](std::size_t r, auto tile_rows, std::uint64_t columns, const T* x) HWY_ATTR {
-                   add_tile<P, decltype(tile_rows)::value>(columns, x, c + r * P::kWidth, classes, g,
-                                                           finish == nullptr ? nullptr : &from_here);
+                   add_tile<P, decltype(tile_rows)::value>(columns, x, c + r * P::kWidth, classes, g);
                  });
-    if (copied) unpad_rows<P>(word.count, gradient.classes, copy, there);
+    if (copied) copy_rows<P::kWidth>(word.count, gradient.classes, Strided<const T>{copy, P::kWidth}, there);
   }
-}
-
-// Whether add_rows_of_panel can finish a gradient: rows of bytes, which are finite, that fit one tile, classes that fit one panel,
-// and an intercept, which leaves room for a panel behind the last column.
-template <class T>
-bool fits_one_tile(const RowBlock<T>& block, std::size_t classes, bool intercept) {
-  bool fits = false;
-  for_panels<T>(classes, [&](auto chosen, std::size_t first_class) {
-    using P = decltype(chosen);
-    fits = first_class == 0 && classes <= P::kWidth && P::kWidth <= 2 * classes && intercept &&
-           block.kind == RowKind::kBytes && block.rows <= P::kTileRows;
-  });
-  return fits;
 }
 
 // The same for sparse rows. In columns that are not readable a copy is read.
@@ -336,24 +260,24 @@ void softmax_logits(const RowBlock<T>& block, std::size_t classes, bool intercep
     for_groups<P>(block.rows, classes, [&](std::size_t first, std::size_t count) HWY_ATTR {
       HWY_ALIGN T sums[kGroupRows * P::kWidth];
       std::fill_n(sums, count * P::kWidth, T{0});
-      if (block.kind == RowKind::kSparse) {
-        multiply_sparse_rows<P>(block, first, count, panel, sums);
-      } else {
-        multiply_rows<P>(block, first, count, panel, sums);
+      switch (block.kind) {
+        case RowKind::kBytes: multiply_rows<P>(block, block.bytes, first, count, panel, sums); break;
+        case RowKind::kDense: multiply_rows<P>(block, block.values, first, count, panel, sums); break;
+        case RowKind::kSparse: multiply_sparse_rows<P>(block, first, count, panel, sums); break;
       }
       const auto scale = hn::Set(D(), block.scale);
       for (std::size_t i = 0; i < count * P::kWidth; i += P::kStep) {
         const auto chain = hn::Load(D(), sums + i), bias = hn::Load(D(), intercepts + i % P::kWidth);
         hn::Store(intercept ? fused(scale, chain, bias) : hn::Mul(scale, chain), D(), sums + i);
       }
-      unpad_rows<P>(count, panel.classes, sums, Strided<T>{z + first * classes + first_class, classes});
+      copy_rows<P::kWidth>(count, panel.classes, Strided<const T>{sums, P::kWidth},
+                           Strided<T>{z + first * classes + first_class, classes});
     });
   });
 }
 
 template <class T>
-void add_rows_of_classes(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* c,
-                         const SoftmaxFinish<T>* finish, T* g) {
+void softmax_add_rows(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* c, T* g) {
   for_panels<T>(classes, [&](auto chosen, std::size_t first_class) HWY_ATTR {
     using P = decltype(chosen);
     const auto panel = PanelOfMatrix<T>::template of<P>(g, block.columns, classes, intercept, first_class);
@@ -361,10 +285,10 @@ void add_rows_of_classes(const RowBlock<T>& block, std::size_t classes, bool int
       HWY_ALIGN T factors[kGroupRows * P::kWidth], intercepts[P::kWidth];
       pad_rows<P>(count, panel.classes, Strided<const T>{c + first * classes + first_class, classes},
                   factors);
-      if (block.kind == RowKind::kSparse) {
-        add_sparse_rows<P>(block, first, count, factors, panel);
-      } else {
-        add_rows_of_panel<P>(block, first, count, factors, panel, finish);
+      switch (block.kind) {
+        case RowKind::kBytes: add_rows_of_panel<P>(block, block.bytes, first, count, factors, panel); break;
+        case RowKind::kDense: add_rows_of_panel<P>(block, block.values, first, count, factors, panel); break;
+        case RowKind::kSparse: add_sparse_rows<P>(block, first, count, factors, panel); break;
       }
       if (!intercept) return;
       T* last = panel.at(block.columns).numbers;
@@ -377,20 +301,78 @@ void add_rows_of_classes(const RowBlock<T>& block, std::size_t classes, bool int
   });
 }
 
-template <class T>
-void softmax_add_rows(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* c, T* g) {
-  add_rows_of_classes<T>(block, classes, intercept, c, nullptr, g);
+// The sums of the rows of one tile and of one word of columns, from zero on, finished. `g` and `w` have room for a whole panel
+// behind every column: what is written behind the classes of a column is what the next one has where all rows are zero, and
+// columns ascend. So coefficients behind the classes are zero, and features finite.
+template <class P, std::size_t kRows, class T>
+HWY_NOINLINE void write_tile(std::uint64_t columns, std::size_t count, const T* x, const T* c,
+                             const SoftmaxFinish<T>& finish, std::size_t first, std::size_t stride, T* g) {
+  using D = typename P::D;
+  const auto factor = hn::Set(D(), finish.factor), lambda = hn::Set(D(), finish.lambda);
+  const T* w = finish.w + first * stride;
+  T* to = g + first * stride;
+  const auto finished = [&](typename P::V sum, std::size_t at)
+                            HWY_ATTR { return fused(lambda, hn::LoadU(D(), w + at), hn::Mul(factor, sum)); };
+  const auto zero = hn::Zero(D());
+  const std::size_t size = count * stride;
+  std::size_t at = 0;
+  for (; at + P::kStep <= size; at += P::kStep) hn::StoreU(finished(zero, at), D(), to + at);
+  for (; at < size; ++at) to[at] = fused_scalar(finish.lambda, w[at], finish.factor * T{0});
+  P factors[kRows];
+  MFL_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) factors[r] = P::load(c + r * P::kWidth);
+  for (; columns != 0; columns &= columns - 1) {
+    const auto j = static_cast<std::size_t>(std::countr_zero(columns));
+    P sum;
+    MFL_UNROLL
+    for (std::size_t v = 0; v < P::kVectors; ++v) sum.part[v] = zero;
+    MFL_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) sum.accumulate(hn::Set(D(), x[r * kWordColumns + j]), factors[r]);
+    MFL_UNROLL
+    for (std::size_t v = 0; v < P::kVectors; ++v)
+      hn::StoreU(finished(sum.part[v], j * stride + v * P::kStep), D(), to + j * stride + v * P::kStep);
+  }
 }
 
+// softmax_gradient for rows of bytes that fit one tile, classes that fit one panel, and an intercept, which leaves room for a panel
+// behind the last column. Returns false, having written nothing, for others.
 template <class T>
-void softmax_gradient(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* c,
-                      const SoftmaxFinish<T>& finish, T* g) {
-  const std::size_t weights = softmax_size(block.columns, classes, false);
-  const bool at_once = fits_one_tile(block, classes, intercept);
-  std::fill(g + (at_once ? weights : 0), g + softmax_size(block.columns, classes, intercept), T{0});
-  add_rows_of_classes(block, classes, intercept, c, at_once ? &finish : nullptr, g);
-  if (!at_once) finish_numbers(weights, finish.factor, finish.lambda, finish.w, g);
-  if (intercept) finish_numbers(classes, finish.intercept_factor, T{0}, finish.w + weights, g + weights);
+bool softmax_gradient_of_tile(const RowBlock<T>& block, std::size_t classes, bool intercept, const T* c,
+                              const SoftmaxFinish<T>& finish, T* g) {
+  bool written = false;
+  for_panels<T>(classes, [&](auto chosen, std::size_t first_class) HWY_ATTR {
+    using P = decltype(chosen);
+    const auto panel = PanelOfMatrix<T>::template of<P>(g, block.columns, classes, intercept, first_class);
+    if (first_class != 0 || classes > P::kWidth || block.kind != RowKind::kBytes || !intercept ||
+        block.rows > P::kTileRows || panel.readable < block.columns)
+      return;
+    HWY_ALIGN T factors[P::kTileRows * P::kWidth];
+    pad_rows<P>(block.rows, classes, Strided<const T>{c, classes}, factors);
+    HWY_ALIGN T x[P::kTileRows * kWordColumns];
+    for (std::size_t column = 0; column < block.columns; column += kWordColumns) {
+      const WordOfRows<T, std::uint8_t> word{block, block.bytes, column,
+                                             std::min(kWordColumns, block.columns - column)};
+      std::uint64_t columns = 0;
+      for (std::size_t r = 0; r < block.rows; ++r) columns |= word.bits(r);
+      if (columns != 0)
+        for (std::size_t r = 0; r < block.rows; ++r) word.convert(r, x + r * kWordColumns);
+      with_rows<P::kTileRows>(block.rows, [&](auto rows) HWY_ATTR {
+        write_tile<P, decltype(rows)::value>(columns, word.count, x, factors, finish, column, classes, g);
+      });
+    }
+    P sum;
+    MFL_UNROLL
+    for (std::size_t v = 0; v < P::kVectors; ++v) sum.part[v] = hn::Zero(typename P::D());
+    for (std::size_t r = 0; r < block.rows; ++r)
+      sum.accumulate(hn::Set(typename P::D(), T{1}), P::load(factors + r * P::kWidth));
+    HWY_ALIGN T sums[P::kWidth];
+    sum.store(sums);
+    const std::size_t weights = block.columns * classes;
+    for (std::size_t k = 0; k < classes; ++k)
+      g[weights + k] = fused_scalar(T{0}, finish.w[weights + k], finish.intercept_factor * sums[k]);
+    written = true;
+  });
+  return written;
 }
 
 }  // namespace mfl::HWY_NAMESPACE

@@ -60,12 +60,6 @@ struct Panel {
     for (std::size_t v = 0; v < kVectors; ++v) out.part[v] = hn::LoadU(D(), from + v * kStep);
     return out;
   }
-  static HWY_INLINE Panel zero() {
-    Panel out;
-    MFL_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) out.part[v] = hn::Zero(D());
-    return out;
-  }
   HWY_INLINE void store(T* to) const {
     MFL_UNROLL
     for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(part[v], D(), to + v * kStep);
@@ -76,11 +70,6 @@ struct Panel {
       if (n < (v + 1) * kStep) return store_lanes<D>(part[v], n - v * kStep, to + v * kStep);
       hn::StoreU(part[v], D(), to + v * kStep);
     }
-  }
-  // *this = lambda * *this + factor * sum
-  HWY_INLINE void finish(V factor, V lambda, const Panel& sum) {
-    MFL_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) part[v] = fused(lambda, part[v], hn::Mul(factor, sum.part[v]));
   }
   // *this = x * factor + *this
   HWY_INLINE void accumulate(V x, const Panel& factor) {
@@ -117,12 +106,8 @@ HWY_INLINE void for_panels(std::size_t classes, F body) {
 // body(first, count) for consecutive parts of n things, as few and as equal as possible, none larger than `most`.
 template <class F>
 HWY_INLINE void for_equal_parts(std::size_t n, std::size_t most, F body) {
-  std::size_t parts = 1, size = n, larger = 0;
-  if (n > most) {
-    parts = (n + most - 1) / most;
-    size = n / parts;
-    larger = n % parts;
-  }
+  if (n <= most) return body(std::size_t{0}, n);
+  const std::size_t parts = (n + most - 1) / most, size = n / parts, larger = n % parts;
   for (std::size_t p = 0, first = 0; p < parts; ++p) {
     const std::size_t count = size + (p < larger ? 1 : 0);
     body(first, count);
@@ -158,17 +143,11 @@ HWY_INLINE void copy_rows(std::size_t rows, std::size_t n, Strided<const T> from
 
 // Copies n numbers of each of the rows and puts zeros behind them: rows of the panel's width.
 template <class P, class T>
-HWY_NOINLINE void pad_rows(std::size_t rows, std::size_t n, Strided<const T> from, T* to) {
+HWY_INLINE void pad_rows(std::size_t rows, std::size_t n, Strided<const T> from, T* to) {
   if (n < P::kWidth)
     for (std::size_t i = 0; i < rows * P::kWidth; i += P::kStep)
       hn::Store(hn::Zero(typename P::D()), typename P::D(), to + i);
   copy_rows<P::kWidth>(rows, n, from, Strided<T>{to, P::kWidth});
-}
-
-// The other way: n numbers of each row of the panel's width.
-template <class P, class T>
-HWY_NOINLINE void unpad_rows(std::size_t rows, std::size_t n, const T* from, Strided<T> to) {
-  copy_rows<P::kWidth>(rows, n, Strided<const T>{from, P::kWidth}, to);
 }
 
 }  // namespace mfl::HWY_NAMESPACE

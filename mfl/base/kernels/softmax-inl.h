@@ -1,4 +1,3 @@
-#undef MFL_UNROLL_LONG
 // The loss of softmax regression and its derivatives, in f64; the functions are those of mfl/base/math.h bit for bit.
 #if defined(MFL_SOFTMAX_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MFL_SOFTMAX_INL_H
@@ -16,11 +15,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace mfl::HWY_NAMESPACE {
 
-#if HWY_TARGET == HWY_SCALAR
-#define MFL_UNROLL_LONG _Pragma("GCC unroll 1")
-#else
-#define MFL_UNROLL_LONG MFL_UNROLL
-#endif
 // log(1 + t) for 0 <= t < 2^52; NaN stays NaN.
 HWY_INLINE Doubles log1p_nonnegative(Doubles t) {
   const DoubleTag doubles;
@@ -123,7 +117,7 @@ HWY_INLINE void add_exponentials(std::size_t classes, SoftmaxRow<T>& row) {
   for (std::size_t k = 0; k < classes; k += kLanes<double>) {
     const bool kept = k < kKeptClasses;
     Lanes<double> numbers = kept_or_logits(row, classes, k);
-    MFL_UNROLL_LONG
+    MFL_UNROLL
     for (std::size_t p = 0; p < Lanes<double>::kParts; ++p) {
       const auto top = hn::Eq(numbers.part[p], largest);
       numbers.part[p] = exp_nonpositive(hn::Sub(numbers.part[p], largest));
@@ -142,7 +136,7 @@ HWY_INLINE void write_coefficients(std::size_t classes, const SoftmaxRow<T>& row
   for (std::size_t k = 0; k < classes; k += kLanes<double>) {
     const bool kept = k < kKeptClasses;
     Lanes<double> numbers = kept_or_logits(row, classes, k);
-    MFL_UNROLL_LONG
+    MFL_UNROLL
     for (std::size_t p = 0; p < Lanes<double>::kParts; ++p) {
       if (!kept) numbers.part[p] = exp_nonpositive(hn::Sub(numbers.part[p], largest));
       const Doubles index = hn::Iota(DoubleTag(), static_cast<double>(k + p * Lanes<double>::kStep));
