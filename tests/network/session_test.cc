@@ -328,7 +328,8 @@ TEST(Session, ThreadsThatJoinSubmitRepeatLeaveAndWatchGiveTheResultOfTheSimulati
       EXPECT_LE(session.attending(), 20 * kNodes);
       EXPECT_FALSE(session.failure());
       (void)session.unaware();
-      EXPECT_LE(session.measured().answers.size(), session.measured().asked);
+      const auto measured = session.measured();
+      EXPECT_LE(measured.answers.size(), measured.asked);
     });
     const Repeated lists(milliseconds(5), [&] {
       served.thread->post([](Session& s) { s.admitted(kNodes); });
