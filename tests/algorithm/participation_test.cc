@@ -50,7 +50,7 @@ TEST(Participation, DependsOnSeedRoundAndAttempt) {
   EXPECT_NE(first, choose_participants({1, 0.1}, 1, 2, 1000));
 }
 
-TEST(Participation, EveryNodeAndEveryPairIsChosenAlike) {
+TEST(Participation, EveryNodeAndEveryPairIsEquallyLikely) {
   constexpr std::size_t kNodes = 12, kRounds = 6000;
   std::vector<int> seen(kNodes);
   int pair = 0;  // nodes 0 and 11

@@ -79,7 +79,7 @@ TEST_F(CatalogTest, TakesFurtherEntriesAndKeepsPointers) {
   EXPECT_EQ(spec->text, "extra7");
 }
 
-TEST_F(CatalogTest, RefusesEntriesThatCannotBeTold) {
+TEST_F(CatalogTest, RefusesAmbiguousEntries) {
   const Parameter side{.name = "side", .help = "length", .range = kPositive};
   const std::vector<CatalogEntry> bad = {
       {.name = "square"},
@@ -139,7 +139,7 @@ TEST_F(CatalogTest, SpecsHaveOneCanonicalText) {
   EXPECT_EQ(canonical("line(-0)"), "line(offset=0)");
 }
 
-TEST_F(CatalogTest, ValuesAreThoseOfTheTextAndTheDefaults) {
+TEST_F(CatalogTest, ValuesComeFromTheTextAndTheDefaults) {
   const auto spec = parse_spec("polygon(5, reach=inf)", shapes_);
   ASSERT_TRUE(spec) << spec.error().text();
   EXPECT_EQ(spec->entry->corners, 5);

@@ -39,7 +39,7 @@ TEST(LogGammas, HaveTheMomentsOfTheDistribution) {
 }
 
 // The share of one part is Beta(alpha, (n - 1) alpha).
-TEST(Shares, OfOnePartHaveTheMomentsOfTheBetaDistribution) {
+TEST(Shares, HaveTheMomentsOfTheBetaDistribution) {
   constexpr std::size_t kParts = 5;
   constexpr int kDraws = 40000;
   for (const double alpha : {0.05, 0.3, 1.0, 10.0}) {
@@ -72,7 +72,7 @@ TEST(Shares, AreAllOfOnePartForATinyAlphaAndEqualForAHugeOne) {
   for (const double share : draw_shares(3, 1e12, 10)) EXPECT_NEAR(share, 0.1, 1e-5);
 }
 
-TEST(Shares, OfAClosedPartAreZero) {
+TEST(Shares, AreZeroForAClosedPart) {
   const double closed = -std::numeric_limits<double>::infinity();
   std::vector<double> logs = {closed, -2000.0, closed, -2000.0};
   make_shares(logs);

@@ -151,7 +151,7 @@ TEST(Files, DevicesAreWrittenToAndStay) {
   EXPECT_TRUE(fs::is_character_file(full));
 }
 
-TEST(Files, FoldersAndSocketsAreNoOutputs) {
+TEST(Files, FoldersAndSocketsAreNotOutputs) {
   const auto folder = TempFolder::make();
   const int socket = make_socket(folder->path() / "socket");
   for (const auto& [path, why] :

@@ -1,5 +1,5 @@
-// JSON as tests read it: a tree that is indexed, compared and converted like the values that it holds. The library that parses stays
-// in one source of mfl, so that a test that reads a reply does not compile it.
+// JSON as tests read it: a tree that is indexed, compared and converted like the values that it holds. The
+// library that parses stays in one source of mfl, so that a test that reads a reply does not compile it.
 #pragma once
 
 #include <compare>

@@ -20,7 +20,7 @@ TEST(Message, GivesBackWhatWasPut) {
   EXPECT_TRUE(reader.at_end());
 }
 
-TEST(Message, AShortOneIsAnException) {
+TEST(Message, AShortMessageThrows) {
   MessageWriter writer;
   const std::vector<double> numbers = {1, 2.5};
   writer.put_all(std::span<const double>(numbers));

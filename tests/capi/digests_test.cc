@@ -132,7 +132,7 @@ class Digests : public ::testing::Test {
 
 unsigned classes_of(const ModelEntry& model) { return model.targets == TargetKind::kIndex ? 4 : 2; }
 
-TEST_F(Digests, AreThoseOfFilesForEveryModelAndPreprocessing) {
+TEST_F(Digests, MatchThoseOfFilesForEveryModelAndPreprocessing) {
   for (const CatalogEntry* entry : models().index().entries())
     for (const char* standardise : {"none", "scale", "full"})
       for (const char* precision : {"f32", "f64"}) {
@@ -149,7 +149,7 @@ TEST_F(Digests, AreThoseOfFilesForEveryModelAndPreprocessing) {
       }
 }
 
-TEST_F(Digests, AreThoseOfFilesForEveryAlgorithm) {
+TEST_F(Digests, MatchThoseOfFilesForEveryAlgorithm) {
   for (const CatalogEntry* entry : algorithms().index().entries()) {
     SCOPED_TRACE(entry->name);
     expect_same<float>(2, [&](Experiment& experiment) {
@@ -160,7 +160,7 @@ TEST_F(Digests, AreThoseOfFilesForEveryAlgorithm) {
   }
 }
 
-TEST_F(Digests, AreThoseOfFilesWithoutAnInterceptInEveryLayout) {
+TEST_F(Digests, MatchThoseOfFilesWithoutAnInterceptInEveryLayout) {
   for (const char* model : {"svm", "logistic", "softmax"})
     for (const char* standardise : {"none", "full"}) {
       SCOPED_TRACE(fmt::format("{} {}", model, standardise));
@@ -182,7 +182,7 @@ TEST_F(Digests, AreThoseOfFilesWithoutAnInterceptInEveryLayout) {
     }
 }
 
-TEST_F(Digests, AreThoseOfFilesForBatchesWeightsAndMeasuredSteps) {
+TEST_F(Digests, MatchThoseOfFilesForBatchesWeightsAndMeasuredSteps) {
   const std::vector<std::vector<std::pair<std::string, std::string>>> settings = {
       {{"algorithm.batch_size", "64"}, {"model.standardise", "full"}},
       {{"algorithm.batch_size", "300"}},

@@ -50,7 +50,7 @@ std::string digest(const Sample& data, const std::string& options) {
   return text_of(experiment.run(options), "digest");
 }
 
-TEST_F(Handles, TwoRunAtATimeAsTheyDoAlone) {
+TEST_F(Handles, TwoAtATimeRunAsTheyDoAlone) {
   const Sample first = sample(1), second = sample(2);
   const std::string expected_first = digest(first, options("alone")),
                     expected_second = digest(second, options("alone"));
@@ -159,7 +159,7 @@ TEST_F(Handles, NamesGiveTheBitsOfCsv) {
   EXPECT_EQ(run(true), run(false));
 }
 
-TEST_F(Handles, OtherElementTypesAreThoseOfF64) {
+TEST_F(Handles, OtherElementTypesGiveTheBitsOfF64) {
   const Sample data = sample(7, 300);
   std::vector<std::int16_t> whole;
   std::vector<double> same;

@@ -92,7 +92,7 @@ TEST(DataPartition, FitsEightyColumnsWithAHundredNodes) {
     }
 }
 
-TEST(DataPartition, IsAboutNodesThatDiffer) {
+TEST(DataPartition, MeasuresHowMuchNodesDiffer) {
   const Sandbox box;
   const auto figures = [&](const std::string& partition, const std::string& skew) {
     return ok_data(box.run({"data", "partition", "synthetic:2000x16", "--test", "0", "--nodes", "10",
@@ -252,7 +252,7 @@ TEST(Labels, TextBecomesNumbersInASplit) {
   EXPECT_THAT(split.out, HasSubstr("label 0 is benign\nlabel 1 is malignant\n"));
 }
 
-TEST(DataSplit, WritesOneFolderANodeThatCanBeReadBack) {
+TEST(DataSplit, WritesOneFolderPerNodeThatCanBeReadBack) {
   const Sandbox box;
   const auto data =
       ok_data(box.run({"data", "split", "synthetic:50x8", "--train", "11", "--nodes", "3", "--partition",

@@ -143,7 +143,7 @@ TEST(Reproduce, ADivergedRunIsDrawnAndMarked) {
   EXPECT_THAT(box.read("out/report.html"), HasSubstr("marked with a cross"));
 }
 
-TEST(Reproduce, WhatCannotBeDoneIsSaidAndLeavesNothing) {
+TEST(Reproduce, FailuresAreExplainedAndLeaveNothing) {
   const Sandbox box;
   write_experiments(box);
   const auto with = [](const std::string& flag, const std::string& value) {
@@ -169,7 +169,7 @@ TEST(Reproduce, WhatCannotBeDoneIsSaidAndLeavesNothing) {
   for (const auto& [name, bytes] : box.files()) EXPECT_FALSE(name.starts_with("mfl-")) << name;
 }
 
-TEST(Reproduce, AnInterruptionLeavesNoReportAndTheNextCallGoesOn) {
+TEST(Reproduce, AnInterruptionLeavesNoReportAndTheNextCallContinues) {
   const Sandbox box;
   write_experiments(box);
   const std::vector<std::string> args = {

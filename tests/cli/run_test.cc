@@ -123,7 +123,7 @@ TEST(Run, NumbersAreNullWithoutATestSet) {
   EXPECT_TRUE(none["test_metrics"].is_null());
 }
 
-TEST(Run, LaterWordsWin) {
+TEST(Run, LaterFlagsWin) {
   const Sandbox box;
   box.write("e.toml",
             "[data]\nsource = \"synthetic:120x16\"\n[algorithm]\neta = 0.01\ngamma = 0.1\ntau = "

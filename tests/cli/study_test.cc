@@ -31,7 +31,7 @@ splits = ["iid"]
 set = { run.rounds = 3 }
 )";
 
-TEST(Study, InterruptedItContinuesAndWritesTheSameBytes) {
+TEST(Study, AnInterruptedStudyContinuesAndWritesTheSameBytes) {
   const Sandbox whole, stopped;
   for (const Sandbox* box : {&whole, &stopped}) box->write("study.toml", kStudy);
   ASSERT_EQ(whole.run({"study", "study.toml", "--out", "page"}).code, 0);

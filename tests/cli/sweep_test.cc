@@ -46,7 +46,7 @@ void expect_whole(const Sandbox& box, const JsonValue& ended) {
       << "continued, not started again";
 }
 
-TEST(Sweep, InterruptedThreeTimesItEndsAsOneThatWasNot) {
+TEST(Sweep, ThreeInterruptionsDoNotChangeTheResult) {
   const Sandbox box;
   for (int i = 0; i < 3; ++i) {
     Limits limits;
@@ -60,7 +60,7 @@ TEST(Sweep, InterruptedThreeTimesItEndsAsOneThatWasNot) {
   expect_whole(box, ok_data(box.run(kLong + Words{"--resume", "--json"})));
 }
 
-TEST(Sweep, KilledItContinuesFromItsCheckpoints) {
+TEST(Sweep, AKilledSweepContinuesFromItsCheckpoints) {
   const Sandbox box;
   Limits limits;
   limits.interrupt_after = "step ";

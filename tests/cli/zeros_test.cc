@@ -35,7 +35,7 @@ TEST_P(Zeros, EndsWithAResult) {
     }
 }
 
-TEST_P(Zeros, TheTheoryOfItEnds) {
+TEST_P(Zeros, TheTheoryEnds) {
   const Sandbox box;
   box.write("z.csv", GetParam().csv);
   const std::string data = *GetParam().csv == 0 ? "synthetic:1x1" : "csv:z.csv";

@@ -34,7 +34,7 @@ TEST(Cifar, RecordsOfSeveralFilesFollowEachOther) {
   EXPECT_EQ(values.back(), 'c');
 }
 
-TEST(Cifar, WhatIsNotARecordIsRefused) {
+TEST(Cifar, OtherFilesAreRefused) {
   const Folder folder;
   expect_error(read_cifar({folder.write("short.bin", record(1, 'a').substr(1))}), ErrorCode::kBadData,
                {"short.bin", "3072 bytes"});

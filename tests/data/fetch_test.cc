@@ -61,7 +61,7 @@ TEST(Fetch, AFolderWithoutTheFilesIsNamedAndTheOnlySource) {
   EXPECT_EQ(lines.find("127.0.0.1"), std::string::npos);
 }
 
-TEST(Fetch, WhatIsThereIsLeftAlone) {
+TEST(Fetch, ExistingFilesAreKept) {
   const Folder folder;
   folder.write("cache/mnist/images", "the images");
   folder.write("cache/mnist/labels", "the labels");
@@ -74,7 +74,7 @@ TEST(Fetch, WhatIsThereIsLeftAlone) {
   EXPECT_EQ(std::filesystem::last_write_time(folder.path("cache/mnist/images")), before);
 }
 
-TEST(Fetch, ADamagedCacheIsMended) {
+TEST(Fetch, ADamagedCacheIsRepaired) {
   const Folder folder;
   folder.write("cache/mnist/images", "the im");
   folder.write("in/images", "the images");

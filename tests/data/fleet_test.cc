@@ -208,7 +208,7 @@ TEST(Fleet, SkewedNodesAreTheSameEverywhere) {
   EXPECT_EQ(digest.finish_hex().substr(0, 16), "7b60cc4400aff662");
 }
 
-TEST(Fleet, TheTestSetIsOfNoNode) {
+TEST(Fleet, TheTestSetBelongsToNoNode) {
   const FleetRows rows({10, 10, 784}, 1);
   const Dataset test = rows.test_set(20);
   EXPECT_EQ(test.rows, 20U);

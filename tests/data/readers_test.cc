@@ -41,7 +41,7 @@ TEST(Idx, PlainAndPackedGiveTheSameBytes) {
   }
 }
 
-TEST(Idx, RankTwoIsOneRowAnImage) {
+TEST(Idx, RankTwoIsOneRowPerImage) {
   const Folder folder;
   const auto data =
       read_idx(folder.write("images", idx({2, 2}, "abcd")), folder.write("labels", gzip(kLabels)));
@@ -69,7 +69,7 @@ TEST(Csv, AColumnNamesTheNodeOfEachRow) {
   EXPECT_TRUE(read_csv(path, {.drop = {"site"}})->groups.empty());
 }
 
-TEST(Csv, AColumnOfNodesThatCannotBeIsRefused) {
+TEST(Csv, AnUnusableColumnOfNodesIsRefused) {
   const Folder folder;
   const auto path = folder.write("a.csv", "x,site,y\n1,a,0\n2,,1\n");
   const auto says = [&](const CsvOptions& options) { return read_csv(path, options).error().text(); };
@@ -238,7 +238,7 @@ TEST(Csv, NamesOfAHeaderInLatin1AreFound) {
   EXPECT_THAT(dense<double>(*data), ElementsAre(1));
 }
 
-TEST(Numbers, AreThoseOfFromChars) {
+TEST(Numbers, MatchThoseOfFromChars) {
   EXPECT_TRUE(rc::check([] {
     const auto digits = [](int most) {
       return *rc::gen::container<std::string>(static_cast<std::size_t>(*rc::gen::inRange(0, most)),

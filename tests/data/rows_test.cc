@@ -40,7 +40,7 @@ std::string body(std::size_t size) {
   return bytes;
 }
 
-TEST(Rows, AreThoseOfLoadForEveryFormat) {
+TEST(Rows, MatchThoseOfLoadForEveryFormat) {
   const Folder folder;
   folder.write("plain/train-images", idx({9, 2, 3}, body(54)));
   folder.write("plain/train-labels", idx({9}, body(9)));

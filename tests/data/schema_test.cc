@@ -189,7 +189,7 @@ TEST(Csv, AFirstLineWhoseOnlyTextIsAClassIsASample) {
   EXPECT_EQ(csv_rows(folder, "0,1,target\n6,2,malignant\n7,1,benign\n").rows, 2U);
 }
 
-TEST(Csv, LabelsThatAreNoClassesAreRefused) {
+TEST(Csv, LabelsThatAreNotClassesAreRefused) {
   const Folder folder;
   std::string names = "a,b\n";
   for (int i = 0; i < 2000; ++i) names += "1,name" + std::to_string(i) + "\n";
@@ -205,7 +205,7 @@ TEST(Csv, ALabelColumnInAnotherCaseIsFound) {
   EXPECT_THAT(missing.error().hint, HasSubstr("did you mean 'y'?"));
 }
 
-TEST(Source, WhatTrainLeavesIsTheTestSet) {
+TEST(Source, RowsThatTrainLeavesAreTheTestSet) {
   const Folder folder;
   DataOptions options;
   options.source = "csv:" + folder.write("points.csv", "1,0\n2,1\n3,0\n4,1\n5,0\n").string();

@@ -123,7 +123,7 @@ TEST(Load, RandomIsSeededWithoutReplacementAndDisjoint) {
   EXPECT_NE(data_digest(load(options)->train), data_digest(once->train));
 }
 
-TEST(Load, MoreThanThereIsNamesHowMany) {
+TEST(Load, AskingForTooManySamplesNamesTheirNumber) {
   const Folder folder;
   DataOptions options = from(ten_rows(folder));
   options.train = 11;

@@ -56,7 +56,7 @@ TEST(Measure, FindsTheModelThatTheMeasurementsCameFrom) {
   EXPECT_EQ(config->network, model.network);
 }
 
-TEST(Measure, OneNodeIsFixedAndWhatTookNoTimeIsNone) {
+TEST(Measure, OneNodeHasAFixedSpeedAndNoNetworkLimits) {
   const std::vector<MeasuredAnswer> answers = {
       {.node = "a", .steps = 2, .samples = 10, .compute_seconds = 4}};
   const std::string toml = measured_toml(model_of({1, answers}).value());

@@ -195,7 +195,7 @@ TEST(VirtualTime, DevicesKeepTheirNatureAndDropOutByRound) {
   EXPECT_FALSE(drops_out(time, 5, 1, 1));
 }
 
-TEST(VirtualTime, IsThereOnlyWhereDevicesOrNetworkAreSaid) {
+TEST(VirtualTime, ExistsOnlyWithDevicesOrANetwork) {
   Config config;
   EXPECT_FALSE(make_virtual_time(config));
   config.network.latency = fixed(0.1);

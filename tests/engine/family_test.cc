@@ -490,7 +490,7 @@ TEST(Axes, EveryCombinationRunsOrIsRefused) {
   EXPECT_EQ(refused, 7 * 8 + 3 * 6 - 0U) << ran;
 }
 
-TEST(Axes, WhatIsRefusedSaysWhy) {
+TEST(Axes, RefusalsSayWhy) {
   const auto error = [](const std::string& spec, StepOptions options) {
     options.eta = kFamilyEta;
     const auto made = make_algorithm(spec, options, kSteps);

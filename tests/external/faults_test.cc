@@ -30,7 +30,7 @@ class TrainerFaults : public ::testing::Test {
 // hello, initialise, 3 rounds of 3 nodes and 3 evaluations: a restarted trainer is greeted again.
 constexpr int kMessages = 2 + 9 + 3;
 
-TEST_F(TrainerFaults, KilledAtAnyMessageTheRunEndsAsItWouldWithout) {
+TEST_F(TrainerFaults, AKillAtAnyMessageDoesNotChangeTheRun) {
   const std::string expected = digest_of(box_, {"native.toml"});
   for (const char* kind : {"die", "die-late", "cut"})
     for (int message = 1; message <= kMessages; ++message) {
@@ -39,13 +39,13 @@ TEST_F(TrainerFaults, KilledAtAnyMessageTheRunEndsAsItWouldWithout) {
     }
 }
 
-TEST_F(TrainerFaults, OneThatHangsIsStartedAgain) {
+TEST_F(TrainerFaults, AHangingTrainerIsRestarted) {
   const std::string expected = digest_of(box_, {"native.toml"});
   for (const int message : {1, 2, 5, kMessages})
     EXPECT_EQ(ok_data(run_with(fmt::format("hang:{}:count", message), "1"))["digest"], expected);
 }
 
-TEST_F(TrainerFaults, OneThatDiesEveryTimeEndsTheRunWithItsName) {
+TEST_F(TrainerFaults, ATrainerThatAlwaysDiesEndsTheRunAndIsNamed) {
   const std::string command = "exit 7 # " + std::string(200, 'x') + " end";  // named whole
   const Outcome outcome = box_.run({"run", "external.toml", "--trainer", command, "--quiet"});
   expect_error(outcome, 1, {"trainer", command, "hello", "exited with code 7"});

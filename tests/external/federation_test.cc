@@ -115,7 +115,7 @@ TEST_F(TrainerFederation, StoresTheDigestAndMetricsOfEveryUpdate) {
   EXPECT_EQ(run["run"]["final"]["test_accuracy"], 0.75) << run.dump(1);
 }
 
-TEST_F(TrainerFederation, ANodeWhoseTrainerIsWrongSaysSoAndCountsNowhere) {
+TEST_F(TrainerFederation, ANodeWithAWrongTrainerReportsItAndIsNotCounted) {
   write("name = \"mfl\"\neta = 0.05\ngamma = 0.9\ntau = 3", "rounds = 3");
   const auto serving = server();
   std::vector<std::unique_ptr<Background>> nodes;

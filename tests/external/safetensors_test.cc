@@ -55,7 +55,7 @@ TEST(Safetensors, BeginsItsNumbersAtAMultipleOfEight) {
   EXPECT_EQ(parse_safetensors(safetensors_head(one, 4, "x") + std::string(12, '\0'))->size(), 1U);
 }
 
-TEST(Safetensors, RefusesWhatIsNotOne) {
+TEST(Safetensors, RefusesOtherFiles) {
   const auto message = [](const std::string& bytes) {
     const auto read = parse_safetensors(bytes);
     return read ? std::string() : read.error().message;

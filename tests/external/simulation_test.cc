@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "trainer_runs.h"
 
 namespace mfl::test {
@@ -10,13 +12,15 @@ namespace {
 using ::testing::HasSubstr;
 
 struct Case {
-  std::string algorithm, run;
+  std::string name, algorithm, run;
 };
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 class ExternalSimulation : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ExternalSimulation, HasTheDigestOfMflItself) {
-  const auto& [algorithm, run] = GetParam();
+  const auto& [name, algorithm, run] = GetParam();
   const Sandbox box;
   box.write("native.toml", native_toml(algorithm, run));
   box.write("external.toml", external_toml(algorithm, run));
@@ -28,20 +32,22 @@ TEST_P(ExternalSimulation, HasTheDigestOfMflItself) {
 
 INSTANTIATE_TEST_SUITE_P(
     Algorithms, ExternalSimulation,
-    ::testing::Values(Case{"name = \"mfl\"\neta = 0.05\ngamma = 0.9\ntau = 3", "steps = 20"},
-                      Case{"name = \"mfl\"\neta = 0.05\ngamma = 0.9\ntau = 3",
-                           "steps = 20\nprecision = \"f64\""},
-                      Case{"name = \"fl\"\neta = 0.05\ntau = 2", "rounds = 6"},
-                      Case{"name = \"mfl\"\neta = 0.05\nmomentum = \"reset\"\ntau = 3", "rounds = 5"},
-                      Case{"name = \"mfl\"\neta = 0.05\nmomentum = \"keep-local\"\ntau = 3", "rounds = 5"},
-                      Case{"name = \"mfl\"\neta = 0.05\nsync_momentum = 2\ntau = 3", "rounds = 5"},
-                      Case{"name = \"fedadam\"\neta = 0.05\ntau = 3", "rounds = 5"},
-                      Case{"name = \"fedavgm\"\neta = 0.05\ntau = 3", "rounds = 5"},
-                      Case{"name = \"fedacg\"\neta = 0.05\ntau = 3", "rounds = 5"},
-                      Case{"name = \"fednova\"\neta = 0.05\ntau = 3", "rounds = 5"},
-                      Case{"name = \"mfl\"\neta = 0.05\ntau = 3\nbatch_size = 7", "rounds = 5"},
-                      Case{"name = \"mfl\"\neta = 0.05\nlocal_epochs = 2\nbatch_size = 7",
-                           "rounds = 5\nevaluate_every = 2"}));
+    ::testing::Values(
+        Case{"mfl", "name = \"mfl\"\neta = 0.05\ngamma = 0.9\ntau = 3", "steps = 20"},
+        Case{"mfl_f64", "name = \"mfl\"\neta = 0.05\ngamma = 0.9\ntau = 3",
+             "steps = 20\nprecision = \"f64\""},
+        Case{"fl", "name = \"fl\"\neta = 0.05\ntau = 2", "rounds = 6"},
+        Case{"reset", "name = \"mfl\"\neta = 0.05\nmomentum = \"reset\"\ntau = 3", "rounds = 5"},
+        Case{"keep_local", "name = \"mfl\"\neta = 0.05\nmomentum = \"keep-local\"\ntau = 3", "rounds = 5"},
+        Case{"sync_momentum", "name = \"mfl\"\neta = 0.05\nsync_momentum = 2\ntau = 3", "rounds = 5"},
+        Case{"fedadam", "name = \"fedadam\"\neta = 0.05\ntau = 3", "rounds = 5"},
+        Case{"fedavgm", "name = \"fedavgm\"\neta = 0.05\ntau = 3", "rounds = 5"},
+        Case{"fedacg", "name = \"fedacg\"\neta = 0.05\ntau = 3", "rounds = 5"},
+        Case{"fednova", "name = \"fednova\"\neta = 0.05\ntau = 3", "rounds = 5"},
+        Case{"batches", "name = \"mfl\"\neta = 0.05\ntau = 3\nbatch_size = 7", "rounds = 5"},
+        Case{"epochs", "name = \"mfl\"\neta = 0.05\nlocal_epochs = 2\nbatch_size = 7",
+             "rounds = 5\nevaluate_every = 2"}),
+    ::testing::PrintToStringParamName());
 
 TEST(ExternalRuns, StoppedAndResumedIsTheSameRun) {
   const Sandbox box;
@@ -73,7 +79,7 @@ TEST(ExternalRuns, RecordsWhatEveryNodeSentAndMeasured) {
 }
 
 // Two runs whose trainers part: compare names round and node.
-TEST(ExternalRuns, CompareNamesTheNodeAndTheRoundWhereRunsPart) {
+TEST(ExternalRuns, CompareNamesTheNodeAndTheRoundWhereRunsFirstDiffer) {
   const Sandbox box;
   const std::string algorithm = "name = \"mfl\"\neta = 0.05\ntau = 3";
   box.write("native.toml", native_toml(algorithm, "rounds = 6"));

@@ -58,7 +58,7 @@ Schema site() {
   return {kBenchColumns, {"age", "bmi", "pressure"}, "", "sick", LabelTask::kBinary, {"no", "yes"}, ""};
 }
 
-TEST(CoordinatorSchema, TheFirstNodeTellsWhatTheRunIsAndOthersMustFit) {
+TEST(CoordinatorSchema, TheFirstNodeDefinesTheSchemaAndOthersMustMatch) {
   Bench bench(coordinator_options(4, 3));
   ASSERT_NE(bench.coordinator->join(bench.now, "a", joining_with(site())).session, 0U);
   EXPECT_EQ(bench.coordinator->schema().positive, "yes");
@@ -76,7 +76,7 @@ TEST(CoordinatorSchema, TheFirstNodeTellsWhatTheRunIsAndOthersMustFit) {
   EXPECT_EQ(bench.coordinator->status().refused[static_cast<std::size_t>(Reason::kSchema)], 1U);
 }
 
-TEST(CoordinatorSchema, ANodeOfOneClassCannotTellBoth) {
+TEST(CoordinatorSchema, ANodeWithOneClassDoesNotDefineBoth) {
   Bench bench(coordinator_options(4, 2));
   Schema one_class = site();
   one_class.classes = {"no"};
@@ -96,7 +96,7 @@ Schema digits_of(std::vector<std::string> classes) {
   return {kBenchColumns, {}, "", "", LabelTask::kMulticlass, std::move(classes), ""};
 }
 
-TEST(CoordinatorSchema, TheFirstNodeDoesNotTellTheClassesOfMulticlass) {
+TEST(CoordinatorSchema, TheFirstNodeDoesNotDefineTheClassesOfAMulticlassRun) {
   for (const LabelTask stated : {LabelTask::kUnknown, LabelTask::kMulticlass}) {
     CoordinatorOptions open = coordinator_options(4, 2);
     open.schema.task = stated;
@@ -148,7 +148,7 @@ TEST(CoordinatorSchema, IsOpenAgainWhenAllHaveLeftAndKeptWithTheFirstRound) {
   EXPECT_EQ(bench.log.rounds[1].data_schema, "");
 }
 
-TEST(Coordinator, StartsWhenEnoughNodesAreThereAndWeighsThem) {
+TEST(Coordinator, StartsWhenEnoughNodesHaveJoinedAndWeighsThem) {
   Bench bench(coordinator_options(4, 2));
   const auto a = bench.join("a", 1);
   EXPECT_EQ(bench.order("a", a).kind, Order::Kind::kNone);
@@ -468,7 +468,7 @@ TEST(StoreLog, GivesBackTheLastRoundAndItsRows) {
   EXPECT_EQ(store.get(id)->summary->final.train_loss, 1);
 }
 
-TEST(StoreLog, ARunThatWasStoppedHasTheRecordsOfOneThatWasNot) {
+TEST(StoreLog, AStoppedRunHasTheRecordsOfAWholeOne) {
   const auto folder = TempFolder::make().value();
   Store store = Store::open(folder.path() / "runs.db").value();
   constexpr std::uint64_t kRounds = 9, kEvery = 4;

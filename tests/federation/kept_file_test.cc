@@ -74,7 +74,7 @@ TEST_F(KeptFileTest, AServerMayLoseOneRound) {
   EXPECT_FALSE(open().at(1)) << "two rounds are not lost";
 }
 
-TEST_F(KeptFileTest, WhatWasLostIsNoticed) {
+TEST_F(KeptFileTest, LostVectorsAreNoticed) {
   File file = open();
   const auto lost = file.at(7);
   ASSERT_FALSE(lost);

@@ -199,7 +199,7 @@ TEST(Numbers, ARoundWithAndWithoutAHistoryKeepsItsBytes) {
   }
 }
 
-TEST(Numbers, AHonestMajorityBeyondTheLimitsRaisesThem) {
+TEST(Numbers, AnHonestMajorityBeyondTheLimitsRaisesThem) {
   Population population(coordinator_options(400, 3), {"a", "b", "c"});
   population.attempt();
   for (const char* node : {"a", "b"}) population.answer(node, vectors_of(1e6));
@@ -334,7 +334,7 @@ TEST(Quarantines, TimesDoubleAndGoodUpdatesMakeUpForBadOnes) {
   EXPECT_LT(times, 6);
 }
 
-TEST(Instances, TwoProcessesOfOneNameAreToldSo) {
+TEST(Instances, TwoProcessesWithOneNameAreTold) {
   Population population(coordinator_options(400, 2), {"b"});
   const std::uint64_t first = population.join("a", 1, 11).session;
   const std::uint64_t again = population.join("a", 1, 11).session;

@@ -52,7 +52,7 @@ TEST(Participant, SendsWhatItHasWhenTheSameWorkIsAskedForAgain) {
   EXPECT_EQ(node.next(), Next::kTrain);
 }
 
-TEST(Participant, StopsOnlyForWhatTryingAgainDoesNotChange) {
+TEST(Participant, StopsOnlyForPermanentErrors) {
   for (int r = 1; r < kReasons; ++r) {
     const auto reason = static_cast<Reason>(r);
     Participant node(3);

@@ -85,7 +85,7 @@ TEST(Preparation, SettlesTheMeansOfPooledRowsAndTheStepOfTheLeastSmoothNode) {
   EXPECT_TRUE(preparation.ready("a"));
 }
 
-TEST(Preparation, WhoeverLeavesBeforeTheEndIsNotInTheMeans) {
+TEST(Preparation, NodesThatLeaveEarlyAreNotInTheMeans) {
   Preparation preparation(all_needs(), schema(), half);
   for (const char* node : {"a", "b", "gone"}) preparation.join(node, node[0] == 'a' ? 3 : 2);
   EXPECT_TRUE(preparation.submit("a", sums_update(kFirst)).counts());
@@ -106,7 +106,7 @@ TEST(Preparation, WhoeverLeavesBeforeTheEndIsNotInTheMeans) {
   EXPECT_EQ(preparation.result().eta, 1.5);
 }
 
-TEST(Preparation, NewcomersOfASettledRunAreToldWhatWasSettled) {
+TEST(Preparation, LateNodesReceiveWhatWasMeasured) {
   Prepared settled{pooled(), 0.25, {}};
   Preparation preparation(schema(), settled);
   EXPECT_TRUE(preparation.settled());
@@ -165,7 +165,7 @@ TEST(Preparation, AModelOfTrainersStartsWhereTheFirstNodeByNameSays) {
   EXPECT_TRUE(preparation.ready("late"));
 }
 
-TEST(Preparation, WhatANodeIsToldMustBeNumbers) {
+TEST(Preparation, BadPayloadsAreRefused) {
   std::vector<Block> blocks;
   const std::string payload = encode_preprocessing(pooled(), blocks);
   Preprocessing to;

@@ -292,7 +292,7 @@ TEST(StateFolder, NoticesWithinARoundThatItsFilesAreGone) {
   }
 }
 
-TEST(StateFolder, ARestoredBackupNeedsAWord) {
+TEST(StateFolder, ARestoredBackupMustBeConfirmed) {
   const Crashed crashed(kSmall, 10);
   const auto path = crashed.fresh();
   {

@@ -1,4 +1,5 @@
-// The data of an experiment in one process: which rows nodes hold and in what order, what is measured, what is refused.
+// The data of an experiment in one process: the rows of the nodes and their order, what is measured, and what is
+// refused.
 #include "mfl/load/problem.h"
 
 #include <gmock/gmock.h>

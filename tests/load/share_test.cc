@@ -1,4 +1,5 @@
-// The data of an experiment divided among ranks: together they hold what one process holds, and other data on a rank is refused.
+// The data of an experiment divided among ranks: together they hold what one process holds, and other data on a
+// rank is refused.
 #include "mfl/load/share.h"
 
 #include <gmock/gmock.h>

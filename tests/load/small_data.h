@@ -11,7 +11,7 @@
 
 namespace mfl::test {
 
-// CSV with the columns "row" (its number), "mixed", "same" (always 5) and "label", which is `classes[row % classes.size()]`.
+// CSV with the columns "row" (its number), "mixed", "same" (always 5) and "label", which runs through `classes`.
 inline std::string numbered_csv(std::size_t rows, const std::vector<std::string>& classes) {
   std::string text = "row,mixed,same,label\n";
   for (std::size_t row = 0; row < rows; ++row)
@@ -19,7 +19,8 @@ inline std::string numbered_csv(std::size_t rows, const std::vector<std::string>
   return text;
 }
 
-// The features of every sample as they are trained on, one row after the other. For dense samples that are not bytes.
+// The features of every sample as they are trained on, one row after the other. For dense samples that are not
+// bytes.
 template <class T>
 std::vector<T> features_of(const Samples<T>& samples) {
   return std::get<DenseRows<T>>(samples.data().features).values;

@@ -99,7 +99,7 @@ TEST(Intercept, GradientIsTheSlopeAndTheRegulariserLeavesItOut) {
   }
 }
 
-TEST(Intercept, OfAConstantColumnAddsItselfToEveryScore) {
+TEST(Intercept, AddsItselfToEveryScore) {
   const auto model = linear_model<double>(Loss::kSquared, kCaseColumns, true);
   const InterceptCase of{model, std::vector<double>(kCaseRows, 1.0)};
   const Samples<double> samples = samples_of(of);
@@ -111,7 +111,7 @@ TEST(Intercept, OfAConstantColumnAddsItselfToEveryScore) {
 }
 
 // A row of weight k is k rows.
-TEST(WeightedRows, CountAsManyTimes) {
+TEST(WeightedRows, CountByTheirWeight) {
   for (const ModelEntry& entry : models()) {
     if (entry.external) continue;
     SCOPED_TRACE(entry.name);

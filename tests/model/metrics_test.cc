@@ -89,7 +89,7 @@ TEST(ClassCounts, CountWhatWasPredictedForWhat) {
   EXPECT_EQ(confusion_json(counts).dump(), "[[2,1,0],[0,1,0],[1,0,0]]");
 }
 
-TEST(ClassMetrics, OfThreeClasses) {
+TEST(ClassMetrics, ThreeClasses) {
   const ClassMetrics metrics = metrics_of(example());
   EXPECT_EQ(metrics.samples, 5U);
   EXPECT_DOUBLE_EQ(metrics.accuracy, 3.0 / 5);
@@ -102,7 +102,7 @@ TEST(ClassMetrics, OfThreeClasses) {
   EXPECT_EQ(metrics.macro.support, 5U);
 }
 
-TEST(ClassMetrics, OfTwoClassesAreThoseOfEachOfThem) {
+TEST(ClassMetrics, TwoClassesHaveMetricsForEach) {
   ClassCounts counts(2);
   for (int i = 0; i < 6; ++i) counts.add(1, 1, 0);
   for (int i = 0; i < 2; ++i) counts.add(1, 0, 1);
@@ -146,7 +146,7 @@ TEST(ClassMetrics, AsJson) {
             R"({"class":"d","precision":0.0,"recall":0.0,"f1":0.0,"support":0}]})");
 }
 
-TEST(ClassCounts, OfVeryManyClassesHaveNoMatrix) {
+TEST(ClassCounts, VeryManyClassesHaveNoMatrix) {
   constexpr std::size_t kMany = ClassCounts::kMostMatrixClasses + 1;
   ClassCounts counts(kMany);
   EXPECT_FALSE(counts.has_matrix());

@@ -82,7 +82,7 @@ TEST(Objective, EvaluationGivesTheBitsOfTheGradientPass) {
 }
 
 // The result of a model depends neither on the other models of the pass nor on where the row blocks ran.
-TEST(Objective, CompanyAndWavesChangeNothing) {
+TEST(Objective, OtherModelsOfAPassAndWavesChangeNothing) {
   constexpr std::size_t kColumns = 90, kModels = 7;
   for (const Loss loss : kLosses) {
     const auto samples = small_samples(loss, 1500, kColumns);
@@ -212,7 +212,7 @@ TEST(Objective, LossesByHand) {
   EXPECT_EQ(evaluate({Loss::kHinge, 0}, signs, {0, 2}, zero).correct, 0U);  // even only when z > 0
 }
 
-TEST(Samples, RefuseWhatTheyCannotRead) {
+TEST(Samples, RefuseBadTargetsAndFeatures) {
   Dataset data = small_bytes(4, 3);
   EXPECT_THROW(Samples<float>(data, std::vector<double>(3)), std::invalid_argument);
   data.features = DenseRows<double>{std::vector<double>(12)};

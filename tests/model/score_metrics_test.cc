@@ -43,7 +43,7 @@ TEST(RocAuc, ATieCountsHalf) {
   EXPECT_EQ(roc_auc(Numbers{-0.0, 0.0}, Numbers{1, -1}), 0.5);
 }
 
-TEST(RocAuc, OfOneClassIsAbsent) {
+TEST(RocAuc, IsAbsentForOneClass) {
   EXPECT_FALSE(roc_auc(Numbers{1, 2}, Numbers{1, 1}));
   EXPECT_FALSE(roc_auc(Numbers{1, 2}, Numbers{-1, -1}));
   EXPECT_FALSE(roc_auc(Numbers{}, Numbers{}));
@@ -56,7 +56,7 @@ TEST(RocAuc, NanIsBelowEveryNumber) {
   EXPECT_EQ(roc_auc(Numbers{kNan, kNan}, Numbers{1, -1}), 0.5);
 }
 
-RC_GTEST_PROP(RocAuc, IsThatOfAllPairs, ()) {
+RC_GTEST_PROP(RocAuc, MatchesACountOverAllPairs, ()) {
   const auto samples = *rc::gen::container<std::vector<std::pair<int, bool>>>(
       rc::gen::pair(rc::gen::inRange(-4, 5), rc::gen::arbitrary<bool>()));
   Numbers scores, targets, opposite, others;
@@ -79,14 +79,14 @@ RC_GTEST_PROP(RocAuc, IsThatOfAllPairs, ()) {
   RC_ASSERT(auc == roc_auc(opposite, others));
 }
 
-TEST(NumberMetrics, OfThreeSamples) {
+TEST(NumberMetrics, ThreeSamples) {
   // Errors 1, -1 and 2; the mean of the targets is 2.
   const NumberMetrics metrics = number_metrics(Numbers{2, 1, 5}, Numbers{1, 2, 3});
   EXPECT_EQ(metrics, (NumberMetrics{3, std::sqrt(6.0 / 3), 4.0 / 3, 1 - 6.0 / 2}));
   EXPECT_EQ(number_metrics(Numbers{1, 2}, Numbers{1, 2}), (NumberMetrics{2, 0, 0, 1}));
 }
 
-TEST(NumberMetrics, OfAConstantTargetHaveNoRSquared) {
+TEST(NumberMetrics, AConstantTargetHasNoRSquared) {
   EXPECT_EQ(number_metrics(Numbers{1, 3}, Numbers{2, 2}), (NumberMetrics{2, 1, 1, {}}));
   EXPECT_EQ(number_metrics(Numbers{0.1, 0.1, 0.1}, Numbers{0.1, 0.1, 0.1}), (NumberMetrics{3, 0, 0, {}}));
   EXPECT_EQ(number_metrics(Numbers{4}, Numbers{1}), (NumberMetrics{1, 3, 3, {}}));
@@ -110,7 +110,7 @@ TEST(ScoreMetrics, AreThoseOfScikitLearn) {
   EXPECT_DOUBLE_EQ(metrics.r2.value(), 0.9282425025387311);
 }
 
-TEST(EvaluateScores, OfTwoClassesHasThePositiveOneAndAuc) {
+TEST(EvaluateScores, TwoClassesHaveAPositiveOneAndAuc) {
   const TestLabels labels = test_labels(two_classes(), TargetKind::kSigned, 1);
   // Two hits of three "yes", one of two "no".
   const ScoreMetrics metrics = evaluate_scores(Numbers{1, 0.5, -1, 2, -3}, Numbers{1, 1, 1, -1, -1}, labels);
@@ -142,7 +142,7 @@ TEST(EvaluateScores, ThePositiveClassIsTheOneOfTheSchema) {
   EXPECT_THAT(test_labels(schema, TargetKind::kSigned, 1).classes, ::testing::ElementsAre("yes", "no"));
 }
 
-TEST(EvaluateScores, OfOneClassOnlyHasNoAuc) {
+TEST(EvaluateScores, OneClassHasNoAuc) {
   const TestLabels labels = test_labels(two_classes(), TargetKind::kSigned, 1);
   const ScoreMetrics metrics = evaluate_scores(Numbers{1, -1}, Numbers{1, 1}, labels);
   ASSERT_TRUE(metrics.classes);
@@ -150,7 +150,7 @@ TEST(EvaluateScores, OfOneClassOnlyHasNoAuc) {
   EXPECT_TRUE(to_json(metrics, labels).find("roc_auc")->is_null());
 }
 
-TEST(EvaluateScores, OfThreeClassesHasNoAuc) {
+TEST(EvaluateScores, ThreeClassesHaveNoAuc) {
   Schema schema;
   schema.task = LabelTask::kMulticlass;
   schema.classes = {"a", "b", "c"};
@@ -161,7 +161,7 @@ TEST(EvaluateScores, OfThreeClassesHasNoAuc) {
   EXPECT_EQ(json.find("accuracy")->number(), 1);
 }
 
-TEST(EvaluateScores, OfNumbersHasTheirErrors) {
+TEST(EvaluateScores, NumbersHaveErrors) {
   const TestLabels labels = test_labels(numbers(), TargetKind::kReal, 1);
   EXPECT_TRUE(labels.are_numbers);
   EXPECT_FALSE(labels.has_accuracy);

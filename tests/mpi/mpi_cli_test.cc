@@ -116,7 +116,7 @@ std::string resumed_digest(const Sandbox& box, const std::string& id, int count)
   return ok_data(box.run({"run", "--resume", id, "--json"}, ranks(count)))["digest"];
 }
 
-TEST(Mpirun, InterruptedItStopsTogetherAndResumesOnOtherRanks) {
+TEST(Mpirun, AnInterruptStopsAllRanksAndTheRunResumesOnOthers) {
   const Sandbox box;
   Limits limits = ranks(3);
   limits.interrupt_after = "step ";
@@ -130,7 +130,7 @@ TEST(Mpirun, InterruptedItStopsTogetherAndResumesOnOtherRanks) {
   EXPECT_EQ(resumed_digest(box, stopped.err.substr(hint + kHint.size(), kIdLength), 2), whole_digest(box));
 }
 
-TEST(Mpirun, AKilledRankEndsTheJobAndTheRunGoesOnAfterwards) {
+TEST(Mpirun, AKilledRankEndsTheJobAndTheRunCanBeResumed) {
   const Sandbox box;
   std::chrono::steady_clock::time_point killed;
   Limits limits = ranks(3, "echo $$ > rank-$OMPI_COMM_WORLD_RANK");

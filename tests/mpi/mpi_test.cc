@@ -361,7 +361,7 @@ TEST(Ranks, AgreeOnFailures) {
   EXPECT_EQ(ranks.agree(fail(ErrorCode::kBadConfig, "bad key")).error().message, "bad key");
 }
 
-TEST(Ranks, HearTheFirst) {
+TEST(Ranks, ReceiveWhatTheFirstHas) {
   const Group group(5);
   if (group.ranks() == nullptr) return;
   Ranks& ranks = *group.ranks();

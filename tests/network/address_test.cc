@@ -31,7 +31,7 @@ TEST(Address, HostAndPort) {
   EXPECT_EQ(parse_address("--listen", "localhost:0", PortZero::kAnyFree)->port, 0);
 }
 
-TEST(Address, WhatIsNone) {
+TEST(Address, RefusesOtherText) {
   const std::pair<const char*, const char*> rows[] = {
       {"127.0.0.1:70000", "--listen 127.0.0.1:70000: the port must be a number from 0 to 65535"},
       {"127.0.0.1:65536", "0 to 65535"},

@@ -56,7 +56,7 @@ TEST_F(Lists, AreReadAgainWhenTheyChange) {
   EXPECT_EQ(admission.warnings().size(), 2U);
 }
 
-TEST_F(Lists, AreLookedAtOnlyEverySoOften) {
+TEST_F(Lists, AreCheckedOnlyAtIntervals) {
   revoke("");
   Admission admission({{}, revoked});
   ASSERT_TRUE(admission.check());
@@ -70,7 +70,7 @@ TEST_F(Lists, AreLookedAtOnlyEverySoOften) {
   EXPECT_NE(admission.refusal("a", ""), "");
 }
 
-TEST_F(Lists, HaveAVersionThatGrowsWithEveryOtherAnswer) {
+TEST_F(Lists, HaveAVersionThatGrowsWithEveryChange) {
   allow("a\n");
   Admission admission({allowed, {}});
   const std::uint64_t first = look(admission);
@@ -179,7 +179,7 @@ TEST(AdmissionList, TakesSerialNumbersAsTheyArePasted) {
   EXPECT_TRUE(parse_admission_list("0", Kind::kRevoked).has("a", "00"));
 }
 
-TEST(AdmissionList, TakesSerialNumbersInAnAllowListWhereTheyAreNoNames) {
+TEST(AdmissionList, TakesSerialNumbersInAnAllowListUnlessTheyAreNames) {
   for (const std::string text : {"serial=40AB12", "40:AB:12", "0x40ab12", "Serial Number: 40:ab:12"}) {
     const AdmissionList list = parse_admission_list(text, Kind::kAllowed);
     EXPECT_TRUE(list.has("a", "40ab12")) << text;

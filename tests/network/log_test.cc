@@ -40,7 +40,7 @@ TEST(Log, FieldsWithoutRoomAreCounted) {
 
 using Time = LogLimit::Time;
 
-TEST(LogLimit, LetsOneLineOfAKindThroughASecond) {
+TEST(LogLimit, LetsOneLineOfAKindThroughPerSecond) {
   LogLimit limit;
   EXPECT_EQ(limit.pass("a", Time(0)), 0U);
   EXPECT_EQ(limit.pass("a", Time(999)), std::nullopt);

@@ -19,9 +19,10 @@ inline sockaddr_in loopback(std::uint16_t port) {
   return out;
 }
 
-// A port for a server that must be told one: nobody else is given it as long as the object lives. A port that is free when it is
-// looked for may be taken when it is used; this one stays bound, without listening and with SO_REUSEADDR, so that only a server that
-// asks for this very port, with that option as mfl does, may listen on it, once or several times.
+// A port for a server that must be told one: nobody else is given it as long as the object lives. A port that is
+// free when it is looked for may be taken when it is used; this one stays bound, without listening and with
+// SO_REUSEADDR, so that only a server that asks for this very port, with that option as mfl does, may listen on
+// it, once or several times.
 class HeldPort {
  public:
   HeldPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -138,7 +138,7 @@ TEST(Certificates, AreListedRenewedAndUsedWhileAFederationRuns) {
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
 }
 
-TEST(Certificates, ThatExpireSoonAreWarnedOfOnBothSides) {
+TEST(Certificates, BothSidesWarnOfOneThatExpiresSoon) {
   Processes federation(1, {"--tau", "1", "--steps", "1000000"});
   for (const char* name : {"node-0000", "server"})
     ok_data(federation.box.run({"certs", "renew", "pki", name, "--days", "10", "--json"}));

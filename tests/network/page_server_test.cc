@@ -117,7 +117,7 @@ TEST(PageServer, OneResponsePerConnection) {
   EXPECT_EQ(pages, 1);
 }
 
-TEST(PageServer, IdleConnectionsAndSlowWritersHoldUpNobody) {
+TEST(PageServer, IdleConnectionsAndSlowWritersDoNotBlockOthers) {
   PageOptions options;
   options.patience = std::chrono::hours(1);  // to wait for one of them would not end
   const auto server = served([] { return "page"; }, options);
@@ -130,7 +130,7 @@ TEST(PageServer, IdleConnectionsAndSlowWritersHoldUpNobody) {
   EXPECT_EQ(idle.front().rest(), "") << "the oldest made room";
 }
 
-TEST(PageServer, ClosesWhoSaysNothing) {
+TEST(PageServer, ClosesSilentConnections) {
   PageOptions options;
   options.patience = milliseconds(100);
   const auto server = served([] { return "page"; }, options);
@@ -144,7 +144,7 @@ TEST(PageServer, ClosesWhoSaysNothing) {
   EXPECT_EQ(idle.rest(), "");
 }
 
-TEST(PageServer, ALargePageReachesASlowReaderAndALateOneHoldsUpNobody) {
+TEST(PageServer, ALargePageReachesASlowReaderAndDoesNotBlockOthers) {
   const std::string page(8'000'000, 'p');
   const auto server = served([&] { return page; });
   const Client reader(server->port());

@@ -105,7 +105,7 @@ TEST(Equality, AFederationStopsAtTheTestAccuracyWhereTheSimulationDoes) {
   EXPECT_GE(simulated["final"]["test_accuracy"], 0.6);
 }
 
-TEST(Equality, WhatIsMeasuredOfTheDataIsThatOfTheSimulation) {
+TEST(Equality, MeasurementsOfTheDataMatchTheSimulation) {
   for (const std::vector<std::string>& more :
        {std::vector<std::string>{"--model", "logistic", "--standardise", "full"},
         {"--model", "squared-svm", "--standardise", "scale", "--intercept", "true", "--class-weight",
@@ -234,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(All, Equality,
                            return fmt::format("{}_{}", test.param.algorithm, test.param.precision);
                          });
 
-TEST(Equality, SoftmaxAndEveryAggregatorAreThoseOfTheSimulation) {
+TEST(Equality, SoftmaxAndEveryAggregatorMatchTheSimulation) {
   for (const char* spec : {"mean", "median", "trimmed-mean(0.2)", "krum(1)", "multi-krum(1)",
                            "geometric-median", "centred-clipping(0.5, 2)"}) {
     Processes federation(5, {"--model", "softmax", "--intercept", "true", "--eta", "0.1", "--aggregator",
@@ -247,7 +247,7 @@ TEST(Equality, SoftmaxAndEveryAggregatorAreThoseOfTheSimulation) {
 }
 
 // Nodes that leave and join again draw the batches that they would have drawn.
-TEST(Equality, BatchesAreThoseOfTheSimulation) {
+TEST(Equality, BatchesMatchTheSimulation) {
   const std::vector<std::vector<std::string>> lengths = {
       {"--local-epochs", "2", "--rounds", "400"},
       {"--tau", "5", "--steps", "2003", "--evaluate-every", "3", "--drop-last", "true"}};
@@ -267,7 +267,7 @@ TEST(Equality, BatchesAreThoseOfTheSimulation) {
   }
 }
 
-TEST(Equality, TwoOfFiveNodesARoundAreThoseOfTheSimulation) {
+TEST(Equality, TwoOfFiveNodesPerRoundMatchTheSimulation) {
   Processes federation(5, {"--fraction-train", "0.4", "--steps", "200", "--tau", "10"});
   const auto server = federation.server();
   const auto nodes = federation.all_nodes();
@@ -389,7 +389,7 @@ TEST(RealFaults, WithAThirdOfTheNodesKilledEveryRoundEveryRoundCompletes) {
              kills);
 }
 
-TEST(RealFaults, SigtermEndsAServerCleanlyAndItGoesOnLater) {
+TEST(RealFaults, SigtermEndsAServerCleanlyAndItContinuesLater) {
   Processes federation(2, {"--algorithm", "mfl", "--tau", "1", "--steps", "2000"});
   auto server = federation.server();
   const auto nodes = federation.all_nodes();
@@ -402,7 +402,7 @@ TEST(RealFaults, SigtermEndsAServerCleanlyAndItGoesOnLater) {
   for (const auto& node : nodes) EXPECT_EQ(node->wait(), 0) << node->log();
 }
 
-TEST(RealFaults, ANodeThatStandsStillIsNoticedAndComesBack) {
+TEST(RealFaults, AStoppedNodeIsNoticedAndComesBack) {
   Processes federation(2, {"--tau", "1", "--steps", "1000000"});
   const auto server = federation.server();
   const auto nodes = federation.all_nodes();
@@ -422,7 +422,7 @@ TEST(RealFaults, ANodeThatStandsStillIsNoticedAndComesBack) {
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0);
 }
 
-TEST(RealFaults, AServerThatStandsStillIsNoticedAndTheNodesComeBack) {
+TEST(RealFaults, AStoppedServerIsNoticedAndTheNodesComeBack) {
   Processes federation(2, {"--tau", "1", "--steps", "1000000"});
   const auto server = federation.server();
   const auto nodes = federation.all_nodes();

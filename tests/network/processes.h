@@ -102,8 +102,9 @@ class Processes {
 // A number from the environment: long forms of tests set it.
 int from_environment(const char* name, int otherwise);
 
-// The seed of what a test draws: that of the environment variable, else one at random. Prints it, so that a test whose moments are
-// drawn can be run again with the same draws; what a moment falls into depends on the machine as well.
+// The seed of what a test draws: that of the environment variable, else one at random. Prints it, so that a test
+// whose moments are drawn can be run again with the same draws; what a moment falls into depends on the machine as
+// well.
 std::uint64_t drawn_seed(const char* name);
 
 // True as soon as `what` is; false after the time.

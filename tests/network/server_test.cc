@@ -190,14 +190,14 @@ TEST_F(ServerTest, SixBadPeersAreRefused) {
   EXPECT_TRUE(client(pki.files("a"))->greet(""));
 }
 
-TEST_F(ServerTest, ANodeTakesNoServerForGrantedThatItsAuthorityDoesNotKnow) {
+TEST_F(ServerTest, ANodeRefusesAServerOfAnotherAuthority) {
   start(true);
   EXPECT_FALSE(client(read_tls_folder(pki.path("other") / "a").value())->greet(""));
   const auto as_server = FederationClient::make({running->address(), pki.files("server"), {}}).value();
   EXPECT_FALSE(as_server->greet("")) << "a server's certificate is not a node's";
 }
 
-TEST_F(ServerTest, RevokedWhileItRunsMeansOutAtOnce) {
+TEST_F(ServerTest, ANodeRevokedDuringTheRunIsDisconnectedAtOnce) {
   start(true, 2);
   const auto a = client(pki.files("a")), b = client(pki.files("b"));
   ASSERT_TRUE(a->attend(joining(), 1000));
@@ -326,7 +326,7 @@ TEST_F(ServerTest, AReplayAcrossARestartIsStale) {
   EXPECT_EQ(log.rounds, 0);
 }
 
-TEST_F(ServerTest, StoppingEndsWhatNodesWaitFor) {
+TEST_F(ServerTest, StoppingEndsPendingOrders) {
   start(false, 2);
   const auto node = client(std::nullopt, "a");
   ASSERT_TRUE(node->attend(joining(), 1000));

@@ -130,7 +130,7 @@ TEST(Watching, MetricsHealthStatusAndLogTellOfTheRun) {
   EXPECT_EQ(events["left"], 2);
 }
 
-TEST(Watching, RefusalsAtTheDoorAreCounted) {
+TEST(Watching, RefusedConnectionsAreCounted) {
   Processes federation(2, {"--steps", "1000000"});
   federation.box.write("allowed", "node-0001\n");
   const HeldPort port;

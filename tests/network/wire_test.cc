@@ -93,7 +93,7 @@ std::map<std::string, std::string> golden() {
   return out;
 }
 
-TEST(Wire, GoldenMessagesAreWrittenAsEver) {
+TEST(Wire, GoldenMessagesAreWrittenUnchanged) {
   const auto kept = golden();
   const auto now = messages();
   EXPECT_EQ(kept.size(), now.size());
@@ -103,7 +103,7 @@ TEST(Wire, GoldenMessagesAreWrittenAsEver) {
   }
 }
 
-TEST(Wire, GoldenMessagesAreReadAsEver) {
+TEST(Wire, GoldenMessagesAreReadUnchanged) {
   auto kept = golden();
   EXPECT_EQ(wire::decode_hello(kept["hello"])->config_digest, "d1");
   EXPECT_EQ(wire::decode_plan(kept["plan"]).value(), kWirePlan);
@@ -157,7 +157,7 @@ TEST(Wire, AJoiningKeepsItsInstance) {
   EXPECT_EQ(wire::decode_joining(wire::encode(joining)).value(), joining);
 }
 
-TEST(Wire, AStatusKeepsWhatItSaysOfNodesAndTests) {
+TEST(Wire, AStatusKeepsNodesAndTests) {
   FederationStatus status;
   status.needed = 3;
   status.test_loss = 0.25;
@@ -221,7 +221,7 @@ TEST(Wire, ChunksAreMessagesOfTheProtocol) {
   }
 }
 
-TEST(Wire, VectorsOfATaskStayAsLongAsSomebodyHasThem) {
+TEST(Wire, VectorsOfATaskLiveAsLongAsTheyAreUsed) {
   wire::OrderReader orders(1 << 20);
   const auto next = [&](char letter) {
     Order last;
@@ -250,7 +250,7 @@ TEST(Wire, NumbersKeepTheirBits) {
   }
 }
 
-TEST(Wire, WhatDoesNotFitTogetherIsRefused) {
+TEST(Wire, InconsistentMessagesAreRefused) {
   const auto order = wire::encode(order_with("12345678"));
   wire::OrderReader too_small(7);
   EXPECT_FALSE(too_small.take(order[0]));

@@ -61,7 +61,7 @@ TEST(FeatureSkew, NoiseGrowsWithTheNode) {
 }
 
 // What a process does that holds some of the nodes, as an MPI rank does.
-TEST(FeatureSkew, OfANodeDoesNotDependOnWhoElseIsHere) {
+TEST(FeatureSkew, DoesNotDependOnTheOtherNodes) {
   std::vector<double> numbers(6 * 16);
   std::iota(numbers.begin(), numbers.end(), 0.0);
   for (const char* spec : {"noise(1)", "rotation(30)"}) {

@@ -21,7 +21,7 @@ TEST(Heterogeneity, CountsLabelsByNode) {
   EXPECT_EQ(counts.size(0), 3U);
 }
 
-TEST(Heterogeneity, IsNothingForEqualNodes) {
+TEST(Heterogeneity, IsZeroForEqualNodes) {
   const LabelSkew skew = measure_skew({{0, 1}, {{5, 5}, {10, 10}}});
   EXPECT_DOUBLE_EQ(skew.entropy, 1);
   EXPECT_DOUBLE_EQ(skew.node_entropy, 1);
@@ -42,7 +42,7 @@ TEST(Heterogeneity, IsWeightedBySamples) {
   EXPECT_DOUBLE_EQ(uneven.distance, 0.9 * 0.1 + 0.1 * 0.9);
 }
 
-TEST(Heterogeneity, OfOneClassPerNodeIsOneLessItsShare) {
+TEST(Heterogeneity, IsOneMinusTheShareOfTheClassForOneClassPerNode) {
   LabelCounts counts;
   for (std::size_t i = 0; i < 10; ++i) {
     counts.labels.push_back(static_cast<double>(i));

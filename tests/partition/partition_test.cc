@@ -110,7 +110,7 @@ class PartitionFile : public ::testing::Test {
   std::filesystem::path path_ = folder_.path() / "nodes.txt";
 };
 
-TEST_F(PartitionFile, OneLineANode) {
+TEST_F(PartitionFile, OneLinePerNode) {
   const auto partition = read("# who holds what\n5 3\t0\r\n\n  9 # the last one\n");
   ASSERT_TRUE(partition) << partition.error().text();
   ASSERT_EQ(partition->nodes(), 2U);

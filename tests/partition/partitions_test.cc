@@ -39,7 +39,7 @@ bool may_refuse(const PartitionEntry& entry) {
   return entry.name == "dirichlet" || entry.name == "shard" || entry.name == "pathological";
 }
 
-RC_GTEST_PROP(PartitionLaws, EveryEntryGivesEachNodeRowsOfItsOwnAndNoSampleToNobody, (std::uint64_t seed)) {
+RC_GTEST_PROP(PartitionLaws, EveryEntryGivesEachSampleToOneNode, (std::uint64_t seed)) {
   const auto samples = *rc::gen::inRange<std::size_t>(1, 200);
   const auto nodes = *rc::gen::inRange<std::size_t>(1, samples + 1);
   std::vector<double> labels;
@@ -188,7 +188,7 @@ TEST(Partitions, PartitionOfSortsTheRowsOfEachNode) {
 }
 
 // A partition of the program that does what it must not.
-TEST(Partitions, WhatAnEntryMakesIsChecked) {
+TEST(Partitions, TheResultOfAnEntryIsChecked) {
   static Partition made;
   partitions().add({{.name = "careless", .description = "whatever the test says"},
                     [](const PartitionInput&, const ParameterValues&) -> Result<Partition> { return made; }});

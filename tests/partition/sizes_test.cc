@@ -49,7 +49,7 @@ RC_GTEST_PROP(SizesOfWeights, AreInOrderAndNeverZero, ()) {
     for (std::size_t k = 0; k < nodes; ++k) RC_ASSERT(weights[i] <= weights[k] || sizes[i] >= sizes[k]);
 }
 
-TEST(Sizes, OfLinearSquareAndExponentialAreAsPromised) {
+TEST(Sizes, LinearSquareAndExponentialFollowTheirFormulas) {
   EXPECT_THAT(sizes_of("linear", 600, 3), ElementsAre(100, 200, 300));
   EXPECT_THAT(sizes_of("square", 1400, 3), ElementsAre(100, 400, 900));
   EXPECT_THAT(sizes_of("exponential", 1000, 3), ElementsAre(90, 245, 665));
@@ -63,7 +63,7 @@ TEST(Sizes, OfLinearSquareAndExponentialAreAsPromised) {
     }
 }
 
-TEST(Sizes, OfANodeIsNeverZero) {
+TEST(Sizes, AreNeverZero) {
   const auto sizes = sizes_of("exponential", 100, 50);
   EXPECT_EQ(sizes[0], 1U);
   EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}), 100U);
@@ -73,7 +73,7 @@ TEST(Sizes, OfANodeIsNeverZero) {
 }
 
 // The logarithms of two sizes differ by a normal number of variance 2 sigma^2.
-TEST(Sizes, OfLognormalMatchTheDistribution) {
+TEST(Sizes, LognormalMatchesTheDistribution) {
   constexpr int kSeeds = 600;
   for (const double sigma : {0.5, 1.0}) {
     double sum = 0, squares = 0;
@@ -90,14 +90,14 @@ TEST(Sizes, OfLognormalMatchTheDistribution) {
   EXPECT_THAT(sizes_of("lognormal(0)", 10, 4), ElementsAre(3, 3, 2, 2));
 }
 
-TEST(Sizes, AsGivenAreCountsOrShares) {
+TEST(Sizes, MayBeGivenAsCountsOrShares) {
   EXPECT_THAT(sizes_of("sizes:100,200,300", 600, 3), ElementsAre(100, 200, 300));
   EXPECT_THAT(sizes_of("sizes: 1 , 599", 600, 2), ElementsAre(1, 599));
   EXPECT_THAT(sizes_of("sizes:0.2,0.3,0.5", 1000, 3), ElementsAre(200, 300, 500));
   EXPECT_THAT(sizes_of("sizes:0.3333333,0.3333333,0.3333334", 10, 3), ElementsAre(3, 3, 4));
 }
 
-TEST(Sizes, ThatDoNotFitAreRefused) {
+TEST(Sizes, ImpossibleSizesAreRefused) {
   EXPECT_EQ(refusal("sizes:100,200,300", 1000, 3).message,
             "sizes: the nodes hold 600 samples, there are 1000");
   EXPECT_EQ(refusal("sizes:100,200,300", 1000, 3).hint, "set train to 600, or give shares that add up to 1");
@@ -111,7 +111,7 @@ TEST(Sizes, ThatDoNotFitAreRefused) {
 }
 
 // Sizes take the order of iid, so equal sizes are iid.
-TEST(Sizes, ThatAreEqualGiveIid) {
+TEST(Sizes, EqualSizesGiveIid) {
   const std::vector<double> labels(90);
   EXPECT_EQ(make_partition("lognormal(0)", {labels, 3, 7})->order, iid(90, 3, 7)->order);
 }

@@ -53,7 +53,7 @@ TEST_F(Split, MakesParentsAndTakesAnEmptyFolder) {
   EXPECT_TRUE(fs::exists(folder_.path() / "empty" / "node-0000" / "x.npy"));
 }
 
-TEST_F(Split, RefusesWhatIsThere) {
+TEST_F(Split, RefusesAFolderWithFiles) {
   fs::create_directory(out_);
   std::ofstream(out_ / "keep") << "me";
   const auto folder = split_to_folders(five(), *contiguous(5, 2), out_);

@@ -35,7 +35,7 @@ std::string ids(const std::vector<RoundRow>& rows, bool sampled = false,
 // x is how much of the run is over.
 double settled(double x) { return 0.2 + 0.5 * std::exp(-8 * x); }
 
-TEST(Convergence, ARunThatSettledIsNotWarnedOf) {
+TEST(Convergence, DoesNotWarnOfASettledRun) {
   for (const std::size_t rounds : {1U, 5U, 20U, 21U, 50U, 250U, 5000U}) {
     EXPECT_EQ(ids(with_losses(rounds, settled)), "") << rounds;
     EXPECT_EQ(ids(with_losses(rounds, [](double) { return 0.5; })), "") << rounds;
@@ -43,7 +43,7 @@ TEST(Convergence, ARunThatSettledIsNotWarnedOf) {
   }
 }
 
-TEST(Convergence, DecayingWavesOfMomentumAndTheTailOfAPowerLawAreNot) {
+TEST(Convergence, DoesNotWarnOfDecayingWavesOrPowerLawTails) {
   EXPECT_EQ(ids(with_losses(
                 250, [](double x) { return 0.2 + 0.5 * std::exp(-20 * x) * std::pow(std::cos(45 * x), 2); })),
             "");
@@ -52,13 +52,13 @@ TEST(Convergence, DecayingWavesOfMomentumAndTheTailOfAPowerLawAreNot) {
             "");  // towards 0, for ever
 }
 
-TEST(Convergence, WavesInTheLastDigitsOfATinyLossAreNot) {
+TEST(Convergence, DoesNotWarnOfWavesInTheLastDigitsOfATinyLoss) {
   EXPECT_EQ(ids(with_losses(
                 200, [](double x) { return 0.5 * std::exp(-60 * x) + 1e-12 * (2 + std::sin(1000 * x)); })),
             "");
 }
 
-TEST(Convergence, WhatIsNotFiniteIsAllThatIsSaid) {
+TEST(Convergence, ALossThatIsNotFiniteIsTheOnlyWarning) {
   auto rows = with_losses(30, settled);
   rows[12].train_loss = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(ids(rows), "not_finite");
@@ -68,13 +68,13 @@ TEST(Convergence, WhatIsNotFiniteIsAllThatIsSaid) {
   EXPECT_TRUE(convergence_warnings({}, RunStatus::kDiverged, false).empty());
 }
 
-TEST(Convergence, AnEndAboveTheStartIsToldOfHoweverFewTheRounds) {
+TEST(Convergence, WarnsOfAnEndAboveTheStartAfterAnyNumberOfRounds) {
   EXPECT_EQ(ids(with_losses(1, [](double x) { return 0.69 + x; })), "above_start");
   EXPECT_EQ(ids(with_losses(250, [](double x) { return 0.69 + 3 * std::min(x, 0.2); })), "above_start");
   EXPECT_EQ(ids(with_losses(250, [](double x) { return 0.69 * (1 + 1e-5 * x); })), "");  // rounding
 }
 
-TEST(Convergence, RawFeaturesThatThrowTheLossAboutAreToldOf) {
+TEST(Convergence, WarnsOfRawFeaturesThatMakeTheLossJump) {
   // Seen: 4.6, 64 and 4.6 again within the last 200 of 1000 steps, from 0.69.
   EXPECT_EQ(ids(with_losses(250, [](double x) { return x == 0 ? 0.69 : 34.3 + 29.7 * std::sin(60 * x); })),
             "above_start oscillating");
@@ -82,7 +82,7 @@ TEST(Convergence, RawFeaturesThatThrowTheLossAboutAreToldOf) {
             "oscillating");
 }
 
-TEST(Convergence, ALossThatRisesAtTheEndIsToldOf) {
+TEST(Convergence, WarnsOfALossThatRisesAtTheEnd) {
   EXPECT_EQ(ids(with_losses(100, [](double x) { return settled(x) + std::max(0.0, x - 0.8) * 0.1; })),
             "rising");
   // It came to rest, but far above where it has been.
@@ -91,7 +91,7 @@ TEST(Convergence, ALossThatRisesAtTheEndIsToldOf) {
       "rising");
 }
 
-TEST(Convergence, ALossThatStillFallsFastIsToldOfWhenTheRunIsDone) {
+TEST(Convergence, WarnsOfALossThatStillFallsFastAtTheEnd) {
   const auto rows = with_losses(250, [](double x) { return 0.69 - 0.04 * x; });
   EXPECT_EQ(ids(rows), "still_falling");
   EXPECT_EQ(ids(rows, false, RunStatus::kInterrupted), "");
@@ -106,13 +106,13 @@ std::vector<RoundRow> noisy(std::uint32_t seed, double deviation, const std::fun
   return with_losses(250, [&](double x) { return x == 0 ? loss(0) : loss(x) + noise(generator); });
 }
 
-TEST(Convergence, NoiseOfAFewNodesIsNoWarning) {
+TEST(Convergence, DoesNotWarnOfTheNoiseOfAFewNodes) {
   for (std::uint32_t seed = 1; seed <= 200; ++seed)
     for (const double deviation : {0.001, 0.01, 0.05})
       EXPECT_EQ(ids(noisy(seed, deviation, settled), true), "") << seed << " " << deviation;
 }
 
-TEST(Convergence, ButWhatIsAboveTheNoiseIs) {
+TEST(Convergence, WarnsOfATrendAboveTheNoise) {
   int falling = 0, rising = 0, above = 0;
   for (std::uint32_t seed = 1; seed <= 100; ++seed) {
     falling += ids(noisy(seed, 0.01, [](double x) { return 0.69 - 0.3 * x; }), true) == "still_falling";
@@ -126,7 +126,7 @@ TEST(Convergence, ButWhatIsAboveTheNoiseIs) {
   EXPECT_GE(above, 95);
 }
 
-TEST(Convergence, TheStoreJudgesWhenARunEndsAndForgetsWhenItGoesOn) {
+TEST(Convergence, TheStoreJudgesAFinishedRunAndForgetsWhenItResumes) {
   const Home home;
   Store store = Store::open(home.store).value();
   const std::string id = store.create_run(spec()).value();

@@ -52,7 +52,7 @@ TEST(Export, RoundsAsCsvOnlyWhereLoaded) {
           "0123abcd,1,4,nan,100,200,,12.5,7.5,2.5,0.25,10,3,1\n");
 }
 
-TEST(Export, NoRunsIsAHeader) {
+TEST(Export, NoRunsGiveAHeader) {
   EXPECT_EQ(
       rounds_csv({}),
       "run,round,step,train_loss,bytes_up,bytes_down,digest,virtual_seconds,round_seconds,slowest_seconds,"

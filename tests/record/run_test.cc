@@ -54,7 +54,7 @@ TEST(Owner, NoProcessIsNotAlive) {
   }
 }
 
-TEST(Owner, AKilledChildIsLostAlsoBeforeItIsWaitedFor) {
+TEST(Owner, AKilledChildIsLostEvenBeforeItIsWaitedFor) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();

@@ -60,7 +60,7 @@ TEST(StoreFailure, AMissingStoreIsNotMadeByReading) {
   EXPECT_FALSE(std::filesystem::exists(home.store.parent_path()));
 }
 
-TEST(StoreFailure, AnEmptyFileIsAStoreToBe) {
+TEST(StoreFailure, AnEmptyFileBecomesAStore) {
   const Home home;
   const auto path = home.folder.path() / "empty.db";
   ASSERT_TRUE(write_file(path, ""));
@@ -234,7 +234,7 @@ std::string error_for_a_user(const std::filesystem::path& path, const StoreOptio
   return n > 0 ? std::string(text, static_cast<std::size_t>(n)) : "(nothing)";
 }
 
-TEST(StoreFailure, ALackOfPermissionIsCalledThat) {
+TEST(StoreFailure, AMissingPermissionIsNamed) {
   using std::filesystem::perms;
   const Filled home;
   std::filesystem::permissions(home.folder.path(), perms(0755));

@@ -81,7 +81,7 @@ TEST(StoreKeep, KeepsAsManyCheckpointsAsAsked) {
   EXPECT_FALSE(store.checkpoint(id, 6).value());
 }
 
-TEST(StoreKeep, WhatWasDroppedStaysMarked) {
+TEST(StoreKeep, DroppedRoundsStayMarked) {
   const Home home;
   Store store = Store::open(home.store).value();
   const std::string id = store.create_run(spec()).value();

@@ -90,7 +90,7 @@ TEST(StoreModel, IsMergedWithItsRun) {
   EXPECT_EQ(taken.model(large).value(), model(kLarge));
 }
 
-TEST(StoreModel, AStoreThatKeptNoneIsMerged) {
+TEST(StoreModel, AStoreWithoutModelsIsMerged) {
   const Home here, there;
   std::string id;
   {

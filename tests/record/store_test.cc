@@ -26,7 +26,7 @@ bool same_rows(const std::vector<Row>& a, const std::vector<Row>& b) {
                     [](const Row& x, const Row& y) { return test::same(x, y); });
 }
 
-TEST(Store, CreatesFolderAndFileAndIsThereAfterReopening) {
+TEST(Store, CreatesFolderAndFileAndPersists) {
   const Home home;
   std::string id;
   {
@@ -75,7 +75,7 @@ TEST(Store, CreatesFolderAndFileAndIsThereAfterReopening) {
   EXPECT_EQ(store.latest_checkpoint(id).value()->blob, "five");
 }
 
-TEST(Store, ARunThatGoesHasNoSummaryAndThisOwner) {
+TEST(Store, ARunInProgressHasNoSummaryAndThisOwner) {
   const Home home;
   Store store = Store::open(home.store, {.full_sync = true}).value();
   RunSpec plain = spec("gd");

@@ -117,7 +117,7 @@ TEST(CompareSettings, ASeedThatNeverReachedItIsNotPartOfAMean) {
   EXPECT_EQ(other.headlines.at(0).reached, 1U) << "seed 2, where mfl ended above";
 }
 
-TEST(CompareSettings, NoneReachedItOrDivergedOrHasNoPartner) {
+TEST(CompareSettings, TheHeadlineCountsMissedTargetsDivergedRunsAndSeedsWithoutABaseline) {
   SettingsBench bench;
   for (const int seed : {1, 2}) bench.add({"fl", seed});
   bench.add({"mfl", 1, 7, 1});
@@ -163,7 +163,7 @@ TEST(CompareSettings, TheBaselineIsThatOfTheSamePartition) {
               StartsWith("mfl label-sorted reached the final loss of fl label-sorted in 0.44"));
 }
 
-TEST(CompareSettings, OfSeveralBaselinesAHeadlineHasOneCause) {
+TEST(CompareSettings, WithSeveralBaselinesAHeadlineHasOneCause) {
   SettingsBench bench;
   for (const char* eta : {"0.01", "0.02"})
     for (const char* algorithm : {"fl", "mfl"}) bench.add({.algorithm = algorithm, .scale = 0.5, .eta = eta});
@@ -176,7 +176,7 @@ TEST(CompareSettings, OfSeveralBaselinesAHeadlineHasOneCause) {
   EXPECT_EQ(bench.compare().headlines.at(0).setting, "mfl eta 0.02") << "the only baseline there is";
 }
 
-TEST(CompareSettings, WhatIsNotComparableHasNoHeadline) {
+TEST(CompareSettings, IncomparableRunsHaveNoHeadline) {
   SettingsBench bench;
   bench.add({.algorithm = "fl", .seed = 1, .problem = "p"});
   bench.add({.algorithm = "mfl", .seed = 1, .problem = "q"});

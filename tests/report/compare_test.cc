@@ -96,7 +96,7 @@ TEST(Compare, GroupsByModelAndProblem) {
   EXPECT_TRUE(found.partings.empty());
 }
 
-TEST(Compare, ABaselineThatDivergedOrGoesOnSetsNoTarget) {
+TEST(Compare, ADivergedOrUnfinishedBaselineSetsNoTarget) {
   CompareBench bench;
   const std::string diverged = bench.opened.create_run(spec("fl")).value();
   ASSERT_TRUE(bench.opened.finish(diverged, RunStatus::kDiverged, "", summary(std::nan("")), 1));
@@ -147,7 +147,7 @@ TEST(Compare, StepsOfSampledLossesComeFromAMeanOverNeighbours) {
   }
 }
 
-TEST(Compare, SaysWhereTwoRunsPart) {
+TEST(Compare, SaysWhereTwoRunsFirstDiffer) {
   CompareBench bench;
   const std::string first = bench.add("mfl", 250);
   const std::string twin = bench.add("mfl", 250);

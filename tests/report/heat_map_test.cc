@@ -47,7 +47,7 @@ TEST(HeatMap, TheLegendNamesEmptyCellsOnlyWhereThereAreSome) {
   EXPECT_FALSE(has(draw(map)->svg, ">no value<"));
 }
 
-TEST(HeatMap, TheDarkEndIsTheHighOneUnlessTold) {
+TEST(HeatMap, TheDarkEndIsTheHighOneByDefault) {
   const std::string darkest = "rgb(  8,  41,  92)", lightest = "rgb(234, 242, 251)";
   HeatMap map = rounds_to_target();
   const auto first_cell = [](const HeatMap& one) {
@@ -81,7 +81,7 @@ TEST(HeatMap, NothingAndOneValueAreDrawn) {
   }
 }
 
-TEST(HeatMap, TextIsTextAndNoScript) {
+TEST(HeatMap, TextCannotBecomeAScript) {
   HeatMap map = rounds_to_target();
   map.cells[0][0].text = "'; exit 1; '";
   map.rows[0] = "it's {/Bold b}_x";

@@ -77,7 +77,7 @@ TEST(Plot, APdfWithoutTheTimeOfDay) {
 // Where a colour is last used in the drawing itself, which comes after the legend.
 std::size_t last_use(const std::string& svg, const std::string& color) { return svg.rfind(color); }
 
-TEST(Plot, OfEqualCurvesTheDashedOneLiesAboveWhateverTheirOrder) {
+TEST(Plot, TheDashedOneOfEqualCurvesIsOnTop) {
   for (const bool swapped : {false, true}) {
     Plot plot = two_lines();
     plot.series[0].low.clear();
@@ -117,7 +117,7 @@ TEST(Plot, IdsCarryTheName) {
   EXPECT_TRUE(has(svg, "id='fig_a_gpPt0'"));
 }
 
-TEST(Plot, TextIsTextAndNoScript) {
+TEST(Plot, TextCannotBecomeAScript) {
   Plot plot = two_lines();
   plot.title = "it's `touch /tmp/x` \"q\" @m {/Bold b}_x \n $y <&>";
   plot.series[0].title = "'; exit 1; '";
@@ -213,7 +213,7 @@ void expect_apart(const std::vector<PlotStyle>& styles) {
     }
 }
 
-TEST(Plot, EveryStyleOfThePaletteIsAnother) {
+TEST(Plot, EveryStyleOfThePaletteIsDistinct) {
   for (std::size_t a = 0; a < 8; ++a)
     for (std::size_t b = 0; b < a; ++b) {
       EXPECT_NE(palette_style(a).color, palette_style(b).color);

@@ -24,7 +24,7 @@ RunRow example() {
   return run;
 }
 
-TEST(Runs, AListOfNoneIsAHeader) {
+TEST(Runs, AnEmptyListIsAHeader) {
   const std::string text = runs_text({});
   EXPECT_THAT(text, HasSubstr("run  created  status"));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
@@ -117,7 +117,7 @@ TEST(Runs, WarningsAreMarkedInTheListAndShown) {
   EXPECT_EQ(json["warnings"][0]["id"], "rising");
 }
 
-TEST(Runs, ShowsARunThatGoes) {
+TEST(Runs, ShowsARunInProgress) {
   const RunExport one{example(), {}, {}};
   const std::string text = run_text(one);
   EXPECT_THAT(text, HasSubstr("status              running\n"));

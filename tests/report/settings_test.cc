@@ -52,14 +52,14 @@ TEST(Settings, RunsThatDifferOnlyInTheSeedAreOne) {
             "run.name (\"a\", \"c\"), run.seed (1, 2), run.threads (1, 0)");
 }
 
-TEST(Settings, WhatOnlyOneAlgorithmHasIsNoDifference) {
+TEST(Settings, ASettingOfOneAlgorithmIsNoDifference) {
   std::vector<RunRow> runs = {run_of("a", "fl", 1), run_of("b", "mfl", 1)};
   EXPECT_EQ(settings_of(runs).all[1].title, "mfl") << "fl has no gamma";
   runs[0].config.replace(runs[0].config.find("0.5"), 3, "0.9");
   EXPECT_EQ(settings_of(runs).all[0].title, "fl");
 }
 
-TEST(Settings, WhatDoesNotCountIsNamed) {
+TEST(Settings, RunsLeftOutOfTheMeansAreNamed) {
   const std::vector<RunRow> runs = {
       run_of("a", "fl", 1), run_of("b", "fl", 2, "eta = 0.02", RunStatus::kDiverged), run_of("c", "fl", 1),
       run_of("d", "fl", 3, "eta = 0.02", RunStatus::kInterrupted), run_of("e", "fl", 4)};

@@ -19,7 +19,7 @@ TEST(Table, AlignsColumns) {
             "momentum      7\n");
 }
 
-TEST(Table, NoRowsIsAHeader) { EXPECT_EQ(Table({{"a"}, {"bc"}}).text(), "a  bc\n-  --\n"); }
+TEST(Table, NoRowsGiveAHeader) { EXPECT_EQ(Table({{"a"}, {"bc"}}).text(), "a  bc\n-  --\n"); }
 
 TEST(Table, DropsCellsBeyondTheLastColumn) {
   Table table({{"a"}});

@@ -46,7 +46,7 @@ TEST(TestMetrics, AreReadAsTheyWereKept) {
   EXPECT_EQ(top_text(*read_test_metrics(metrics(2, 8))), "");
 }
 
-TEST(TestMetrics, OfTwoClassesNameThePositiveOneAndAuc) {
+TEST(TestMetrics, TwoClassesNameThePositiveOneAndAuc) {
   const TestLabels labels{.has_accuracy = true, .classes = {"no", "yes"}};
   const std::vector<double> scores = {1, 0.5, -1, 2, -3}, targets = {1, 1, 1, -1, -1};
   const std::string kept = metrics_text(evaluate_scores(scores, targets, labels), labels);
@@ -60,7 +60,7 @@ TEST(TestMetrics, OfTwoClassesNameThePositiveOneAndAuc) {
   EXPECT_THAT(metric_lines(metrics(3, 8)), ::testing::SizeIs(1));
 }
 
-TEST(TestMetrics, OfNumbersAreTheirErrors) {
+TEST(TestMetrics, NumbersShowTheirErrors) {
   const std::string kept = R"({"samples":2,"rmse":0.5,"mae":0.25,"r2":0.875})";
   EXPECT_THAT(metric_lines(kept), ElementsAre(Pair("test errors", "RMSE 0.5, MAE 0.25, R^2 0.875")));
   EXPECT_EQ(class_tables_text(kept), "");
@@ -71,7 +71,7 @@ TEST(TestMetrics, OfNumbersAreTheirErrors) {
     EXPECT_THAT(metric_lines(text), ::testing::IsEmpty()) << text;
 }
 
-TEST(TestMetrics, OtherTextIsNone) {
+TEST(TestMetrics, OtherTextHasNoMetrics) {
   for (const char* text :
        {"", "null", "[]", "{}", "nonsense", R"({"classes":[]})", R"({"classes":[],"macro":{}})",
         R"({"classes":[{"class":"a"}],"macro":{}})", R"({"classes":3,"macro":4})"})
@@ -90,7 +90,7 @@ TEST(TestMetrics, OneLineForEachClassInLessThanSixtyColumns) {
               HasSubstr("class  precision   recall       F1  count\n"));
 }
 
-TEST(TestMetrics, OfManyClassesTheWorst) {
+TEST(TestMetrics, ManyClassesShowTheWorst) {
   const std::string text = classes_text(*read_test_metrics(metrics(100, 0)));
   EXPECT_EQ(std::ranges::count(text, '\n'), 2 + 20 + 1);
   EXPECT_THAT(text, HasSubstr("\n0 "));

@@ -57,7 +57,7 @@ TEST(Claims, WithoutRunsNothingIsTested) {
   EXPECT_EQ(claim(no_long, "6-flat-mfl").verdict, ClaimVerdict::kHolds);
 }
 
-TEST(Claims, WhatWasNotAskedForIsNotTested) {
+TEST(Claims, OnlyRequestedClaimsAreTested) {
   Evidence evidence = made_evidence();
   evidence.figures = {"4c", "6"};
   for (const Claim& one : judge(evidence))

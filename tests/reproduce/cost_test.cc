@@ -35,7 +35,7 @@ TEST(Cost, CountsStepsRoundsAndBytesToFlsFinalLoss) {
   EXPECT_FALSE(gd->bytes_to_fl);
 }
 
-TEST(Cost, WithTauOneDAloneIsHalf) {
+TEST(Cost, WithTauOneSendingOnlyDHalvesTheBytes) {
   const auto rows = cost_rows(made_evidence());
   const CostRow* both = find(rows, "mfl", 1, false);
   const CostRow* alone = find(rows, "mfl", 1, true);
@@ -54,7 +54,7 @@ TEST(Cost, BreakEvenIsWhereMomentumHalvesTheRounds) {
   EXPECT_FALSE(break_even_gamma({}));
 }
 
-TEST(Cost, ARunThatNeverGetsThereIsCountedAsSuch) {
+TEST(Cost, ARunThatMissesTheTargetIsCountedAsSuch) {
   Evidence evidence = made_evidence();
   for (RunEvidence& run : evidence.runs)
     if (run.gamma == 0.9 && run.seed == 1)

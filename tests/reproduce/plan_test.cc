@@ -49,7 +49,7 @@ TEST(Plan, IsThePapersSetting) {
   }
 }
 
-TEST(Plan, WhatFiguresShareIsRunOnce) {
+TEST(Plan, RunsThatFiguresShareAreTrainedOnce) {
   const FigurePlan plan = plan_of("all", 1, true);
   EXPECT_EQ(plan.long_steps, 0U);
   std::size_t shared = 0;

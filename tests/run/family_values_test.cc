@@ -28,7 +28,7 @@ double excess_loss(const std::string& algorithm, const std::string& momentum = {
   return outcome ? outcome->final.train_loss - kLeastLoss : 0;
 }
 
-TEST(FamilyValues, OnLabelSortedMnist) {
+TEST(FamilyValues, MatchAnotherProgramOnLabelSortedMnist) {
   EXPECT_NEAR(excess_loss("fl"), 1.6012e-3, 1e-7);
   const double averaged = excess_loss("mfl");
   EXPECT_NEAR(averaged, 4.4445e-3, 1e-7);

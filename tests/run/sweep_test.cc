@@ -103,7 +103,7 @@ TEST_F(Sweeps, AlgorithmsSeedsAndNodesMayDiffer) {
 }
 
 // Their rounds end at different steps.
-TEST_F(Sweeps, OfTheAlgorithmFamily) {
+TEST_F(Sweeps, TheAlgorithmFamilyGetsItsOwnRuns) {
   expect_equal_runs(
       grid(std::string(kData) +
            "[algorithm]\nname = [\"scaffold\", \"fedacg\", \"mime-lite\", \"ghbm(0.5, 2)\", \"feddyn\"]\n"
@@ -118,7 +118,7 @@ TEST_F(Sweeps, MoreSettingsThanOnePassServes) {
   expect_equal_runs(grid(std::string(kData) + "[algorithm]\ngamma = [" + gammas + "]\n[run]\nsteps = 8"));
 }
 
-TEST_F(Sweeps, OneThatDivergesLeavesTheOthersAlone) {
+TEST_F(Sweeps, ADivergingSettingLeavesTheOthersAlone) {
   const auto configs =
       grid(std::string(kData) +
            "[model]\nname = \"linear\"\n[algorithm]\neta = [0.01, 1e9, 0.02]\n[run]\nsteps = 60");
@@ -205,7 +205,7 @@ void expect_same_rounds(const Store& a, const RunOutcome& one, const Store& b, c
   }
 }
 
-TEST_F(Sweeps, StoppedThreeTimesItEndsAsOneThatWasNot) {
+TEST_F(Sweeps, ThreeInterruptionsDoNotChangeTheResult) {
   const std::string settings[] = {
       // Rounds of different lengths, runs of different lengths, and two equal settings.
       "[model]\nlambda = [0, 0.3]\n[algorithm]\neta = 0.05\ngamma = [0.5, 0.9, 0.9]\ntau = [3, 4]\n"

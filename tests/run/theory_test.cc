@@ -124,7 +124,7 @@ TEST_F(TheoryRuns, EachSignIsWarnedOfOnce) {
   EXPECT_TRUE(warned(run(heavy, true), "momentum_angle"));
 }
 
-TEST(RoundSigns, AreThoseOfTheVectors) {
+TEST(RoundSigns, MatchTheSignsOfTheVectors) {
   const Descent momentum{0.1, 0.5};
   const std::vector<Vector<double>> before = {{0, 0}, {1, 0}};
   const std::vector<NamedVector<double>> after = {{"w", {3, 4}}, {"d", {-0.75, 0}}};

@@ -62,7 +62,7 @@ class Warnings : public ::testing::Test {
   std::optional<TempFolder> folder_;
 };
 
-TEST_F(Warnings, RawFeaturesAreWarnedOfAndASensibleRunIsNot) {
+TEST_F(Warnings, RawFeaturesCauseAWarningAndASensibleRunDoesNot) {
   const RunOutcome raw = run(raw_features());
   EXPECT_EQ(raw.status, "done");
   EXPECT_TRUE(has(raw.warnings, "above_start"));

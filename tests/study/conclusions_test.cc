@@ -52,7 +52,7 @@ TEST(Conclusions, WinnersOfASplitAndThoseWithinTheUncertainty) {
   EXPECT_THAT(conclusion(mixed(), "split-3"), HasSubstr("Within the uncertainty as good: mfl in 1"));
 }
 
-TEST(Conclusions, ARankingWithinItsUncertaintyIsCalledThat) {
+TEST(Conclusions, ARankingWithinItsUncertaintyIsLabelled) {
   EXPECT_THAT(conclusion(mixed(), "ranking"), HasSubstr("not told apart"));
   const StudyEvidence clear = made_evidence({{around(0.5), around(0.3)}, {around(0.6), around(0.3)}});
   EXPECT_THAT(conclusion(clear, "ranking"), HasSubstr("mfl 1.00 [1.00, 1.00] and fl 2.00 [2.00, 2.00]"));

@@ -74,7 +74,7 @@ class RunStudy : public ::testing::Test {
   StudyPlan plan_;
 };
 
-TEST_F(RunStudy, ComesToEvidenceAndTakesItFromTheStoreAgain) {
+TEST_F(RunStudy, GathersEvidenceAndFindsItAgainInTheStore) {
   const StudyEvidence first = whole();
   EXPECT_EQ(first.rounds, 8U);
   EXPECT_EQ(first.runs.size(), 8U);
@@ -125,7 +125,7 @@ void die_during_study(const StudyPlan& plan, const std::filesystem::path& store,
   ASSERT_TRUE(WIFSIGNALED(status)) << "not killed: " << reports << " are too many";
 }
 
-TEST_F(RunStudy, KilledAnywhereItComesToTheSameEvidence) {
+TEST_F(RunStudy, AKillAnywhereLeadsToTheSameEvidence) {
   const StudyEvidence expected = whole();
   for (const int reports : {1, 5, 12, 20, 40}) {
     SCOPED_TRACE(reports);

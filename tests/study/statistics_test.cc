@@ -64,7 +64,7 @@ TEST(Statistics, OneSeedDecidesNothing) {
   EXPECT_EQ(compare_paired(std::vector{1.0}, std::vector{1.0}).verdict, PairedVerdict::kTie);
 }
 
-TEST(Statistics, OneThatDivergesIsWorse) {
+TEST(Statistics, AnAlgorithmThatDivergesIsWorse) {
   const std::vector fine = {1.0, 2.0}, once = {1.0, kNever}, always = {kNever, kNever};
   EXPECT_EQ(compare_paired(fine, once).verdict, PairedVerdict::kBetter);
   EXPECT_EQ(compare_paired(always, fine).verdict, PairedVerdict::kWorse);

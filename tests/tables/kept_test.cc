@@ -156,7 +156,7 @@ TEST_P(RestartedFederation, GivesTheDigestOfTheSimulation) {
 INSTANTIATE_TEST_SUITE_P(Kept, RestartedFederation, ::testing::ValuesIn(restarted()),
                          ::testing::PrintToStringParamName());
 
-TEST_F(Kept, ANodeWithoutAFileSaysSo) {
+TEST_F(Kept, ANodeWithoutAStateFileIsRefused) {
   Config run = config();
   run.federation.nodes = 1;
   run.federation.fraction_train = 1;

@@ -32,8 +32,8 @@ inline void PrintTo(const TableEntry& one, std::ostream* out) {
   *out << name;
 }
 
-// Every entry of every table, toys included, that needs no trainer. GoogleTest asks for parameters when main() has started, also for
-// a list of the tests, so the toys are among them.
+// Every entry of every table, toys included, that needs no trainer. GoogleTest asks for parameters when main() has
+// started, also for a list of the tests, so the toys are among them.
 inline std::vector<TableEntry> table_entries() {
   std::vector<TableEntry> out;
   for (const Table& table : tables())

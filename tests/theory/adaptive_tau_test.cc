@@ -76,7 +76,7 @@ TEST(AdaptiveTau, MomentumDriftsFartherAndDescendsFaster) {
   EXPECT_EQ(descent_rate({.eta = .5, .gamma = .9}, 5), 0);  // steps of 5 along the gradient, 2 / beta is .4
 }
 
-TEST(AdaptiveTau, NothingToGoByIsOneStep) {
+TEST(AdaptiveTau, WithoutMeasurementsChoosesOneStep) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(chosen({.rho = nan, .beta = 5, .delta = .5}, 10), 1U);
   EXPECT_EQ(chosen({.rho = 1, .beta = std::numeric_limits<double>::infinity(), .delta = .5}, 10), 1U);

@@ -132,7 +132,7 @@ TEST(Curvature, MuIsWhatTheModelPromises) {
       << "fewer samples than features";
 }
 
-TEST(Curvature, AHingeHasNone) {
+TEST(Curvature, AHingeLossHasNoCurvature) {
   const TheoryProblem problem = small(kSmoothModels[0]);
   const auto none = measure_curvature({Loss::kHinge, 0.3}, problem.samples, problem.nodes);
   ASSERT_TRUE(none);
@@ -179,7 +179,7 @@ TEST(Optimum, TheGradientVanishesOnWideData) {
   }
 }
 
-TEST(Optimum, SparseRowsGiveWhatDenseOnesGive) {
+TEST(Optimum, SparseRowsMatchDenseRows) {
   const TheoryProblem dense = small(kSmoothModels[0], 200, 30);
   Dataset data = dense.samples.data();
   SparseRows<double> sparse;
@@ -261,7 +261,7 @@ TEST(GramEigenvalue, IsTheSameByLanczosAndByPowerIteration) {
 }
 
 // Many rows that span one direction, and few rows: fewer directions than Lanczos wants.
-TEST(GramEigenvalue, OfRowsInOneDirectionIsNoMoreThanTheTrace) {
+TEST(GramEigenvalue, IsAtMostTheTraceForRowsInOneDirection) {
   Dataset data;
   data.rows = 64;
   data.columns = 24;
@@ -274,7 +274,7 @@ TEST(GramEigenvalue, OfRowsInOneDirectionIsNoMoreThanTheTrace) {
   EXPECT_NEAR(largest_gram_eigenvalue(samples, {0, 64}).value(), length, 1e-5 * length);
 }
 
-TEST(GramEigenvalue, OfOneRowIsItsSquaredLength) {
+TEST(GramEigenvalue, IsTheSquaredLengthOfOneRow) {
   const Samples<double> samples = random_rows(5, 24);
   for (std::size_t row = 0; row < 5; ++row) {
     const auto& values = std::get<DenseRows<double>>(samples.data().features).values;

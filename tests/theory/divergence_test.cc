@@ -10,7 +10,7 @@ namespace {
 using test::kSmoothModels;
 
 // At w(0) = 0 it is delta of a first interval of one step.
-TEST(Divergence, IsThatOfThePathAtItsStart) {
+TEST(Divergence, EqualsThatOfThePathAtItsStart) {
   for (const auto& smooth : kSmoothModels) {
     const Dataset data = make_synthetic(203, 12, 1).value();
     const auto problem = test::make_problem(smooth, data, label_sorted(data.labels, 4).value());
@@ -31,7 +31,7 @@ TEST(Divergence, IsThatOfThePathAtItsStart) {
   }
 }
 
-TEST(Divergence, OfOneNodeIsZero) {
+TEST(Divergence, IsZeroForOneNode) {
   const Dataset data = make_synthetic(50, 12, 1).value();
   const auto problem = test::make_problem(kSmoothModels[0], data, contiguous(50, 1).value());
   const auto model = linear_model<double>(problem.objective.loss, problem.samples.columns());

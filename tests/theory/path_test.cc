@@ -83,7 +83,7 @@ TEST(Path, NoGapIsAboveItsBoundAndEveryStepDescends) {
     }
 }
 
-TEST(Path, DeltasAThousandTimesSmallerAreSeenToBeWrong) {
+TEST(Path, DeltasAThousandTimesTooSmallAreDetected) {
   const Dataset data = make_synthetic(kRows, kColumns, 5).value();
   for (const SmoothModel& model : kSmoothModels) {
     const TheoryProblem problem = make_problem(model, data, label_sorted(data.labels, 4).value());

@@ -67,7 +67,7 @@ TEST(ModelFile, AnOnnxFileIsNamed) {
   EXPECT_THAT(read.error().message, HasSubstr("net.onnx is an ONNX file"));
 }
 
-TEST(Model, WhatDoesNotFitItsSchemaIsRefused) {
+TEST(Model, AModelThatDoesNotFitItsSchemaIsRefused) {
   const auto refusal = [](auto change) {
     TrainedModel model = two_classes();
     change(model);
@@ -101,7 +101,7 @@ class StoredModel : public ::testing::Test {
   std::filesystem::path store_ = folder_.path() / "runs.db";
 };
 
-TEST_F(StoredModel, IsFoundAsRunsAreAndAsAFile) {
+TEST_F(StoredModel, IsFoundByRunAndByFile) {
   const RunOutcome outcome = run(small());
   const Store store = Store::open(store_, {.read_only = true}).value();
   const TrainedModel model = model_of_run(store, "latest").value();
