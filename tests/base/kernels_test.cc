@@ -160,6 +160,73 @@ TYPED_TEST(KernelsOf, LossAndGradientKeepTheContract) {
   }
 }
 
+// Numbers that a shortcut could treat otherwise: zeros of both signs, subnormal ones, and ones that are not finite.
+template <class T>
+T awkward(Stream& stream, bool finite) {
+  using Limits = std::numeric_limits<T>;
+  switch (stream.below(finite ? 6 : 8)) {
+    case 0: return T{0};
+    case 1: return -T{0};
+    case 2: return Limits::denorm_min() * static_cast<T>(1 + stream.below(9));
+    case 3: return -Limits::denorm_min();
+    case 6: return Limits::infinity();
+    case 7: return Limits::quiet_NaN();
+    default: return static_cast<T>(stream.normal());
+  }
+}
+
+// The sign of a NaN is not part of the contract, and neither is that of a margin of zero.
+template <class T>
+std::vector<std::uint64_t> bits_of(const std::vector<T>& numbers) {
+  std::vector<std::uint64_t> out;
+  for (const T x : numbers)
+    out.push_back(std::isnan(x) ? ~std::uint64_t{0} : std::bit_cast<std::uint64_t>(static_cast<double>(x)));
+  return out;
+}
+
+TYPED_TEST(KernelsOf, AwkwardNumbersGiveTheSameBitsInEverySet) {
+  using T = TypeParam;
+  Stream stream(17, Purpose::kSynthetic);
+  for (int drawn = 0; drawn < 400; ++drawn) {
+    TestRows<T> data(1 + stream.below(40), 1 + stream.below(100), static_cast<std::uint64_t>(drawn));
+    const bool finite = drawn % 4 != 3, one_active = drawn % 3 == 0;
+    for (T& w : data.w) w = awkward<T>(stream, finite);
+    std::vector<T> c(data.rows), start(data.columns);
+    for (T& x : c) x = one_active ? T{0} : awkward<T>(stream, finite);
+    c[stream.below(data.rows)] = awkward<T>(stream, finite);
+    for (T& x : start) x = awkward<T>(stream, true);
+    if (drawn % 2 == 0)  // rows of any sign
+      for (T& x : data.values)
+        if (x != 0) x = awkward<T>(stream, true);
+    for (const RowKind kind : {RowKind::kBytes, RowKind::kDense})
+      for (const bool with_chunks : {false, true}) {
+        const RowBlock<T> block = data.block(kind, with_chunks);
+        const auto results = [&](const Kernels<T>& kernels) {
+          std::vector<std::vector<std::uint64_t>> out;
+          std::vector<double> sums(std::size(kLosses));
+          for (std::size_t l = 0; l < sums.size(); ++l) {
+            std::vector<T> g = start;
+            T* const to = g.data();
+            kernels.loss_and_gradient(block, kLosses[l], data.y.data(), 1, data.w.data(), &to, &sums[l]);
+            out.push_back(bits_of(g));
+          }
+          std::vector<double> z(data.rows);
+          kernels.margins(block, data.w.data(), z.data());
+          for (double& margin : z) margin += 0.0;
+          std::vector<T> g = start;
+          kernels.add_rows(block, c.data(), g.data());
+          for (const auto& more : {bits_of(z), bits_of(sums), bits_of(g)}) out.push_back(more);
+          return out;
+        };
+        const auto expected = results(kernel_sets().back().of<T>());
+        for (const KernelSet& set : kernel_sets())
+          ASSERT_EQ(results(set.of<T>()), expected)
+              << set.name << " draw " << drawn << " rows " << data.rows << " columns " << data.columns
+              << " chunks " << with_chunks;
+      }
+  }
+}
+
 // Whatever path w takes, and however few rows are visited, the hinge sums are those of a pass over all rows.
 TYPED_TEST(KernelsOf, HingeSumsFollowTheGradient) {
   using T = TypeParam;

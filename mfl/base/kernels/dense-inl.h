@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "mfl/base/kernels/kernels.h"
 #include "mfl/base/kernels/lanes-inl.h"
@@ -18,15 +19,14 @@ namespace mfl::HWY_NAMESPACE {
 // Rows whose losses are added up together (part of the contract), and that share a pass over the weights.
 inline constexpr std::size_t kTile = 8;
 
-// Independent sums that fit the registers and hide the latency of the multiply-add: rows of one setting, or settings of
-// one row; and rows that go through their chunks side by side, each by its own. They change no bit. The portable set calls a
-// function for each multiply-add, which leaves no registers.
+// Independent sums that fit the registers and hide the latency of the multiply-add: rows of one setting (kGroup), or settings
+// of one row. They change no bit. The portable set calls a function for each multiply-add, which leaves no registers.
 #if HWY_TARGET == HWY_AVX3
-inline constexpr std::size_t kRowsAtOnce = 8, kSettingsAtOnce = 8, kRowsByChunks = 2;
+inline constexpr std::size_t kGroup = 8, kSettingsAtOnce = 8;
 #elif HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-inline constexpr std::size_t kRowsAtOnce = 1, kSettingsAtOnce = 1, kRowsByChunks = 1;
+inline constexpr std::size_t kGroup = 1, kSettingsAtOnce = 1;
 #else
-inline constexpr std::size_t kRowsAtOnce = 4, kSettingsAtOnce = 4, kRowsByChunks = 2;
+inline constexpr std::size_t kGroup = 4, kSettingsAtOnce = 4;
 #endif
 
 // Up to kTile rows of a block.
@@ -49,6 +49,20 @@ DenseTile<X> dense_tile(const RowBlock<T>& block, const X* rows, std::size_t fir
       first, std::min(kTile, block.rows - first));
 }
 
+// Bit c of word i: whether chunk 64 i + c is not zero in all the rows.
+template <class X>
+HWY_INLINE std::uint64_t chunks_of(const DenseTile<X>& tile, std::size_t word) {
+  std::uint64_t any = 0;
+  for (std::size_t r = 0; r < tile.count; ++r) any |= tile.chunks[r * chunk_words(tile.columns) + word];
+  return any;
+}
+
+template <class F>
+HWY_INLINE void for_bits(std::uint64_t bits, std::size_t word, F body) {
+  for (; bits != 0; bits &= bits - 1)
+    body((word * 64 + static_cast<std::size_t>(std::countr_zero(bits))) * kChunk);
+}
+
 // body(j) for the first column of every chunk that is not zero in all the rows, ascending.
 template <class X, class F>
 HWY_INLINE void for_chunks(const DenseTile<X>& tile, F body) {
@@ -57,13 +71,16 @@ HWY_INLINE void for_chunks(const DenseTile<X>& tile, F body) {
     for (std::size_t c = 0; c < whole; ++c) body(c * kChunk);
     return;
   }
-  const std::size_t words = chunk_words(tile.columns);
-  for (std::size_t word = 0; word < words; ++word) {
-    std::uint64_t any = 0;
-    for (std::size_t r = 0; r < tile.count; ++r) any |= tile.chunks[r * words + word];
-    for (; any != 0; any &= any - 1)
-      body((word * 64 + static_cast<std::size_t>(std::countr_zero(any))) * kChunk);
-  }
+  for (std::size_t word = 0; word < chunk_words(tile.columns); ++word)
+    for_bits(chunks_of(tile, word), word, body);
+}
+
+// The same for those chunks that are zero in all the rows of a part of the tile.
+template <class X, class F>
+HWY_INLINE void for_chunks_missing(const DenseTile<X>& tile, const DenseTile<X>& part, F body) {
+  if (tile.chunks == nullptr) return;
+  for (std::size_t word = 0; word < chunk_words(tile.columns); ++word)
+    for_bits(chunks_of(tile, word) & ~chunks_of(part, word), word, body);
 }
 
 // The columns after the last whole chunk: rest(j, n) for groups of lanes, the last of them not full.
@@ -73,81 +90,134 @@ HWY_INLINE void for_rest(std::size_t columns, F rest) {
     rest(j, columns - j < kLanes<T> ? columns - j : kLanes<T>);
 }
 
-// sums[r] += row r * w over the whole chunks of the rows, all of them.
-template <std::size_t kRows, class T, class X>
-HWY_INLINE void multiply_all_chunks(const DenseTile<X>& tile, const T* w, Lanes<T>* sums) {
-  for (std::size_t j = 0; j < tile.columns / kChunk * kChunk; j += kLanes<T>) {
-    const auto weights = Lanes<T>::load(w + j);
-    MFL_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r)
-      sums[r].accumulate(Lanes<T>::load(tile.rows + r * tile.columns + j), weights);
+// The chunks of a whole tile of bytes, converted once: the margins leave them to the gradient. They are floats in both precisions,
+// because a float holds every byte and 64 chunks of floats fit the first-level cache.
+struct KeptTile {
+  static constexpr std::size_t kMostChunks = 64;
+
+  HWY_ALIGN float values[kMostChunks * kTile * kChunk];
+
+  // Row r of the chunk that begins at column `first`.
+  HWY_INLINE float* at(std::size_t first, std::size_t r) { return values + first * kTile + r * kChunk; }
+  HWY_INLINE const float* at(std::size_t first, std::size_t r) const {
+    return values + first * kTile + r * kChunk;
   }
+};
+
+// The margin of a row, from those of its chunks that are not zero.
+template <class T, class X>
+HWY_INLINE double margin_of_row(const DenseTile<X>& row, T scale, const T* w) {
+  auto sum = Lanes<T>::all(0);
+  for_chunks(row, [&](std::size_t first) HWY_ATTR {
+    MFL_UNROLL
+    for (std::size_t k = first; k < first + kChunk; k += kLanes<T>)
+      sum.accumulate(Lanes<T>::load(row.rows + k), Lanes<T>::load(w + k));
+  });
+  for_rest<T>(row.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
+    sum.accumulate(Lanes<T>::load_first(row.rows + j, n), Lanes<T>::load_first(w + j, n));
+  });
+  return static_cast<double>(scale * tree(sum));
 }
 
-// The same over those chunks of each row that are not zero.
-template <std::size_t kRows, class T, class X>
-HWY_INLINE void multiply_own_chunks(const DenseTile<X>& tile, const T* w, Lanes<T>* sums) {
-  const std::size_t words = chunk_words(tile.columns);
-  Lanes<T> own[kRows];
-  MFL_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) own[r] = sums[r];
-  for (std::size_t word = 0; word < words; ++word, w += 64 * kChunk) {
-    std::uint64_t left[kRows];
-    const X* x[kRows];
-    int common = 64;
-    MFL_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r) {
-      x[r] = tile.rows + r * tile.columns + word * 64 * kChunk;
-      left[r] = tile.chunks[r * words + word];
-      common = std::min(common, std::popcount(left[r]));
-    }
-    const auto take_chunk = [&](std::size_t r) HWY_ATTR {
-      const std::size_t first = static_cast<std::size_t>(std::countr_zero(left[r])) * kChunk;
-      left[r] &= left[r] - 1;
-      MFL_UNROLL
-      for (std::size_t k = 0; k < kChunk; k += kLanes<T>)
-        own[r].accumulate(Lanes<T>::load(x[r] + first + k), Lanes<T>::load(w + first + k));
-    };
-    for (; common > 0; --common) {
-      MFL_UNROLL
-      for (std::size_t r = 0; r < kRows; ++r) take_chunk(r);
-    }
-    MFL_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r)
-      while (left[r] != 0) take_chunk(r);
-  }
-  MFL_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) sums[r] = own[r];
+template <class T, class X>
+HWY_NOINLINE void margins_by_row(const DenseTile<X>& tile, T scale, const T* w, double* z) {
+  for (std::size_t r = 0; r < tile.count; ++r) z[r] = margin_of_row(tile.part(r, 1), scale, w);
 }
 
-// Margins of exactly kRows rows for one setting.
-template <std::size_t kRows, bool kOwnChunks, class T, class X>
-HWY_INLINE void margins_of_rows(const DenseTile<X>& tile, T scale, const T* w, double* z) {
-  Lanes<T> sums[kRows];
+// sums[r] += row r * w over the chunks that are not zero in all of kGroup rows, the first of them row `row` of its tile. A row that
+// has only zeros in such a chunk gains nothing, unless a weight is not finite. Keeps the converted chunks if kKeep.
+template <bool kKeep, class T, class X>
+HWY_INLINE void multiply_group(const DenseTile<X>& group, std::size_t row, const T* w, Lanes<T>* sums,
+                               KeptTile* kept) {
+  const X* rows[kGroup];
+  Lanes<T> own[kGroup];
   MFL_UNROLL
-  for (auto& sum : sums) sum = Lanes<T>::all(0);
-  if constexpr (kOwnChunks) {
-    multiply_own_chunks<kRows>(tile, w, sums);
-  } else {
-    multiply_all_chunks<kRows>(tile, w, sums);
+  for (std::size_t r = 0; r < kGroup; ++r) {
+    rows[r] = group.rows + r * group.columns;
+    own[r] = sums[r];
   }
-  for_rest<T>(tile.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
-    const auto weights = Lanes<T>::load_first(w + j, n);
+  for_chunks(group, [&](std::size_t first) HWY_ATTR {
+    [[maybe_unused]] float* to = kKeep ? kept->at(first, row) : nullptr;
     MFL_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r)
-      sums[r].accumulate(Lanes<T>::load_first(tile.rows + r * tile.columns + j, n), weights);
+    for (std::size_t k = 0; k < kChunk; k += kLanes<T>) {
+      const auto weights = Lanes<T>::load(w + first + k);
+      MFL_UNROLL
+      for (std::size_t r = 0; r < kGroup; ++r) {
+        const X* x = rows[r] + first + k;
+        if constexpr (kKeep) {
+          own[r].accumulate(Lanes<T>::load_and_keep(x, to + r * kChunk + k), weights);
+        } else {
+          own[r].accumulate(Lanes<T>::load(x), weights);
+        }
+      }
+    }
   });
   MFL_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) z[r] = static_cast<double>(scale * tree(sums[r]));
+  for (std::size_t r = 0; r < kGroup; ++r) sums[r] = own[r];
 }
 
-// Margins of the rows of a tile from `first` on, as many at once as are left.
-template <std::size_t kRows, bool kOwnChunks, class T, class X>
-HWY_INLINE void margins_from(const DenseTile<X>& tile, std::size_t first, T scale, const T* w, double* z) {
-  for (; first + kRows <= tile.count; first += kRows)
-    margins_of_rows<kRows, kOwnChunks>(tile.part(first, kRows), scale, w, z + first);
-  if constexpr (kRows > 1)
-    margins_from<kRows == kRowsAtOnce ? kRowsByChunks : 1, kOwnChunks>(tile, first, scale, w, z);
+// Writes the margins of kGroup rows and returns whether they are finite.
+template <class T>
+HWY_INLINE bool write_margins(const Lanes<T>* sums, T scale, double* z) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  const Tag<double> tag;
+  static_assert(hn::MaxLanes(tag) == kGroup);
+  hn::Vec<Tag<double>> margins;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    using Floats = hn::Rebind<float, Tag<double>>;
+    margins = hn::PromoteTo(tag, hn::Mul(hn::Set(Floats(), scale), trees<Floats>(sums)));
+  } else {
+    margins = hn::Mul(hn::Set(tag, scale), trees<Tag<double>>(sums));
+  }
+  hn::StoreU(margins, tag, z);
+  return hn::AllTrue(tag, hn::IsFinite(margins));
+#else
+  bool finite = true;
+  for (std::size_t r = 0; r < kGroup; ++r) {
+    z[r] = static_cast<double>(scale * tree(sums[r]));
+    finite &= std::isfinite(z[r]);
+  }
+  return finite;
+#endif
+}
+
+// Margins of a whole tile; fills `kept` if kKeep.
+template <bool kKeep, class T, class X>
+HWY_NOINLINE void margins_of_tile(const DenseTile<X>& tile, T scale, const T* w, double* z, KeptTile* kept) {
+  bool finite = true;
+  for (std::size_t row = 0; row < kTile; row += kGroup) {
+    const DenseTile<X> group = tile.part(row, kGroup);
+    Lanes<T> sums[kGroup];
+    MFL_UNROLL
+    for (auto& sum : sums) sum = Lanes<T>::all(0);
+    multiply_group<kKeep>(group, row, w, sums, kept);
+    for_rest<T>(tile.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
+      const auto weights = Lanes<T>::load_first(w + j, n);
+      MFL_UNROLL
+      for (std::size_t r = 0; r < kGroup; ++r)
+        sums[r].accumulate(Lanes<T>::load_first(group.rows + r * tile.columns + j, n), weights);
+    });
+    finite &= write_margins(sums, scale, z + row);
+    if constexpr (kKeep)
+      for_chunks_missing(tile, group, [&](std::size_t first) HWY_ATTR {
+        MFL_UNROLL
+        for (std::size_t r = 0; r < kGroup; ++r) Lanes<float>::all(0).store(kept->at(first, row + r));
+      });
+  }
+  if (!finite) margins_by_row(tile, scale, w, z);
+}
+
+template <class X>
+HWY_INLINE bool is_whole(const DenseTile<X>& tile) {
+  return kGroup > 1 && tile.count == kTile;
+}
+
+// Margins of one setting.
+template <class T, class X>
+HWY_NOINLINE void margins_alone(const DenseTile<X>& tile, T scale, const T* w, double* z) {
+  if constexpr (kGroup > 1)
+    if (is_whole(tile)) return margins_of_tile<false>(tile, scale, w, z, nullptr);
+  margins_by_row(tile, scale, w, z);
 }
 
 // Margins of one row for exactly kSettings settings of a packed group of `size`; z[s * kTile].
@@ -185,13 +255,6 @@ HWY_INLINE void margins_of_group(const DenseTile<X>& row, T scale, const T* grou
   if constexpr (kSettings > 1) margins_of_group<kSettings / 2>(row, scale, group, size, first, z);
 }
 
-// Margins of one setting.
-template <class T, class X>
-HWY_NOINLINE void margins_alone(const DenseTile<X>& tile, T scale, const T* w, double* z) {
-  if (tile.chunks == nullptr) return margins_from<kRowsAtOnce, false>(tile, 0, scale, w, z);
-  margins_from<kRowsByChunks, true>(tile, 0, scale, w, z);
-}
-
 // Margins of several settings, packed: z[s * kTile + r].
 template <class T, class X>
 HWY_NOINLINE void margins_together(const DenseTile<X>& tile, T scale, std::size_t settings, const T* w,
@@ -203,35 +266,75 @@ HWY_NOINLINE void margins_together(const DenseTile<X>& tile, T scale, std::size_
           std::min(kPackedGroup<T>, settings - s), 0, z + s * kTile + r);
 }
 
-template <class T, class X>
-HWY_INLINE void dense_tile_margins(const DenseTile<X>& tile, T scale, std::size_t settings, const T* w,
-                                   double* z) {
-  if (settings == 1) return margins_alone(tile, scale, w, z);
-  margins_together(tile, scale, settings, w, z);
+// g += sum_r c[r] * rows[r], for exactly kRows rows of a tile.
+template <std::size_t kRows, class T, class X>
+HWY_INLINE void add_scaled_rows(const DenseTile<X>& tile, const X* const* rows, const T* c, T* g) {
+  Lanes<T> factors[kRows];
+  MFL_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) factors[r] = Lanes<T>::all(c[r]);
+  for_chunks(tile, [&](std::size_t first) HWY_ATTR {
+    MFL_UNROLL
+    for (std::size_t j = first; j < first + kChunk; j += kLanes<T>) {
+      auto sum = Lanes<T>::load(g + j);
+      MFL_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) sum.accumulate(factors[r], Lanes<T>::load(rows[r] + j));
+      sum.store(g + j);
+    }
+  });
+  for_rest<T>(tile.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
+    auto sum = Lanes<T>::load_first(g + j, n);
+    MFL_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) sum.accumulate(factors[r], Lanes<T>::load_first(rows[r] + j, n));
+    sum.store_first(g + j, n);
+  });
+}
+
+// The same for n rows, as many at once as are left.
+template <std::size_t kRows, class T, class X>
+HWY_INLINE void add_active_rows(const DenseTile<X>& tile, const X* const* rows, const T* c, std::size_t n,
+                                T* g) {
+  for (; n >= kRows; n -= kRows, rows += kRows, c += kRows) add_scaled_rows<kRows>(tile, rows, c, g);
+  if constexpr (kRows > 1) add_active_rows<kRows / 2>(tile, rows, c, n, g);
 }
 
 // g += sum_r c[r] * row r, rows with a zero coefficient left out.
 template <class T, class X>
 HWY_NOINLINE void gradient_alone(const DenseTile<X>& tile, const T* c, T* g) {
   const X* rows[kTile];
-  Lanes<T> factors[kTile];
+  T factors[kTile];
   std::size_t active = 0;
   for (std::size_t r = 0; r < tile.count; ++r) {
     if (c[r] == 0) continue;
     rows[active] = tile.rows + r * tile.columns;
-    factors[active++] = Lanes<T>::all(c[r]);
+    factors[active++] = c[r];
   }
+  add_active_rows<kGroup == 1 ? 1 : kTile>(tile, rows, factors, active, g);
+}
+
+// The same from kept chunks. A zero coefficient counts as -0, which leaves every number as it is, -0 included, because no byte is
+// negative.
+template <class T>
+HWY_NOINLINE void gradient_of_kept(const DenseTile<std::uint8_t>& tile, const KeptTile& kept, const T* c,
+                                   T* g) {
+  Lanes<T> factors[kTile];
+  MFL_UNROLL
+  for (std::size_t r = 0; r < kTile; ++r) factors[r] = Lanes<T>::all(c[r] == 0 ? -T{0} : c[r]);
   for_chunks(tile, [&](std::size_t first) HWY_ATTR {
+    const float* from = kept.at(first, 0);
     MFL_UNROLL
-    for (std::size_t j = first; j < first + kChunk; j += kLanes<T>) {
-      auto sum = Lanes<T>::load(g + j);
-      for (std::size_t r = 0; r < active; ++r) sum.accumulate(factors[r], Lanes<T>::load(rows[r] + j));
-      sum.store(g + j);
+    for (std::size_t k = 0; k < kChunk; k += kLanes<T>) {
+      auto sum = Lanes<T>::load(g + first + k);
+      MFL_UNROLL
+      for (std::size_t r = 0; r < kTile; ++r)
+        sum.accumulate(factors[r], Lanes<T>::load_wider(from + r * kChunk + k));
+      sum.store(g + first + k);
     }
   });
   for_rest<T>(tile.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
     auto sum = Lanes<T>::load_first(g + j, n);
-    for (std::size_t r = 0; r < active; ++r) sum.accumulate(factors[r], Lanes<T>::load_first(rows[r] + j, n));
+    MFL_UNROLL
+    for (std::size_t r = 0; r < kTile; ++r)
+      sum.accumulate(factors[r], Lanes<T>::load_first(tile.rows + r * tile.columns + j, n));
     sum.store_first(g + j, n);
   });
 }
@@ -265,6 +368,13 @@ HWY_NOINLINE void gradient_together(const DenseTile<X>& tile, std::size_t settin
     for (std::size_t s = 0; s < settings; ++s)
       add(x, s, Lanes<T>::load_first(g[s] + j, n)).store_first(g[s] + j, n);
   });
+}
+
+template <class T, class X>
+HWY_INLINE void dense_tile_margins(const DenseTile<X>& tile, T scale, std::size_t settings, const T* w,
+                                   double* z) {
+  if (settings == 1) return margins_alone(tile, scale, w, z);
+  margins_together(tile, scale, settings, w, z);
 }
 
 template <class T, class X>

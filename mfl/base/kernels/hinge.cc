@@ -102,13 +102,8 @@ void follow_hinge_sums(const RowBlock<T>& block, const T* y, const T* w, const H
     std::uint32_t active = hinge.active[first / 32] >> (first % 32) & ((1U << kTile) - 1);
     for (; look != 0; look &= look - 1) {
       const auto r = static_cast<std::size_t>(std::countr_zero(look));
-      double z = 0;
-      if (tile.chunks == nullptr) {
-        margins_of_rows<1, false>(tile.part(r, 1), block.scale, w, &z);
-      } else {
-        margins_of_rows<1, true>(tile.part(r, 1), block.scale, w, &z);
-      }
-      const double margin = static_cast<double>(y[first + r]) * z;
+      const double margin =
+          static_cast<double>(y[first + r]) * margin_of_row(tile.part(r, 1), block.scale, w);
       active = (active & ~(1U << r)) | static_cast<std::uint32_t>(!(margin >= 1)) << r;
       hinge.reach[first + r] = reach_of(margin, block.lengths[first + r], hinge.travelled);
     }

@@ -87,14 +87,34 @@ struct Lanes {
     return out;
   }
   // Doubles from floats.
-  static HWY_INLINE Lanes load_wider(const float* from) {
+  template <class F>
+  requires(sizeof(F) < sizeof(T)) static HWY_INLINE Lanes load_wider(const F* from) {
     Lanes out;
     MFL_UNROLL
     for (std::size_t p = 0; p < kParts; ++p)
-      out.part[p] = hn::PromoteTo(D(), hn::LoadU(hn::Rebind<float, D>(), from + p * kStep));
+      out.part[p] = hn::PromoteTo(D(), hn::LoadU(hn::Rebind<F, D>(), from + p * kStep));
     return out;
   }
-  static HWY_INLINE Lanes load_wider(const double* from) { return load(from); }
+  static HWY_INLINE Lanes load_wider(const T* from) { return load(from); }
+  // Small integers, converted; also stores them as floats.
+  template <class X>
+  static HWY_INLINE Lanes load_and_keep(const X* from, float* to) {
+    Lanes out;
+    const hn::Rebind<std::int32_t, D> words;
+    const hn::Rebind<float, D> floats;
+    MFL_UNROLL
+    for (std::size_t p = 0; p < kParts; ++p) {
+      const auto word = hn::PromoteTo(words, hn::LoadU(hn::Rebind<X, D>(), from + p * kStep));
+      const auto number = hn::ConvertTo(floats, word);
+      hn::StoreU(number, floats, to + p * kStep);
+      if constexpr (sizeof(T) == sizeof(float)) {
+        out.part[p] = number;
+      } else {
+        out.part[p] = hn::PromoteTo(D(), word);
+      }
+    }
+    return out;
+  }
   // Small integers (8 or 16 bits), converted.
   template <class X>
   static HWY_INLINE Lanes load(const X* from) {
@@ -159,6 +179,57 @@ template <class T>
 HWY_INLINE T tree(Lanes<T> lanes) {
   return tree(lanes, [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
 }
+
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+// The first levels of the tree: until 16 bytes are left.
+template <class D>
+HWY_INLINE auto tree_to_block(hn::Vec<D> v) {
+  if constexpr (hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) > 16) {
+    const hn::Half<D> half;
+    return tree_to_block<hn::Half<D>>(hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  } else {
+    return v;
+  }
+}
+
+template <class T>
+HWY_INLINE auto tree_to_block(Lanes<T> lanes) {
+  MFL_UNROLL
+  for (std::size_t n = Lanes<T>::kParts / 2; n > 0; n /= 2) MFL_UNROLL
+  for (std::size_t p = 0; p < n; ++p) lanes.part[p] = hn::Add(lanes.part[p], lanes.part[p + n]);
+  return tree_to_block<Tag<T>>(lanes.part[0]);
+}
+
+// The trees of consecutive numbers of lanes side by side: 2 of doubles, 4 of floats.
+HWY_INLINE auto trees_of_block(const Lanes<double>* lanes) {
+  const hn::Full128<double> tag;
+  const auto a = tree_to_block(lanes[0]), b = tree_to_block(lanes[1]);
+  return hn::Add(hn::InterleaveLower(tag, a, b), hn::InterleaveUpper(tag, a, b));
+}
+HWY_INLINE auto trees_of_block(const Lanes<float>* lanes) {
+  const hn::Full128<float> tag;
+  const auto halves = [&](std::size_t r) HWY_ATTR {
+    const hn::Full128<double> pairs;
+    const auto a = hn::BitCast(pairs, tree_to_block(lanes[r])),
+               b = hn::BitCast(pairs, tree_to_block(lanes[r + 1]));
+    return hn::Add(hn::BitCast(tag, hn::InterleaveLower(pairs, a, b)),
+                   hn::BitCast(tag, hn::InterleaveUpper(pairs, a, b)));
+  };
+  const auto first = halves(0), second = halves(2);
+  return hn::Add(hn::ConcatEven(tag, second, first), hn::ConcatOdd(tag, second, first));
+}
+
+// The trees of as many numbers of lanes as D has numbers, in one vector.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> trees(const Lanes<T>* lanes) {
+  if constexpr (hn::MaxLanes(D()) * sizeof(T) == 16) {
+    return trees_of_block(lanes);
+  } else {
+    using Half = hn::Half<D>;
+    return hn::Combine(D(), trees<Half>(lanes + hn::MaxLanes(Half())), trees<Half>(lanes));
+  }
+}
+#endif
 
 }  // namespace mfl::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

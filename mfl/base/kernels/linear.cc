@@ -72,27 +72,20 @@ HWY_INLINE void sparse_tile_gradient(const SparseTile<T>& tile, std::size_t sett
 // Losses of n <= kTile samples, added up.
 template <class T>
 HWY_NOINLINE double tile_losses(Loss loss, std::size_t n, const double* z, const T* y, T* coefficients) {
-  double margin[kTile] = {}, target[kTile] = {}, value[kTile], derivative[kTile];
-  for (std::size_t i = 0; i < n; ++i) {
-    margin[i] = z[i];
-    target[i] = static_cast<double>(y[i]);
+  HWY_ALIGN double value[kTile];
+  if (n == kTile) {
+    losses_8(loss, z, y, value, coefficients);
+  } else {
+    double margin[kTile] = {};
+    T target[kTile] = {}, derivative[kTile];
+    std::copy_n(z, n, margin);
+    std::copy_n(y, n, target);
+    losses_8(loss, margin, target, value, derivative);
+    std::copy_n(derivative, n, coefficients);
   }
-  losses_8(loss, margin, target, value, derivative);
   double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    sum += value[i];
-    if (coefficients != nullptr) coefficients[i] = static_cast<T>(derivative[i]);
-  }
+  for (std::size_t i = 0; i < n; ++i) sum += value[i];
   return sum;
-}
-
-// Asks for the rows of a tile while the one before it is worked on.
-template <class T, class X>
-HWY_INLINE void prefetch_tile(const RowBlock<T>& block, const X* rows, std::size_t first) {
-  if (first >= block.rows) return;
-  const auto* begin = reinterpret_cast<const char*>(rows + first * block.columns);
-  const std::size_t size = std::min(kTile, block.rows - first) * block.columns * sizeof(X);
-  for (std::size_t at = 0; at < size; at += 64) __builtin_prefetch(begin + at, 0, 2);
 }
 
 // The loop over the tiles of a block. `margins_of(first, z)` and `add_gradient(first, c)` know the form of the rows.
@@ -114,20 +107,45 @@ HWY_INLINE void block_pass(const RowBlock<T>& block, Loss loss, const T* y, std:
 template <class T, class X>
 HWY_INLINE void dense_pass(const RowBlock<T>& block, const X* rows, Loss loss, const T* y,
                            std::size_t settings, const T* w, T* const* g, double* loss_sums) {
-  const auto margins_of = [&](std::size_t first, double* z) HWY_ATTR {
-    if (block.chunks == nullptr) prefetch_tile(block, rows, first + kTile);
-    dense_tile_margins(dense_tile(block, rows, first), block.scale, settings, w, z);
-  };
-  block_pass(block, loss, y, settings, loss_sums, margins_of, [&](std::size_t first, const T* c) HWY_ATTR {
-    dense_tile_gradient(dense_tile(block, rows, first), settings, c, g);
-  });
+  block_pass(
+      block, loss, y, settings, loss_sums,
+      [&](std::size_t first, double* z)
+          HWY_ATTR { dense_tile_margins(dense_tile(block, rows, first), block.scale, settings, w, z); },
+      [&](std::size_t first, const T* c)
+          HWY_ATTR { dense_tile_gradient(dense_tile(block, rows, first), settings, c, g); });
+}
+
+// The same for bytes and one setting: a whole tile is converted once, and its gradient taken from there if half of its rows or more
+// have a coefficient.
+template <class T>
+HWY_INLINE void bytes_pass(const RowBlock<T>& block, Loss loss, const T* y, const T* w, T* g,
+                           double* loss_sum) {
+  KeptTile kept;
+  block_pass(
+      block, loss, y, 1, loss_sum,
+      [&](std::size_t first, double* z) HWY_ATTR {
+        const auto tile = dense_tile(block, block.bytes, first);
+        if (!is_whole(tile)) return margins_alone(tile, block.scale, w, z);
+        margins_of_tile<true>(tile, block.scale, w, z, &kept);
+      },
+      [&](std::size_t first, const T* c) HWY_ATTR {
+        const auto tile = dense_tile(block, block.bytes, first);
+        if (!is_whole(tile) || 2 * std::count(c, c + kTile, T{0}) > std::ptrdiff_t{kTile})
+          return gradient_alone(tile, c, g);
+        gradient_of_kept(tile, kept, c, g);
+      });
 }
 
 template <class T>
 void loss_and_gradient(const RowBlock<T>& block, Loss loss, const T* y, std::size_t settings, const T* w,
                        T* const* g, double* loss_sums) {
   switch (block.kind) {
-    case RowKind::kBytes: return dense_pass(block, block.bytes, loss, y, settings, w, g, loss_sums);
+    case RowKind::kBytes: {
+      if constexpr (kGroup > 1)
+        if (settings == 1 && block.columns / kChunk <= KeptTile::kMostChunks)
+          return bytes_pass(block, loss, y, w, g[0], loss_sums);
+      return dense_pass(block, block.bytes, loss, y, settings, w, g, loss_sums);
+    }
     case RowKind::kDense: return dense_pass(block, block.values, loss, y, settings, w, g, loss_sums);
     case RowKind::kSparse: {
       const auto tile = [&](std::size_t first) {
@@ -153,21 +171,23 @@ void pack(std::size_t columns, std::size_t settings, const T* const* w, T* packe
     }
 }
 
+template <class T, class X>
+HWY_INLINE void dense_margins(const RowBlock<T>& block, const X* rows, const T* w, double* z) {
+  for (std::size_t first = 0; first < block.rows; first += kTile)
+    margins_alone(dense_tile(block, rows, first), block.scale, w, z + first);
+}
+
 template <class T>
 void margins(const RowBlock<T>& block, const T* w, double* z) {
-  for (std::size_t first = 0; first < block.rows; first += kTile) switch (block.kind) {
-      case RowKind::kBytes: {
-        margins_alone(dense_tile(block, block.bytes, first), block.scale, w, z + first);
-        break;
-      }
-      case RowKind::kDense: {
-        margins_alone(dense_tile(block, block.values, first), block.scale, w, z + first);
-        break;
-      }
-      case RowKind::kSparse:
+  switch (block.kind) {
+    case RowKind::kBytes: return dense_margins(block, block.bytes, w, z);
+    case RowKind::kDense: return dense_margins(block, block.values, w, z);
+    case RowKind::kSparse: {
+      for (std::size_t first = 0; first < block.rows; first += kTile)
         sparse_tile_margins(SparseTile<T>{block, first, std::min(kTile, block.rows - first)}, 1, w,
                             z + first);
     }
+  }
 }
 
 template <class T>
@@ -187,9 +207,10 @@ void add_rows(const RowBlock<T>& block, const T* c, T* g) {
 template <class T>
 double losses(Loss loss, std::size_t n, const double* z, const T* y, T* coefficients) {
   double sum = 0;
+  T unused[kTile];
   for (std::size_t i = 0; i < n; i += kTile)
     sum += tile_losses(loss, std::min(kTile, n - i), z + i, y + i,
-                       coefficients == nullptr ? nullptr : coefficients + i);
+                       coefficients == nullptr ? unused : coefficients + i);
   return sum;
 }
 

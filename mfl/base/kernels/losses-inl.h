@@ -107,18 +107,37 @@ HWY_INLINE std::uint32_t hinge_8(const double* z, const double* y, double* loss)
   return active;
 }
 
-// 8 samples; z, y and both results are arrays of 8.
-template <class F>
-HWY_INLINE void apply_8(F f, const double* z, const double* y, double* loss, double* derivative) {
-  constexpr std::size_t kStep = hn::MaxLanes(DoubleTag());
-  for (std::size_t i = 0; i < 8; i += kStep) {
-    const LossValues values = f(hn::LoadU(DoubleTag(), z + i), hn::LoadU(DoubleTag(), y + i));
+HWY_INLINE Doubles load_doubles(const double* from) { return hn::LoadU(DoubleTag(), from); }
+HWY_INLINE Doubles load_doubles(const float* from) {
+  return hn::PromoteTo(DoubleTag(), hn::LoadU(hn::Rebind<float, DoubleTag>(), from));
+}
+
+HWY_INLINE void store_rounded(Doubles x, double* to) { hn::StoreU(x, DoubleTag(), to); }
+HWY_INLINE void store_rounded(Doubles x, float* to) {
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+  HWY_ALIGN double numbers[hn::MaxLanes(
+      DoubleTag())];  // what is too large for a float must become infinity, not its largest number
+  hn::Store(x, DoubleTag(), numbers);
+  for (std::size_t i = 0; i < hn::MaxLanes(DoubleTag()); ++i) to[i] = static_cast<float>(numbers[i]);
+#else
+  const hn::Rebind<float, DoubleTag> floats;
+  hn::StoreU(hn::DemoteTo(floats, x), floats, to);
+#endif
+}
+
+// 8 samples; z, y and both results are arrays of 8. The derivatives are rounded to T.
+template <class T, class F>
+HWY_INLINE void apply_8(F f, const double* z, const T* y, double* loss, T* derivative) {
+  MFL_UNROLL
+  for (std::size_t i = 0; i < 8; i += hn::MaxLanes(DoubleTag())) {
+    const LossValues values = f(load_doubles(z + i), load_doubles(y + i));
     hn::StoreU(values.loss, DoubleTag(), loss + i);
-    hn::StoreU(values.derivative, DoubleTag(), derivative + i);
+    store_rounded(values.derivative, derivative + i);
   }
 }
 
-HWY_INLINE void losses_8(Loss loss, const double* z, const double* y, double* value, double* derivative) {
+template <class T>
+HWY_INLINE void losses_8(Loss loss, const double* z, const T* y, double* value, T* derivative) {
   switch (loss) {
     case Loss::kHinge:
       return apply_8([](auto a, auto b) HWY_ATTR { return hinge(a, b); }, z, y, value, derivative);
