@@ -20,7 +20,8 @@ namespace mfl::cli {
 namespace {
 
 struct ServerArguments {
-  std::string file, listen = "127.0.0.1:7443", state = "state", tls, allowed, revoked, metrics, test_data;
+  std::string file, listen = "127.0.0.1:7443", state = "state", tls, allowed, revoked, metrics, test_data,
+      on_outlier = "refuse";
   LogFlags log;
   bool plaintext = false, measure = false;
   double linger = 30;
@@ -56,6 +57,7 @@ Result<HostOptions> host_options(const ServerArguments& args) {
   options.linger = seconds(args.linger);
   options.columns = args.columns;
   options.test_data = args.test_data;
+  options.on_outlier = parse_on_outlier(args.on_outlier).value_or(OnOutlier::kRefuse);
   return options;
 }
 
@@ -158,6 +160,12 @@ void setup_server(Command& mfl, Commands& commands) {
       .add_option("--test-data", args->test_data,
                   "Data spec of a test set that the server holds, for the records (default: none)")
       ->type_name("SPEC");
+  command
+      .add_option("--on-outlier", args->on_outlier,
+                  "For a node whose data is unlike the others' before the first round: refuse (no round while "
+                  "it is connected), exclude (it is no member of this run) or warn")
+      ->choices({"refuse", "exclude", "warn"})
+      ->capture_default_str();
   command.add_option("--max-model-mb", args->max_megabytes, "Largest State in MB")
       ->type_name("N")
       ->check_range(1, 1 << 20)

@@ -35,6 +35,16 @@ void RunWarnings::constant_features(const Schema& schema, const std::vector<std:
                                      columns.size(), name));
 }
 
+void RunWarnings::outlier(const std::string& node, std::string text) {
+  outliers_.try_emplace(node, std::move(text));
+}
+
+void RunWarnings::measured_by(const std::vector<std::string>& names, std::size_t nodes) {
+  first_.push_back(fmt::format(
+      "what precedes the first round was measured at {} of {} nodes, those that were connected: {}", names.size(),
+      nodes, fmt::join(names, ", ")));
+}
+
 void RunWarnings::different_starts(const std::string& node) {
   first_.push_back(fmt::format(
       "the trainers of the nodes initialise the model differently: the run starts from the weights of {}",
@@ -43,6 +53,7 @@ void RunWarnings::different_starts(const std::string& node) {
 
 std::vector<std::string> RunWarnings::list() const {
   std::vector<std::string> out = first_;
+  for (const auto& [node, text] : outliers_) out.push_back(text);
   for (const auto& [node, text] : heavy_) out.push_back(text);
   for (const auto& [node, text] : left_out_) out.push_back(text);
   for (const auto& [node, times] : displaced_)

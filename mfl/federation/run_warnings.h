@@ -30,6 +30,11 @@ class RunWarnings {
   // Columns that standardising cannot scale.
   void constant_features(const Schema& schema, const std::vector<std::size_t>& columns);
 
+  // What a node says of its data, which is unlike the others'.
+  void outlier(const std::string& node, std::string text);
+  // Fewer nodes were measured than the federation has.
+  void measured_by(const std::vector<std::string>& names, std::size_t nodes);
+
   // The trainers of the nodes do not start from the same weights: those of `node` were taken.
   void different_starts(const std::string& node);
 
@@ -38,7 +43,7 @@ class RunWarnings {
 
  private:
   std::vector<std::string> first_;
-  std::map<std::string, std::string> heavy_, left_out_;  // by node: the first time
+  std::map<std::string, std::string> heavy_, left_out_, outliers_;  // by node: the first time
   std::map<std::string, std::uint64_t> displaced_;       // how often
 };
 

@@ -202,6 +202,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
     algorithm.eta = eta;
     return make_algorithm(algorithm);
   };
+  out.on_outlier = options.on_outlier;
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(config.run.threads, kMaxThreads));
   if (has_ended(run)) {
     out.ended_status = run_status_name(run.status);
@@ -301,6 +302,7 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
   if (const PreparationNeeds needs = out.needs(out.schema); needs.any() && needs.initial_weights == 0) {
     out.schema.preprocessing = parse_schema(run.data_schema)->preprocessing;
     out.prepared = Prepared{out.schema.preprocessing, needs.step_size ? run.eta : 0};
+    out.prepared_needs = needs;
   }
   return {};
 }

@@ -141,6 +141,7 @@ v1::Joining to_message(const Joining& joining) {
   out.set_bits(joining.bits);
   *out.mutable_schema() = node_to_wire(joining.schema);
   out.set_instance(joining.instance);
+  for (const Work work : joining.withheld) out.add_withheld(static_cast<v1::Work>(work));
   return out;
 }
 
@@ -206,8 +207,14 @@ Result<Joining> from_message(const v1::Joining& message) {
   MFL_CHECK(check_protocol(message.protocol()));
   MFL_TRY(Schema schema, node_from_wire(message.schema()));
   if (schema.task == LabelTask::kUnknown) return malformed("a node that does not say what its labels are");
-  return Joining{message.config_digest(), message.weight(),  message.columns(),
-                 message.bits(),          std::move(schema), message.instance()};
+  Joining out{message.config_digest(), message.weight(),  message.columns(),
+              message.bits(),          std::move(schema), message.instance()};
+  if (message.withheld_size() > v1::Work_ARRAYSIZE) return malformed("too many kinds of work");
+  for (const int work : message.withheld()) {
+    if (!v1::Work_IsValid(work)) return malformed(fmt::format("work {}", work));
+    out.withheld.push_back(static_cast<Work>(work));
+  }
+  return out;
 }
 
 Result<Verdict> from_message(const v1::Verdict& message) {
