@@ -169,8 +169,8 @@ Result<void> ColumnSums::check() const {
         mean * mean <= square * (1 + kSlack) + kUnderflow && std::abs(lost) <= kSlack * square + kUnderflow)
       continue;
     return fail(ErrorCode::kBadData,
-                fmt::format("no numbers have the sums of column {}: mean {:.6g}, mean square {:.6g}", j + 1, mean,
-                            square));
+                fmt::format("no numbers have the sums of column {}: mean {:.6g}, mean square {:.6g}", j + 1,
+                            mean, square));
   }
   return {};
 }

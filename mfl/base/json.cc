@@ -79,8 +79,7 @@ struct JsonBuilder {
   }
 
   bool add(Json value) {
-    if (++values_ > Json::kMostValues)
-      return stop(fmt::format("has more than {} values", Json::kMostValues));
+    if (++values_ > Json::kMostValues) return stop(fmt::format("has more than {} values", Json::kMostValues));
     if (open_.empty())
       root_ = std::move(value);
     else if (auto* elements = std::get_if<Json::Array>(&open_.back().value_))

@@ -81,7 +81,8 @@ std::optional<std::string> classes_difference(const Schema& run, const Schema& d
 // Of two texts that differ.
 std::string tensors_difference(const std::string& run, const std::string& data) {
   const auto ours = Json::parse(run), theirs = Json::parse(data);
-  const std::size_t most = std::max(ours ? ours->elements().size() : 0, theirs ? theirs->elements().size() : 0);
+  const std::size_t most =
+      std::max(ours ? ours->elements().size() : 0, theirs ? theirs->elements().size() : 0);
   const auto tensor = [](const Result<Json>& list, std::size_t i) {
     if (!list || i >= list->elements().size()) return std::string("missing");
     const Json *name = list->elements()[i].find("name"), *shape = list->elements()[i].find("shape");

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kRules = {"refuse", "exclude", "warn"};
 constexpr double kTimesUsual = 100, kTimesOfTwo = 1e4;
-constexpr double kSmallest = 256;   // bytes from 1 to 255 are in bounds
-constexpr double kMostlyZero = 1;   // a deviation of so many times the mean
+constexpr double kSmallest = 256;    // bytes from 1 to 255 are in bounds
+constexpr double kMostlyZero = 1;    // a deviation of so many times the mean
 constexpr double kShareOfAll = 0.1;  // of the median spread
 
 // The lower one of an even number, so the smaller of two. 0 of none.
@@ -59,8 +59,8 @@ UsualColumns usual_of(const std::map<std::string, const ColumnMoments*>& nodes) 
   for (std::size_t j = 0; j < columns; ++j) {
     out.means.push_back(median_of([j](const ColumnMoments& node) { return node.means[j]; }));
     out.deviations.push_back(median_of([j](const ColumnMoments& node) { return node.deviations[j]; }));
-    out.sizes.push_back(median_of(
-        [j](const ColumnMoments& node) { return size_of(node.means[j], node.deviations[j]); }));
+    out.sizes.push_back(
+        median_of([j](const ColumnMoments& node) { return size_of(node.means[j], node.deviations[j]); }));
   }
   find_spread(out);
   return out;
@@ -99,11 +99,11 @@ Worst worst_of(const ColumnMoments& node, const UsualColumns& usual, double time
         return fmt::format("the deviation {:.6g}, and {:.6g} is usual", deviation, usual.deviations[j]);
       });
     // Sum x^2 / |sum x|: of values that are not zero, however many are.
-    const double size = mean == 0 ? 0 : size_of(mean, deviation) * (size_of(mean, deviation) / std::abs(mean));
+    const double size =
+        mean == 0 ? 0 : size_of(mean, deviation) * (size_of(mean, deviation) / std::abs(mean));
     if (size > 0 && !usual.sizes.empty())
-      look(worst, usual.sizes[j] / (std::max(kSmallest, times) * size), j, counted, [&] {
-        return fmt::format("values of about {:.6g}, and {:.6g} is usual", size, usual.sizes[j]);
-      });
+      look(worst, usual.sizes[j] / (std::max(kSmallest, times) * size), j, counted,
+           [&] { return fmt::format("values of about {:.6g}, and {:.6g} is usual", size, usual.sizes[j]); });
   }
   return worst;
 }
@@ -154,7 +154,8 @@ std::vector<Outlier> number_outliers(const std::map<std::string, double>& nodes,
   const double times = two ? kTimesOfTwo : kTimesUsual;
   for (const auto& [node, number] : nodes) {
     if (number <= times * (usual > 0 ? usual : 1) && number >= usual / times) continue;
-    const std::string text = fmt::format("the {} of {} is {:.6g}, and {:.6g} is usual", what, node, number, usual);
+    const std::string text =
+        fmt::format("the {} of {} is {:.6g}, and {:.6g} is usual", what, node, number, usual);
     if (two) return {{"", of_two(nodes.begin()->first, nodes.rbegin()->first, text)}};
     out.push_back({node, text});
   }

@@ -140,7 +140,7 @@ class RoundCoordinator final : public Coordinator {
   Order order_for(const std::string& node, std::uint64_t session, const Ticket& last) const override {
     const auto member = members_.find(node);
     if (member == members_.end() || member->second.session != session)
-      return {Order::Kind::kEnded, {}, displaced_.contains(session) ? displaced_text(node) : "", {}};
+      return {Order::Kind::kEnded, {}, ending_of(node, session), {}};
     if (over()) return {Order::Kind::kDone, {}, phase_, digest_};
     if (preparation_ && !preparation_->answered(node)) return preparation_order(node, last);
     const Seat* seat = seats_.find(node);
@@ -272,9 +272,10 @@ class RoundCoordinator final : public Coordinator {
   // Before the node decides anything about the run.
   Verdict check_withheld(const std::string& node, const Joining& joining) const {
     const auto refuse = [&](std::string_view what, std::string_view name) -> Verdict {
-      return {Reason::kConfig, fmt::format("this run {}, and {} does not allow that: its operator must add {} to "
-                                           "--allow, or leave --allow out",
-                                           what, node, name)};
+      return {Reason::kConfig,
+              fmt::format("this run {}, and {} does not allow that: its operator must add {} to "
+                          "--allow, or leave --allow out",
+                          what, node, name)};
     };
     const auto withholds = [&](Work work) { return std::ranges::count(joining.withheld, work) != 0; };
     if (withholds(Work::kTrain)) return refuse("trains at its nodes", "train");
@@ -282,7 +283,8 @@ class RoundCoordinator final : public Coordinator {
     RunShape tried = shape_;
     Verdict verdict = tried.join(node, joining);
     if (!verdict.counts()) return verdict;
-    const PreparationNeeds needs = options_.prepared ? options_.prepared_needs : options_.needs(tried.schema());
+    const PreparationNeeds needs =
+        options_.prepared ? options_.prepared_needs : options_.needs(tried.schema());
     return needs.sums() ? refuse("needs the sums of its nodes' columns", "measure") : Verdict{};
   }
 
@@ -290,6 +292,10 @@ class RoundCoordinator final : public Coordinator {
     const auto found = excluded_.find(node);
     if (found == excluded_.end()) return {};
     return {Reason::kOutlier, fmt::format("excluded from this run: {}", found->second)};
+  }
+
+  std::string ending_of(const std::string& node, std::uint64_t session) const {
+    return displaced_.contains(session) ? displaced_text(node) : check_excluded(node).text;
   }
 
   // What a node says of its data, which is impossible or unlike the others'.
@@ -303,7 +309,8 @@ class RoundCoordinator final : public Coordinator {
       warnings_.outlier(claim.node, claim.text);
     } else {
       trouble_ = fmt::format(
-          "before the first round: {}; mend the data or revoke the node, or start the server with --on-outlier "
+          "before the first round: {}; mend the data or revoke the node, or start the server with "
+          "--on-outlier "
           "exclude or warn",
           claim.text);
     }

@@ -112,7 +112,7 @@ struct NodeStatus {
   std::optional<double> loss = {};                       // F_i, with that update
   std::optional<double> seconds = {};                    // that its local steps took, with that update
   std::optional<std::int64_t> certificate_expires = {};  // Unix time in seconds; nothing without TLS
-  std::uint64_t failures = 0;          // as NodeStanding, since the process started
+  std::uint64_t failures = 0;                            // as NodeStanding, since the process started
   std::optional<Time> set_aside = {};  // how much longer it is not chosen; nothing while it may be
 
   bool operator==(const NodeStatus&) const = default;

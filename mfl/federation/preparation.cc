@@ -80,7 +80,7 @@ Result<void> decode_preprocessing(std::string_view payload, const std::vector<Bl
   std::set<std::string_view> names;
   for (const Block& block : blocks) {
     const auto part = std::ranges::find(kParts, block.name, &NamedPart::name);
-    const std::uint64_t expected = part == std::end(kParts)                        ? 1
+    const std::uint64_t expected = part == std::end(kParts)                         ? 1
                                    : part->numbers == &Preprocessing::class_weights ? schema.classes.size()
                                                                                     : schema.columns;
     if (block.encoding != kDoubles || block.numbers == 0 || block.numbers != expected ||
@@ -158,7 +158,8 @@ bool Preparation::answered(const std::string& node) const {
 
 std::uint64_t Preparation::most_bytes(const std::string& node) const {
   if (task_.work == Work::kInitialise) return columns_ * needs_.initial_weights;
-  return task(node).work == Work::kMeasure ? ColumnSums::most_packed_bytes(columns_, classes_) : sizeof(double);
+  return task(node).work == Work::kMeasure ? ColumnSums::most_packed_bytes(columns_, classes_)
+                                           : sizeof(double);
 }
 
 // What is wrong with a newcomer, or nothing.
@@ -209,9 +210,9 @@ Verdict Preparation::take_smoothness(const std::string& node, Member& member, co
   if (!(smoothness >= 0) || !std::isfinite(smoothness))
     return {Reason::kNotFinite, "the smoothness is not a number from 0"};
   if (settled_ && needs_.step_size && kLateTimes * step_size_of_(smoothness) < result_.eta) {
-    Verdict verdict = judge_late(
-        node, fmt::format("the smoothness of {} is {:.6g}, and the step size of the run is {:.6g}", node,
-                          smoothness, result_.eta));
+    Verdict verdict =
+        judge_late(node, fmt::format("the smoothness of {} is {:.6g}, and the step size of the run is {:.6g}",
+                                     node, smoothness, result_.eta));
     if (!verdict.counts()) return verdict;
   }
   member.smoothness = smoothness;

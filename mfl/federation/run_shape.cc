@@ -65,11 +65,13 @@ Verdict RunShape::check_tensors(const Joining& joining) const {
   if (schema_.task != LabelTask::kExternal)
     return {Reason::kSchema, "the model of this run is not trained by programs of its nodes"};
   if (text.size() > kMostMessageText)
-    return {Reason::kShape, fmt::format("the tensors have {} bytes, more than {}", text.size(), kMostMessageText)};
+    return {Reason::kShape,
+            fmt::format("the tensors have {} bytes, more than {}", text.size(), kMostMessageText)};
   if (text == schema_.tensors && joining.columns == columns_) return {};
   const auto tensors = parse_tensors(text);
   if (!tensors) return {Reason::kShape, tensors.error().message};
-  if (tensors_json(*tensors) != text) return {Reason::kShape, "the tensors are not written as mfl writes them"};
+  if (tensors_json(*tensors) != text)
+    return {Reason::kShape, "the tensors are not written as mfl writes them"};
   std::uint64_t numbers = 0;
   for (const Tensor& tensor : *tensors) numbers += tensor.size();
   if (numbers != joining.columns)

@@ -41,8 +41,8 @@ void RunWarnings::outlier(const std::string& node, std::string text) {
 
 void RunWarnings::measured_by(const std::vector<std::string>& names, std::size_t nodes) {
   first_.push_back(fmt::format(
-      "what precedes the first round was measured at {} of {} nodes, those that were connected: {}", names.size(),
-      nodes, fmt::join(names, ", ")));
+      "what precedes the first round was measured at {} of {} nodes, those that were connected: {}",
+      names.size(), nodes, fmt::join(names, ", ")));
 }
 
 void RunWarnings::different_starts(const std::string& node) {

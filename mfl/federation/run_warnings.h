@@ -44,7 +44,7 @@ class RunWarnings {
  private:
   std::vector<std::string> first_;
   std::map<std::string, std::string> heavy_, left_out_, outliers_;  // by node: the first time
-  std::map<std::string, std::uint64_t> displaced_;       // how often
+  std::map<std::string, std::uint64_t> displaced_;                  // how often
 };
 
 }  // namespace mfl

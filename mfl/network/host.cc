@@ -117,6 +117,7 @@ Result<StateFolder> open_state(const Config& config, const HostOptions& options)
   out.folder = options.state;
   out.keep_states = config.run.keep_states;
   out.from_round = options.from_round;
+  out.drop_all_rounds = options.drop_all_rounds;
   out.waiting = [&options](const std::string& text) {
     log_text(options, LogLine::Level::kInfo, "waiting", text);
   };

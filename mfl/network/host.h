@@ -20,7 +20,8 @@ namespace mfl {
 struct HostOptions {
   ServerOptions server;
   std::filesystem::path state;  // folder (StateFolder); `address` in it is the address listened on
-  std::optional<std::uint64_t> from_round = {};  // go back to this round, one of the last keep_states
+  std::optional<std::uint64_t> from_round = {};  // go back to this round, one of the last keep_states, or 0
+  bool drop_all_rounds = false;                  // confirms that it is 0
   std::string test_data;                         // spec of a test set, for the records; empty: none
   OnOutlier on_outlier = OnOutlier::kRefuse;     // before the first round
   std::uint64_t columns = 0;  // features; 0: as [schema], the test set or the first node has them

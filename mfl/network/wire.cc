@@ -42,7 +42,8 @@ Result<void> check_size(const v1::Schema& message) {
     return bytes;
   };
   constexpr std::size_t kLength = 8;
-  if (bytes_of(message.features(), kLength) > kMostMessageText) return malformed("names of features are too long");
+  if (bytes_of(message.features(), kLength) > kMostMessageText)
+    return malformed("names of features are too long");
   if (message.tensors().size() > kMostMessageText) return malformed("the tensors are too long");
   if (static_cast<std::size_t>(message.classes_size()) > kMostClasses ||
       bytes_of(message.classes(), 0) > kMostClassBytes)

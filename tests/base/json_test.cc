@@ -73,7 +73,8 @@ TEST(Json, IsNestedOnlySoDeep) {
     ASSERT_TRUE(parsed) << open;
     EXPECT_EQ(parsed->dump(), deepest);
     EXPECT_EQ(parsed->sorted().dump(), deepest);
-    for (const std::size_t levels : {Json::kMostLevels / each + 1, std::size_t{20'000}, std::size_t{5'000'000}}) {
+    for (const std::size_t levels :
+         {Json::kMostLevels / each + 1, std::size_t{20'000}, std::size_t{5'000'000}}) {
       const auto refused = Json::parse(nested(levels, open, close));
       ASSERT_FALSE(refused) << open;
       EXPECT_EQ(refused.error().message, "is nested deeper than 64 levels");

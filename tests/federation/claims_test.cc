@@ -119,7 +119,8 @@ TEST(Claims, NumbersFarFromTheirMedianAreOutliers) {
 }
 
 TEST(Claims, ANewcomerIsComparedWithWhatIsSettled) {
-  const Preprocessing settled{.standardise = Standardise::kFull, .means = kClinic.means, .deviations = kClinic.deviations};
+  const Preprocessing settled{
+      .standardise = Standardise::kFull, .means = kClinic.means, .deviations = kClinic.deviations};
   EXPECT_FALSE(late_outlier("late", clinics(8).at("clinic-7"), settled, {}));
   ColumnMoments far = kClinic;
   far.means[0] *= 1000;
@@ -158,7 +159,8 @@ Dataset strokes(std::size_t rows) {
     const std::size_t digit = r % 10;
     const double angle = 0.3 * static_cast<double>(digit) + 0.2 * draw.normal();
     const double x = 14 + 1.5 * draw.normal(), y = 14 + 1.5 * draw.normal();
-    const double curve = 0.03 * (static_cast<double>(digit) - 5), thick = 1 + 0.2 * static_cast<double>(digit % 3);
+    const double curve = 0.03 * (static_cast<double>(digit) - 5),
+                 thick = 1 + 0.2 * static_cast<double>(digit % 3);
     for (std::size_t p = 0; p < out.columns; ++p) {
       const double u = static_cast<double>(p % kSide) - x, v = static_cast<double>(p / kSide) - y;
       const double along = u * std::cos(angle) + v * std::sin(angle);

@@ -500,9 +500,7 @@ TEST(StoreLog, AStoppedRunHasTheRecordsOfAWholeOne) {
 }
 
 // A tree of JSON that a recursive reader would follow to the end of its stack.
-std::string bomb(std::size_t levels) {
-  return std::string(levels, '[') + std::string(levels, ']');
-}
+std::string bomb(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
 
 TEST(CoordinatorSchema, TensorsOfAPeerAreBounded) {
   Schema schema = site();
@@ -592,9 +590,7 @@ class Clinics {
   void leave() { bench_.coordinator->leave(bench_.now, "mallory", sessions_.at("mallory")); }
   Joined join() { return bench_.coordinator->join(bench_.now, "mallory", {"config", 3, kBenchColumns, 64}); }
   FederationStatus status() const { return bench_.coordinator->status(); }
-  double eta() {
-    return bench_.order("a", sessions_.at("a")).task.eta;
-  }
+  double eta() { return bench_.order("a", sessions_.at("a")).task.eta; }
 
  private:
   static CoordinatorOptions options(OnOutlier rule) {

@@ -194,7 +194,8 @@ TEST(Preparation, WhatAServerSendsFitsTheSchema) {
     std::vector<Block> blocks;
     for (const Part& part : parts) {
       blocks.push_back({part.name, "f64", part.numbers.size()});
-      payload.append(reinterpret_cast<const char*>(part.numbers.data()), part.numbers.size() * sizeof(double));
+      payload.append(reinterpret_cast<const char*>(part.numbers.data()),
+                     part.numbers.size() * sizeof(double));
     }
     Preprocessing to;
     return decode_preprocessing(payload, blocks, schema(), to).has_value();
@@ -204,11 +205,21 @@ TEST(Preparation, WhatAServerSendsFitsTheSchema) {
   EXPECT_TRUE(decode({deviations}));
   EXPECT_TRUE(decode({{"columns", {2}}}));
   const double inf = std::numeric_limits<double>::infinity();
-  for (const std::vector<Part>& bad :
-       {std::vector<Part>{{"class_weights", {5}}}, {{"class_weights", {5, 1, 1}}}, {{"class_weights", {5, 0}}},
-        {{"deviations", {1}}}, {{"deviations", {1, 2, 3}}}, {{"deviations", {1, 0}}}, {{"deviations", {1, -1}}},
-        {means}, {{"means", {1, inf}}, deviations}, {deviations, deviations}, {means, deviations, means},
-        {{"columns", {3}}}, {{"columns", {2, 2}}}, {{"other", {1}}}, {{"", {1}}}})
+  for (const std::vector<Part>& bad : {std::vector<Part>{{"class_weights", {5}}},
+                                       {{"class_weights", {5, 1, 1}}},
+                                       {{"class_weights", {5, 0}}},
+                                       {{"deviations", {1}}},
+                                       {{"deviations", {1, 2, 3}}},
+                                       {{"deviations", {1, 0}}},
+                                       {{"deviations", {1, -1}}},
+                                       {means},
+                                       {{"means", {1, inf}}, deviations},
+                                       {deviations, deviations},
+                                       {means, deviations, means},
+                                       {{"columns", {3}}},
+                                       {{"columns", {2, 2}}},
+                                       {{"other", {1}}},
+                                       {{"", {1}}}})
     EXPECT_FALSE(decode(bad)) << bad.front().name << ' ' << bad.front().numbers.size();
 }
 
@@ -238,7 +249,8 @@ Update scaled(double factor, bool squares_only, std::uint64_t times = 1) {
 TEST(Preparation, SumsThatNoDataHasAreRefused) {
   Preparation preparation(all_needs(), schema(), half);
   preparation.join("a", 3);
-  for (const auto& [factor, squares_only] : {std::pair{0.5, true}, {-1.0, true}, {0.0, true}, {1e300, false}}) {
+  for (const auto& [factor, squares_only] :
+       {std::pair{0.5, true}, {-1.0, true}, {0.0, true}, {1e300, false}}) {
     const Verdict verdict = preparation.submit("a", scaled(factor, squares_only));
     EXPECT_EQ(verdict.reason, Reason::kOutlier) << factor;
     EXPECT_NE(verdict.text.find("column"), std::string::npos);
