@@ -161,8 +161,7 @@ class Sites {
   // Begun anew, with sites that are as they should be.
   std::string digest_of(int count) {
     std::filesystem::remove_all(federation_.box.path("state"));
-    const auto server =
-        federation_.server({"--min-available-nodes", fmt::to_string(count)});
+    const auto server = federation_.server({"--min-available-nodes", fmt::to_string(count)});
     const auto nodes = sites(count);
     return finish(*server);
   }
