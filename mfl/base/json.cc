@@ -35,7 +35,7 @@ struct JsonText {
   Library operator()(const auto& plain) const { return plain; }
 };
 
-// What the library's parser, which does not recurse, calls. Every member function but parse_error() tells it whether to go on.
+// What the library's parser, which does not recurse, calls. Every member function but parse_error() tells it whether to continue.
 struct JsonBuilder {
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }

@@ -13,6 +13,7 @@
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/algorithm/participation.h"
 #include "mfl/base/digest.h"
+#include "mfl/base/json.h"
 #include "mfl/base/visible.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/quarantine.h"
@@ -309,7 +310,7 @@ class RoundCoordinator final : public Coordinator {
       warnings_.outlier(claim.node, claim.text);
     } else {
       trouble_ = fmt::format(
-          "before the first round: {}; mend the data or revoke the node, or start the server with "
+          "before the first round: {}; fix the data or revoke the node, or start the server with "
           "--on-outlier "
           "exclude or warn",
           claim.text);
@@ -357,11 +358,9 @@ class RoundCoordinator final : public Coordinator {
   bool keep_preparation() {
     const Prepared& result = preparation_->result();
     trouble_.clear();
-    if (members_.size() < options_.nodes) {
-      std::vector<std::string> names;
-      for (const auto& [node, member] : members_) names.push_back(node);
-      warnings_.measured_by(names, options_.nodes);
-    }
+    std::vector<std::string> names;
+    for (const auto& [node, member] : members_) names.push_back(node);
+    if (names.size() < options_.nodes) warnings_.measured_by(names, options_.nodes);
     if (!result.initial_weights
              .empty()) {  // kept with the first round: until then they can be asked for again
       if (result.differ) warnings_.different_starts(members_.begin()->first);
@@ -369,7 +368,9 @@ class RoundCoordinator final : public Coordinator {
       return true;
     }
     shape_.set_preprocessing(result.preprocessing);
-    if (auto kept = log_.prepare(schema_json(schema()), result.eta); !kept) {
+    Json settled = Json::parse(schema_json(schema())).value();
+    if (names.size() < options_.nodes) settled[kMeasuredBy] = names;
+    if (auto kept = log_.prepare(settled.dump(), result.eta); !kept) {
       stop_with(std::move(kept).error());
       return false;
     }

@@ -64,6 +64,8 @@ struct PreparationTask {
 std::string encode_preprocessing(const Preprocessing& preprocessing, std::vector<Block>& blocks);
 Result<void> decode_preprocessing(std::string_view payload, const std::vector<Block>& blocks,
                                   const Schema& schema, Preprocessing& to);
+// In the schema that a store has: the names of the nodes that were measured, where they are fewer than the federation has.
+inline constexpr const char* kMeasuredBy = "measured_by";
 inline constexpr const char* kSumsEncoding = "exact-sums";
 inline constexpr const char* kSmoothness = "smoothness";
 

@@ -14,9 +14,12 @@
 #include <utility>
 
 #include "mfl/base/files.h"
+#include "mfl/base/json.h"
 #include "mfl/base/version.h"
 #include "mfl/config/factory.h"
 #include "mfl/federation/payload.h"
+#include "mfl/federation/preparation.h"
+#include "mfl/federation/run_warnings.h"
 #include "mfl/federation/state_folder.h"
 #include "mfl/federation/store_log.h"
 #include "mfl/federation/write_behind.h"
@@ -304,6 +307,11 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
     out.schema.preprocessing = parse_schema(run.data_schema)->preprocessing;
     out.prepared = Prepared{out.schema.preprocessing, needs.step_size ? run.eta : 0};
     out.prepared_needs = needs;
+    std::vector<std::string> names;
+    const Json kept = Json::parse(run.data_schema).value_or(nullptr);
+    if (const Json* measured = kept.find(kMeasuredBy))
+      for (const Json& name : measured->elements()) names.emplace_back(name.text());
+    if (!names.empty()) out.warnings.push_back(measured_text(names, out.nodes));
   }
   return {};
 }

@@ -125,9 +125,9 @@ TEST(Equality, MeasurementsOfTheDataMatchTheSimulation) {
 // Four sites with a table each, of which the last may have its first column in another unit.
 class Sites {
  public:
-  Sites()
-      : federation_(4, {"--model", "logistic", "--standardise", "full", "--algorithm", "mfl", "--steps", "24",
-                        "--tau", "2"}) {
+  explicit Sites(const std::string& steps = "24")
+      : federation_(4, {"--model", "logistic", "--standardise", "full", "--algorithm", "mfl", "--steps",
+                        steps, "--tau", "2"}) {
     for (int site = 0; site < 4; ++site)
       for (const double unit : {1.0, 1e6}) {
         std::string table = "a,b,y\n";
@@ -158,7 +158,7 @@ class Sites {
     return server.data()["digest"];
   }
 
-  // Begun anew, with sites that are as they should be.
+  // Of another run, whose sites are as they should be.
   std::string digest_of(int count) {
     std::filesystem::remove_all(federation_.box.path("state"));
     const auto server = federation_.server({"--min-available-nodes", fmt::to_string(count)});
@@ -185,7 +185,7 @@ TEST(Outliers, StopTheRunBeforeItsFirstRoundAndTheServerStaysUp) {
   EXPECT_EQ(sites.federation().status()["round"], 0);
   EXPECT_TRUE(server->running());
   wrong->signal_and_wait(SIGTERM);
-  wrong = sites.site(3, "right");  // the table was mended
+  wrong = sites.site(3, "right");  // the table was fixed
   const std::string digest = sites.finish(*server);
   const auto again = sites.federation().server({"--from-round", "0", "--drop-all-rounds"});
   const auto nodes = sites.sites(4);
@@ -202,6 +202,20 @@ TEST(Outliers, LeaveTheDigestOfTheOthersWhereTheyAreExcluded) {
   EXPECT_EQ(wrong->wait(), 4);
   EXPECT_NE(wrong->log().find("excluded from this run"), std::string::npos) << wrong->log();
   EXPECT_EQ(sites.digest_of(3), digest);
+}
+
+TEST(Outliers, TheResultSaysWhoseDataWasMeasuredAlsoAfterARestart) {
+  Sites sites("200000");
+  const std::vector<std::string> some = {"--min-available-nodes", "2"};
+  auto server = sites.federation().server(some);
+  const auto nodes = sites.sites(2);
+  ASSERT_TRUE(eventually([&] { return server->committed() > 3 || !server->running(); })) << server->log();
+  server->signal_and_wait(SIGKILL);
+  server = sites.federation().server(some);
+  ASSERT_TRUE(server->running()) << server->log();
+  const std::string warning = sites.federation().status()["warnings"][0];
+  EXPECT_NE(warning.find("measured at 2 of 4 nodes"), std::string::npos) << warning;
+  EXPECT_NE(warning.find("node-0000, node-0001"), std::string::npos) << warning;
 }
 
 TEST(Outliers, AreInTheResultWhereTheyAreWarnedOf) {
