@@ -145,22 +145,48 @@ std::uint64_t ColumnSums::most_packed_bytes(std::uint64_t columns, std::uint64_t
   return kHeader + classes * sizeof(std::uint64_t) + 3 * columns * kPlanesPerColumn * sizeof(std::uint32_t);
 }
 
-std::vector<std::size_t> ColumnSums::measure(Preprocessing& preprocessing) const {
-  std::vector<std::size_t> constant;
-  if (preprocessing.standardise == Standardise::kNone) return constant;
+ColumnMoments ColumnSums::moments() const {
+  ColumnMoments out;
   const LongMean mean = long_mean(moments_);
-  preprocessing.means.clear();
-  preprocessing.deviations.clear();
   for (std::size_t j = 0; j < columns_; ++j) {
     const double high = mean.high[j], low = mean.low[j];
     const double square = high * high, lost = std::fma(high, high, -square);
     double variance = (mean.high[columns_ + j] - square) + (mean.low[columns_ + j] - lost);
     variance += (mean.high[2 * columns_ + j] + mean.low[2 * columns_ + j]) - 2 * high * low;
-    if (preprocessing.standardise == Standardise::kFull) preprocessing.means.push_back(high);
-    const double deviation = variance > 0 ? std::sqrt(variance) : 0;
-    if (deviation == 0) constant.push_back(j);
-    preprocessing.deviations.push_back(deviation == 0 ? 1 : deviation);
+    out.means.push_back(high);
+    out.deviations.push_back(variance > 0 ? std::sqrt(variance) : 0);
   }
+  return out;
+}
+
+Result<void> ColumnSums::check() const {
+  constexpr double kSlack = 0x1p-40, kUnderflow = 1e-300;
+  std::vector<double> means(moments_.size());
+  ExactMean(moments_).mean(means);
+  for (std::size_t j = 0; j < columns_; ++j) {
+    const double mean = means[j], square = means[columns_ + j], lost = means[2 * columns_ + j];
+    if (std::isfinite(mean) && std::isfinite(square) && square >= 0 &&
+        mean * mean <= square * (1 + kSlack) + kUnderflow && std::abs(lost) <= kSlack * square + kUnderflow)
+      continue;
+    return fail(ErrorCode::kBadData,
+                fmt::format("no numbers have the sums of column {}: mean {:.6g}, mean square {:.6g}", j + 1,
+                            mean, square));
+  }
+  return {};
+}
+
+std::vector<std::size_t> ColumnSums::measure(Preprocessing& preprocessing) const {
+  std::vector<std::size_t> constant;
+  if (preprocessing.standardise == Standardise::kNone) return constant;
+  ColumnMoments found = moments();
+  for (std::size_t j = 0; j < columns_; ++j) {
+    if (found.deviations[j] != 0) continue;
+    constant.push_back(j);
+    found.deviations[j] = 1;
+  }
+  preprocessing.means.clear();
+  if (preprocessing.standardise == Standardise::kFull) preprocessing.means = std::move(found.means);
+  preprocessing.deviations = std::move(found.deviations);
   return constant;
 }
 

@@ -21,6 +21,12 @@
 
 namespace mfl {
 
+// Of the rows of one holder, or of all.
+struct ColumnMoments {
+  std::vector<double> means;
+  std::vector<double> deviations;  // over n, not n - 1; 0: the column is constant
+};
+
 // Not thread-safe.
 class ColumnSums {
  public:
@@ -41,8 +47,13 @@ class ColumnSums {
   std::uint64_t rows() const { return moments_.total_weight(); }
   std::span<const std::uint64_t> class_counts() const { return class_counts_; }
 
-  // Fills in what preprocessing.standardise asks for: means, and deviations (over n, not n - 1), correct to the last bits even where
-  // a deviation is small beside its mean. Returns the columns that are constant, whose deviation is given as 1. rows() > 0.
+  // Correct to the last bits even where a deviation is small beside its mean. rows() > 0.
+  ColumnMoments moments() const;
+  // kBadData, naming the column, for sums that no rows have: a mean that is not finite, a negative square, or (sum x)^2 beyond
+  // n sum x^2. rows() > 0.
+  Result<void> check() const;
+
+  // Fills in what preprocessing.standardise asks for: the means and deviations of moments(). Returns the columns that are constant, whose deviation is given as 1. rows() > 0.
   std::vector<std::size_t> measure(Preprocessing& preprocessing) const;
 
   // n / (classes * n_c): every class counts as much in a sum of weighted losses. kBadData for a class without samples.

@@ -1,5 +1,7 @@
 #include "mfl/base/json.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cassert>
 #include <nlohmann/json.hpp>
@@ -8,27 +10,6 @@ namespace mfl {
 namespace {
 
 using Library = nlohmann::ordered_json;
-
-Json from_library(const Library& value) {
-  switch (value.type()) {
-    case Library::value_t::boolean: return value.get<bool>();
-    case Library::value_t::number_integer: return value.get<std::int64_t>();
-    case Library::value_t::number_unsigned: return value.get<std::uint64_t>();
-    case Library::value_t::number_float: return value.get<double>();
-    case Library::value_t::string: return value.get<std::string>();
-    case Library::value_t::array: {
-      Json out = Json::array();
-      for (const Library& element : value) out.push_back(from_library(element));
-      return out;
-    }
-    case Library::value_t::object: {
-      Json out = Json::object();
-      for (const auto& [key, member] : value.items()) out[key] = from_library(member);
-      return out;
-    }
-    default: return nullptr;
-  }
-}
 
 bool is_member(const Json& element) {
   return element.elements().size() == 2 && element.elements().front().is_string();
@@ -52,6 +33,71 @@ struct JsonText {
     return out;
   }
   Library operator()(const auto& plain) const { return plain; }
+};
+
+// What the library's parser, which does not recurse, calls. Every member function but parse_error() tells it whether to continue.
+struct JsonBuilder {
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(std::int64_t value) { return add(value); }
+  bool number_unsigned(std::uint64_t value) { return add(value); }
+  bool number_float(double value, const std::string& /*text*/) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(const Library::binary_t& /*value*/) { return false; }
+  bool start_object(std::size_t /*size*/) { return open(Json::object()); }
+  bool start_array(std::size_t /*size*/) { return open(Json::array()); }
+  bool end_array() { return close(); }
+  bool parse_error(std::size_t /*at*/, const std::string& /*near*/, const std::exception& /*why*/) {
+    return false;
+  }
+
+  bool key(std::string& name) {
+    std::get<Json::Object>(open_.back().value_).emplace_back(std::move(name), nullptr);
+    return true;
+  }
+
+  bool end_object() {
+    std::vector<std::string_view> names;
+    names.reserve(open_.back().members().size());
+    for (const auto& [name, member] : open_.back().members()) names.emplace_back(name);
+    std::ranges::sort(names);
+    if (std::ranges::adjacent_find(names) != names.end()) return stop("names a member twice");
+    return close();
+  }
+
+  bool open(Json container) {
+    if (open_.size() == Json::kMostLevels)
+      return stop(fmt::format("is nested deeper than {} levels", Json::kMostLevels));
+    open_.push_back(std::move(container));
+    return true;
+  }
+
+  bool close() {
+    Json done = std::move(open_.back());
+    open_.pop_back();
+    return add(std::move(done));
+  }
+
+  bool add(Json value) {
+    if (++values_ > Json::kMostValues) return stop(fmt::format("has more than {} values", Json::kMostValues));
+    if (open_.empty())
+      root_ = std::move(value);
+    else if (auto* elements = std::get_if<Json::Array>(&open_.back().value_))
+      elements->push_back(std::move(value));
+    else
+      std::get<Json::Object>(open_.back().value_).back().second = std::move(value);
+    return true;
+  }
+
+  bool stop(std::string why) {
+    why_ = std::move(why);
+    return false;
+  }
+
+  std::vector<Json> open_;  // what the parser is in, the outermost first
+  std::size_t values_ = 0;
+  Json root_;
+  std::string why_ = "is not JSON";
 };
 
 Json::Json(bool value) : value_(value) {}
@@ -101,9 +147,11 @@ Json Json::object() {
 }
 
 Result<Json> Json::parse(std::string_view text) {
-  const Library value = Library::parse(text, nullptr, false);
-  if (value.is_discarded()) return fail(ErrorCode::kBadData, "is not JSON");
-  return from_library(value);
+  if (text.size() > kMostBytes)
+    return fail(ErrorCode::kBadData, fmt::format("has {} bytes, more than {}", text.size(), kMostBytes));
+  JsonBuilder builder;
+  if (!Library::sax_parse(text, &builder)) return fail(ErrorCode::kBadData, std::move(builder.why_));
+  return std::move(builder.root_);
 }
 
 bool Json::is_null() const { return std::holds_alternative<std::monostate>(value_); }

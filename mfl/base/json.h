@@ -60,8 +60,14 @@ class Json {
     for (const auto& element : range) out.push_back(Json(element));
     return out;
   }
-  // kBadData where `text` is not one JSON value.
+
+  // Takes any bytes, in time proportional to their number, but for the sorting of an object's names. kBadData where `text` is not one
+  // JSON value, is larger than kMostBytes, has more than kMostValues values, is nested deeper than kMostLevels, or names a member of
+  // an object twice. So what walks a parsed value may recurse.
   static Result<Json> parse(std::string_view text);
+  static constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
+  static constexpr std::size_t kMostValues = std::size_t{1} << 24U;  // of some 40 bytes each, and their texts
+  static constexpr std::size_t kMostLevels = 64;
 
   bool is_null() const;
   bool is_string() const;
@@ -97,6 +103,7 @@ class Json {
 
  private:
   friend struct JsonText;
+  friend struct JsonBuilder;
 
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array, Object> value_;
 };

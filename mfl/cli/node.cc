@@ -20,7 +20,7 @@ namespace mfl::cli {
 namespace {
 
 struct NodeArguments {
-  std::string server, tls, name, config_digest, state;
+  std::string server, tls, name, config_digest, state, allow = "train,measure";
   LogFlags log;
   bool plaintext = false;
   std::optional<double> give_up_after;
@@ -49,6 +49,7 @@ Result<Reply> node_command(const NodeArguments& args) {
   options.config_digest = args.config_digest;
   options.state = args.state;
   options.trainer = args.trainer.setup();
+  options.allow_measure = args.allow != "train";
   if (args.give_up_after)
     options.give_up_after = std::chrono::milliseconds(std::llround(1000 * *args.give_up_after));
   MFL_TRY(options.log, make_log(args.log));
@@ -98,6 +99,12 @@ void setup_node(Command& mfl, Commands& commands) {
       .add_option("--state", args->state,
                   "File of the vectors that some algorithms keep at a node from round to round")
       ->type_name("FILE");
+  command
+      .add_option("--allow", args->allow,
+                  "What this site gives: training, and in a run that standardises or weighs classes the sums "
+                  "of its columns and its number of samples of each class (measure)")
+      ->choices({"train,measure", "train"})
+      ->capture_default_str();
   command
       .add_option("--give-up-after", args->give_up_after,
                   "Seconds without a connection before it gives up (default: never)")

@@ -20,9 +20,10 @@ namespace mfl::cli {
 namespace {
 
 struct ServerArguments {
-  std::string file, listen = "127.0.0.1:7443", state = "state", tls, allowed, revoked, metrics, test_data;
+  std::string file, listen = "127.0.0.1:7443", state = "state", tls, allowed, revoked, metrics, test_data,
+                    on_outlier = "refuse";
   LogFlags log;
-  bool plaintext = false, measure = false;
+  bool plaintext = false, measure = false, drop_all_rounds = false;
   double linger = 30;
   std::optional<std::uint64_t> from_round;
   std::uint64_t columns = 0, max_megabytes = 1024, quota_megabytes = 256, max_connections = 0;
@@ -53,9 +54,14 @@ Result<HostOptions> host_options(const ServerArguments& args) {
   options.server.metrics = args.metrics;
   options.state = args.state;
   options.from_round = args.from_round;
+  if (args.drop_all_rounds && args.from_round != 0U)
+    return fail(ErrorCode::kBadConfig, "--drop-all-rounds confirms --from-round 0, which is missing",
+                "leave it out, or add --from-round 0");
+  options.drop_all_rounds = args.drop_all_rounds;
   options.linger = seconds(args.linger);
   options.columns = args.columns;
   options.test_data = args.test_data;
+  options.on_outlier = parse_on_outlier(args.on_outlier).value_or(OnOutlier::kRefuse);
   return options;
 }
 
@@ -137,8 +143,9 @@ void setup_server(Command& mfl, Commands& commands) {
       .add_option(
           "--from-round", args->from_round,
           "Go back to the State of this round, one of the last keep_states; later rounds are dropped and "
-          "marked. Pass it once")
+          "marked. 0 begins again, with what is measured before the first round. Pass it once")
       ->type_name("R");
+  command.add_flag("--drop-all-rounds", args->drop_all_rounds, "Confirms --from-round 0");
   command.add_option("--tls", args->tls, "Folder with ca.pem, cert.pem and key.pem, made by mfl certs")
       ->type_name("DIR");
   command.add_flag("--plaintext", args->plaintext, "Without TLS, on loopback only");
@@ -158,6 +165,13 @@ void setup_server(Command& mfl, Commands& commands) {
       .add_option("--test-data", args->test_data,
                   "Data spec of a test set that the server holds, for the records (default: none)")
       ->type_name("SPEC");
+  command
+      .add_option(
+          "--on-outlier", args->on_outlier,
+          "For a node whose data is unlike the others' before the first round: refuse (no round while "
+          "it is connected), exclude (it is no member of this run) or warn")
+      ->choices({"refuse", "exclude", "warn"})
+      ->capture_default_str();
   command.add_option("--max-model-mb", args->max_megabytes, "Largest State in MB")
       ->type_name("N")
       ->check_range(1, 1 << 20)

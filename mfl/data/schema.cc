@@ -81,13 +81,16 @@ std::optional<std::string> classes_difference(const Schema& run, const Schema& d
 // Of two texts that differ.
 std::string tensors_difference(const std::string& run, const std::string& data) {
   const auto ours = Json::parse(run), theirs = Json::parse(data);
+  const std::size_t most =
+      std::max(ours ? ours->elements().size() : 0, theirs ? theirs->elements().size() : 0);
   const auto tensor = [](const Result<Json>& list, std::size_t i) {
     if (!list || i >= list->elements().size()) return std::string("missing");
     const Json *name = list->elements()[i].find("name"), *shape = list->elements()[i].find("shape");
     return fmt::format("{} {}", name ? name->text() : "", shape ? shape->dump() : "");
   };
   std::size_t i = 0;
-  while (tensor(ours, i) == tensor(theirs, i)) ++i;
+  while (i < most && tensor(ours, i) == tensor(theirs, i)) ++i;
+  if (i == most) return "the tensors of the model are written in another way here than in the run";
   return fmt::format("tensor {} of the model is {} here and {} in the run", i + 1, shown(tensor(theirs, i)),
                      shown(tensor(ours, i)));
 }

@@ -54,6 +54,9 @@ struct Schema {
 };
 
 // The most classes of a multiclass schema, and bytes of their names together. With them a schema fits one network message.
+// Bytes of the names of features, each with 8 for its length, and of the tensors of an external model, in a message. Names that are more
+// are sent as their digest (shortened()).
+inline constexpr std::size_t kMostMessageText = std::size_t{192} << 10U;
 inline constexpr std::size_t kMostClasses = 10'000;
 inline constexpr std::size_t kMostClassBytes = std::size_t{128} << 10U;
 

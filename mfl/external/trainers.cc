@@ -14,7 +14,6 @@ namespace {
 
 constexpr int kProtocol = 1;
 constexpr int kTries = 3;
-constexpr std::size_t kMostTensorText = std::size_t{192} << 10U;  // bytes: it is part of a network message
 
 std::vector<std::string> vectors_of(const NodeSteps& steps) {
   return steps.gamma ? std::vector<std::string>{"w", "d"} : std::vector<std::string>{"w"};
@@ -73,7 +72,7 @@ Result<Schema> trainer_schema(const Json& reply, const std::vector<Tensor>& tens
   out.tensors = tensors_json(tensors);
   out.own_data = true;
   for (const Tensor& tensor : tensors) out.columns += tensor.size();
-  if (out.tensors.size() > kMostTensorText)
+  if (out.tensors.size() > kMostMessageText)
     return fail(ErrorCode::kRunFailed,
                 fmt::format("the names of its {} tensors are too long", tensors.size()));
   const Json* const said = reply.find("schema");

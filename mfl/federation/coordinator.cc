@@ -13,6 +13,7 @@
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/algorithm/participation.h"
 #include "mfl/base/digest.h"
+#include "mfl/base/json.h"
 #include "mfl/base/visible.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/quarantine.h"
@@ -89,7 +90,8 @@ class RoundCoordinator final : public Coordinator {
       make_place();
     }
     if (options_.prepared) {
-      preparation_.emplace(shape_.whole_schema(), *options_.prepared);
+      preparation_.emplace(options_.prepared_needs, shape_.whole_schema(), options_.step_size_of,
+                           options_.on_outlier, *options_.prepared);
       take_step_size(options_.prepared->eta);
       schema_kept_ = true;
     }
@@ -100,7 +102,9 @@ class RoundCoordinator final : public Coordinator {
 
   Joined join(Time now, const std::string& node, const Joining& joining) override {
     now_ = std::max(now_, now);
-    Verdict verdict = shape_.join(node, joining);
+    Verdict verdict = check_excluded(node);
+    if (verdict.counts() && !joining.withheld.empty()) verdict = check_withheld(node, joining);
+    if (verdict.counts()) verdict = shape_.join(node, joining);
     if (!verdict.counts()) {
       note(verdict);
       return {0, std::move(verdict)};
@@ -115,7 +119,7 @@ class RoundCoordinator final : public Coordinator {
     // A seat taken with other data is not the one that the State was handed to.
     if (const Seat* seat = seats_.find(node)) {
       if (seat->weight != joining.weight)
-        give_up(node);
+        walk_out(node);
       else if (seat->state == Seat::State::kGone)
         seats_.put(node, Seat::State::kAwaited);
     }
@@ -129,6 +133,7 @@ class RoundCoordinator final : public Coordinator {
     displaced_.erase(session);
     const auto member = members_.find(node);
     if (member == members_.end() || member->second.session != session) return;
+    walk_out(node);
     remove(member);
     move_on();
   }
@@ -136,9 +141,9 @@ class RoundCoordinator final : public Coordinator {
   Order order_for(const std::string& node, std::uint64_t session, const Ticket& last) const override {
     const auto member = members_.find(node);
     if (member == members_.end() || member->second.session != session)
-      return {Order::Kind::kEnded, {}, displaced_.contains(session) ? displaced_text(node) : "", {}};
+      return {Order::Kind::kEnded, {}, ending_of(node, session), {}};
     if (over()) return {Order::Kind::kDone, {}, phase_, digest_};
-    if (preparation_ && !preparation_->answered(node)) return preparation_order(last);
+    if (preparation_ && !preparation_->answered(node)) return preparation_order(node, last);
     const Seat* seat = seats_.find(node);
     if (!open_ || seat == nullptr || seat->state != Seat::State::kAwaited || last == ticket_) return {};
     return {Order::Kind::kTask,
@@ -154,10 +159,14 @@ class RoundCoordinator final : public Coordinator {
     Verdict verdict = check_ticket(node, update.run_id, update.ticket);
     if (verdict.counts() && update.ticket.round == 0) {
       verdict = preparation_->submit(node, update);
+      judge_claims();  // of a newcomer
+      if (verdict.reason == Reason::kOutlier || verdict.reason == Reason::kNotFinite)
+        judge_claim({node, fmt::format("{}: {}", node, verdict.text)});
       ++version_;
     } else if (verdict.counts()) {
       verdict = count(node, seats_.find(node)->weight, std::move(update));
       seats_.put(node, verdict.counts() ? Seat::State::kCounted : Seat::State::kRefused);
+      if (verdict.counts() && walked_out_.contains(node)) quarantine_.forgive(node);
       if (!verdict.counts()) {
         refusal_ = fmt::format("node {}: {}", node, verdict.text);
         quarantine_.fail(now_, node, fmt::format("round {}: {}", ticket_.round, verdict.text));
@@ -195,7 +204,7 @@ class RoundCoordinator final : public Coordinator {
 
   std::optional<std::uint64_t> payload_size(const std::string& node, const Ticket& ticket) const override {
     if (!check_ticket(node, options_.run_id, ticket).counts()) return std::nullopt;
-    if (ticket.round == 0) return preparation_->most_bytes();
+    if (ticket.round == 0) return preparation_->most_bytes(node);
     return steps_ == 0 ? 0 : up_bytes();
   }
 
@@ -247,16 +256,70 @@ class RoundCoordinator final : public Coordinator {
   }
 
   bool preparing() const { return preparation_ && !preparation_->settled(); }
-  Ticket preparation_ticket() const { return {options_.epoch, 0, preparation_->stage()}; }
+  Ticket preparation_ticket(const std::string& node) const {
+    return {options_.epoch, 0, preparation_->stage(node)};
+  }
 
-  Order preparation_order(const Ticket& last) const {
-    if (last == preparation_ticket()) return {};
-    const PreparationTask& task = preparation_->task();
-    return {
-        Order::Kind::kTask,
-        {options_.run_id, preparation_ticket(), 0, task.digest, task.blocks, 0, task.payload, task.work, 0},
-        {},
-        {}};
+  Order preparation_order(const std::string& node, const Ticket& last) const {
+    const Ticket ticket = preparation_ticket(node);
+    if (last == ticket) return {};
+    const PreparationTask& task = preparation_->task(node);
+    return {Order::Kind::kTask,
+            {options_.run_id, ticket, 0, task.digest, task.blocks, 0, task.payload, task.work, 0},
+            {},
+            {}};
+  }
+
+  // Before the node decides anything about the run.
+  Verdict check_withheld(const std::string& node, const Joining& joining) const {
+    const auto refuse = [&](std::string_view what, std::string_view name) -> Verdict {
+      return {Reason::kConfig,
+              fmt::format("this run {}, and {} does not allow that: its operator must add {} to "
+                          "--allow, or leave --allow out",
+                          what, node, name)};
+    };
+    const auto withholds = [&](Work work) { return std::ranges::count(joining.withheld, work) != 0; };
+    if (withholds(Work::kTrain)) return refuse("trains at its nodes", "train");
+    if (!withholds(Work::kMeasure) || !options_.needs) return {};
+    RunShape tried = shape_;
+    Verdict verdict = tried.join(node, joining);
+    if (!verdict.counts()) return verdict;
+    const PreparationNeeds needs =
+        options_.prepared ? options_.prepared_needs : options_.needs(tried.schema());
+    return needs.sums() ? refuse("needs the sums of its nodes' columns", "measure") : Verdict{};
+  }
+
+  Verdict check_excluded(const std::string& node) const {
+    const auto found = excluded_.find(node);
+    if (found == excluded_.end()) return {};
+    return {Reason::kOutlier, fmt::format("excluded from this run: {}", found->second)};
+  }
+
+  std::string ending_of(const std::string& node, std::uint64_t session) const {
+    return displaced_.contains(session) ? displaced_text(node) : check_excluded(node).text;
+  }
+
+  // What a node says of its data, which is impossible or unlike the others'.
+  void judge_claim(const Outlier& claim) {
+    if (options_.on_outlier == OnOutlier::kExclude && !claim.node.empty()) {
+      excluded_.emplace(claim.node, claim.text);
+      warnings_.outlier(claim.node, "excluded from this run: " + claim.text);
+      if (const auto member = members_.find(claim.node); member != members_.end()) remove(member);
+      ++version_;
+    } else if (options_.on_outlier == OnOutlier::kWarn || !preparing()) {
+      warnings_.outlier(claim.node, claim.text);
+    } else {
+      trouble_ = fmt::format(
+          "before the first round: {}; fix the data or revoke the node, or start the server with "
+          "--on-outlier "
+          "exclude or warn",
+          claim.text);
+    }
+  }
+
+  void judge_claims() {
+    const std::vector<Outlier> claims = preparation_->outliers();  // excluding a node changes them
+    for (const Outlier& claim : claims) judge_claim(claim);
   }
 
   // Those that are connected have until then to answer.
@@ -274,7 +337,7 @@ class RoundCoordinator final : public Coordinator {
       preprocessing.intercept = needs.intercept;
       shape_.set_preprocessing(std::move(preprocessing));
       if (!needs.any()) return true;
-      preparation_.emplace(needs, shape_.whole_schema(), options_.step_size_of);
+      preparation_.emplace(needs, shape_.whole_schema(), options_.step_size_of, options_.on_outlier);
       for (const auto& [node, member] : members_) preparation_->join(node, member.weight);
       await_preparation();
     }
@@ -288,11 +351,16 @@ class RoundCoordinator final : public Coordinator {
       return false;
     }
     if (preparation_->stage() != stage) await_preparation();
+    judge_claims();
     return *settled && keep_preparation();
   }
 
   bool keep_preparation() {
     const Prepared& result = preparation_->result();
+    trouble_.clear();
+    std::vector<std::string> names;
+    for (const auto& [node, member] : members_) names.push_back(node);
+    if (names.size() < options_.nodes) warnings_.measured_by(names, options_.nodes);
     if (!result.initial_weights
              .empty()) {  // kept with the first round: until then they can be asked for again
       if (result.differ) warnings_.different_starts(members_.begin()->first);
@@ -300,7 +368,9 @@ class RoundCoordinator final : public Coordinator {
       return true;
     }
     shape_.set_preprocessing(result.preprocessing);
-    if (auto kept = log_.prepare(schema_json(schema()), result.eta); !kept) {
+    Json settled = Json::parse(schema_json(schema())).value();
+    if (names.size() < options_.nodes) settled[kMeasuredBy] = names;
+    if (auto kept = log_.prepare(settled.dump(), result.eta); !kept) {
       stop_with(std::move(kept).error());
       return false;
     }
@@ -328,7 +398,10 @@ class RoundCoordinator final : public Coordinator {
   }
 
   std::size_t needed_nodes() const {
-    return std::max({std::size_t{1}, options_.min_available_nodes, options_.quorum});
+    std::size_t available = options_.min_available_nodes;
+    if (!excluded_.empty())
+      available = std::min(available, options_.nodes - std::min(options_.nodes, excluded_.size()));
+    return std::max({std::size_t{1}, available, options_.quorum});
   }
 
   void make_place() {
@@ -397,7 +470,7 @@ class RoundCoordinator final : public Coordinator {
   }
 
   Verdict check_preparation_ticket(const std::string& node, const Ticket& ticket) const {
-    if (ticket != preparation_ticket()) return {Reason::kStale, "this is no longer to be measured"};
+    if (ticket != preparation_ticket(node)) return {Reason::kStale, "this is no longer to be measured"};
     if (preparation_->answered(node)) return {Reason::kDuplicate, "answered before"};
     return {};
   }
@@ -466,6 +539,15 @@ class RoundCoordinator final : public Coordinator {
   void give_up(const std::string& node) {
     const Seat* seat = seats_.find(node);
     if (seat != nullptr && seat->state == Seat::State::kAwaited) seats_.put(node, Seat::State::kGone);
+  }
+
+  // A node that leaves its task unanswered has failed, unless it answers while the attempt is in progress.
+  void walk_out(const std::string& node) {
+    const Seat* seat = seats_.find(node);
+    if (seat == nullptr || seat->state != Seat::State::kAwaited) return;
+    walked_out_.insert(node);
+    quarantine_.fail(now_, node, fmt::format("round {}: left without an answer", ticket_.round));
+    seats_.put(node, Seat::State::kGone);
   }
 
   using Members = std::map<std::string, Member>;
@@ -597,6 +679,7 @@ class RoundCoordinator final : public Coordinator {
   void end_attempt() {
     open_ = false;
     seats_.clear();
+    walked_out_.clear();
     sizes_.clear();
     parts_.clear();
     refusal_.clear();
@@ -831,6 +914,7 @@ class RoundCoordinator final : public Coordinator {
   Members members_;
   std::optional<Preparation> preparation_;  // nothing where nothing is measured, or not begun
   Time preparation_deadline_{0};
+  std::map<std::string, std::string> excluded_;  // from the run, and why
   std::uint64_t last_session_ = 0;
   std::set<std::uint64_t> displaced_;  // sessions that another process of their node has ended
   std::uint64_t version_ = 0;
@@ -844,6 +928,7 @@ class RoundCoordinator final : public Coordinator {
   std::uint64_t steps_ = 0;
   Time started_{0}, deadline_{0};
   Seats seats_;
+  std::set<std::string> walked_out_;         // that left while they were awaited
   std::string refusal_;                      // the last one of an update's contents
   std::map<std::string, UpdateSize> sizes_;  // of what was counted
   std::map<std::string, NodeRow> parts_;     // the same, for the log
@@ -860,7 +945,7 @@ class RoundCoordinator final : public Coordinator {
   std::set<std::string> concerned_;  // nodes of the round that made it, or that were asked to work on it
 
   UpdateLimits limits_;
-  Quarantine quarantine_;
+  Quarantine quarantine_{options_.round_deadline};
   RunWarnings warnings_;
   EarlyStop stop_;
 

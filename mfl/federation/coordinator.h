@@ -6,7 +6,9 @@
 // it is abandoned with the State unchanged and tried again. The new State is the exact weighted mean of what was counted, or
 // what another aggregator makes of it, and does not depend on the order of arrival. A last round without steps gathers the loss of the final weights.
 //
-// Nodes are not trusted with their numbers. An update that is not finite, or is refused for its loss or size (update_limits.h), costs
+// Nodes are not trusted with their numbers. What one says of its data before the first round is compared with what the others say
+// (claims.h): no round starts while a node is an outlier, or, where the options say so, the node is excluded from the run, which
+// then needs no more nodes than are left, or there is a warning only. An update that is not finite, or is refused for its loss or size (update_limits.h), costs
 // its node the part in the attempt. A run has diverged when more than half of the nodes say so of the same State, over any
 // number of attempts, and the attempt in progress cannot be committed: of those that are connected, made the State or were asked to work on
 // it, and of as many as a round needs.
@@ -87,6 +89,8 @@ struct CoordinatorOptions {
   double (*step_size_of)(double smoothness) = nullptr;
   std::function<Algorithm(double eta)> algorithm_of;  // with a step size that was measured
   std::optional<Prepared> prepared;                   // by an earlier process of this run
+  PreparationNeeds prepared_needs = {};               // that led to it
+  OnOutlier on_outlier = OnOutlier::kRefuse;
 
   // For a run that has already ended: nodes are told so, and nothing else happens.
   std::string ended_status;  // "done" or "diverged"; empty: the run continues
@@ -108,7 +112,7 @@ struct NodeStatus {
   std::optional<double> loss = {};                       // F_i, with that update
   std::optional<double> seconds = {};                    // that its local steps took, with that update
   std::optional<std::int64_t> certificate_expires = {};  // Unix time in seconds; nothing without TLS
-  std::uint64_t failures = 0;          // refused updates and missed deadlines, since the process started
+  std::uint64_t failures = 0;                            // as NodeStanding, since the process started
   std::optional<Time> set_aside = {};  // how much longer it is not chosen; nothing while it may be
 
   bool operator==(const NodeStatus&) const = default;

@@ -35,6 +35,7 @@ Result<KeptFile<T>> KeptFile<T>::open(std::filesystem::path path, std::string ru
 
 template <class T>
 Result<std::vector<KeptVectors<T>>> KeptFile<T>::at(std::uint64_t counted_round) {
+  if (counted_round == 0) counted_ = before_ = latest_ = {};  // the run has begun, or begun again
   if (latest_.round != 0 && latest_.round == counted_round) {
     before_ = std::exchange(counted_, std::exchange(latest_, {}));
   } else if (counted_.round != counted_round && before_.round == counted_round) {

@@ -31,6 +31,14 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+// What a task is.
+enum class Work : std::uint8_t {
+  kTrain,       // `steps` steps from the vectors of the payload, or, for 0 steps, their loss alone
+  kMeasure,     // the sums of the node's columns (preparation.h)
+  kPrepare,     // take up means and deviations, and tell the smoothness of the loss
+  kInitialise,  // the weights that the node's trainer starts from
+};
+
 // How a node joins. It does not include the node's name: the transport knows it.
 struct Joining {
   std::string config_digest;  // of the plan that it follows
@@ -42,6 +50,8 @@ struct Joining {
   Schema schema = {};
   // Drawn by the node process when it starts: tells a node that joins again from a second process of the same name. 0: not told.
   std::uint64_t instance = 0;
+  // What its operator does not allow. A run that needs it refuses the node.
+  std::vector<Work> withheld = {};
 
   bool operator==(const Joining&) const = default;
 };
@@ -67,14 +77,6 @@ struct Block {
 
 // "w (784 numbers as f32), d (784 numbers as f32)"; "no vectors" for none.
 std::string blocks_text(const std::vector<Block>& blocks);
-
-// What a task is.
-enum class Work : std::uint8_t {
-  kTrain,       // `steps` steps from the vectors of the payload, or, for 0 steps, their loss alone
-  kMeasure,     // the sums of the node's columns (preparation.h)
-  kPrepare,     // take up means and deviations, and tell the smoothness of the loss
-  kInitialise,  // the weights that the node's trainer starts from
-};
 
 // Work for a node.
 struct Assignment {
@@ -113,7 +115,7 @@ struct Update {
 enum class Reason {
   kNone,  // it counts
   kProtocol,
-  kConfig,     // another configuration digest
+  kConfig,     // another configuration digest, or the node does not allow what the run needs
   kShape,      // columns, precision or length of the payload
   kWeight,     // 0, above the limit, or not as when the node joined
   kNotFinite,  // the loss or a number of a vector
@@ -128,8 +130,9 @@ enum class Reason {
   kAdmission,  // the peer is not on the allow list, is revoked, or has no usable name
   kLoss,       // a loss that the model cannot have, or far beyond those of earlier rounds
   kNorm,       // vectors too far from those that were broadcast
+  kOutlier,    // what it says of its data is impossible, or far from what the others say
 };
-inline constexpr int kReasons = 17;
+inline constexpr int kReasons = 18;
 
 // "stale", "not-finite", ...; "none" for kNone.
 std::string_view reason_name(Reason reason);

@@ -50,7 +50,12 @@ void Participant::judged(const Verdict& verdict) {
     case Reason::kConfig:
     case Reason::kShape:
     case Reason::kWeight:
-    case Reason::kSchema: refusal_ = verdict; return;
+    case Reason::kSchema:
+    case Reason::kOutlier: refusal_ = verdict; return;
+    case Reason::
+        kNotFinite:  // of its data: training again changes what is not finite, measuring again does not
+      if (task_->ticket.round == 0) refusal_ = verdict;
+      return;
     case Reason::kForeign: return lost();
     default: return;
   }

@@ -5,14 +5,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "mfl/base/digest.h"
+#include "mfl/model/tensors.h"
 
 namespace mfl {
 namespace {
 
 constexpr const char* kDoubles = "f64";
+constexpr const char* kColumns = "columns";
+constexpr double kLateTimes = 100;  // less smooth than the least smooth node that was measured
 
 struct NamedPart {
   const char* name;
@@ -36,8 +42,21 @@ PreparationTask prepare_task(const Preprocessing& preprocessing, std::uint64_t c
   std::vector<Block> blocks;
   std::string payload = encode_preprocessing(preprocessing, blocks);
   const auto count = static_cast<double>(columns);
-  blocks.push_back({"columns", kDoubles, 1});
+  blocks.push_back({kColumns, kDoubles, 1});
   return task_of(Work::kPrepare, std::move(blocks), payload + bytes_of({&count, 1}));
+}
+
+// Of numbers as a node sends them; not finite where one is not.
+template <class T>
+double root_mean_square(std::string_view bytes) {
+  double squares = 0;
+  const std::vector<double> numbers = numbers_in<T>(bytes);
+  for (const double x : numbers) squares += x * x;
+  return std::sqrt(squares / static_cast<double>(numbers.size()));
+}
+
+double size_of_weights(std::string_view bytes, std::size_t bytes_of_number) {
+  return bytes_of_number == sizeof(float) ? root_mean_square<float>(bytes) : root_mean_square<double>(bytes);
 }
 
 }  // namespace
@@ -53,38 +72,56 @@ std::string encode_preprocessing(const Preprocessing& preprocessing, std::vector
 }
 
 Result<void> decode_preprocessing(std::string_view payload, const std::vector<Block>& blocks,
-                                  Preprocessing& to) {
+                                  const Schema& schema, Preprocessing& to) {
   const auto refuse = [&] {
     return fail(ErrorCode::kNetwork, fmt::format("the server sent {} to prepare with", blocks_text(blocks)),
                 "check that server and node have the same mfl");
   };
+  std::set<std::string_view> names;
   for (const Block& block : blocks) {
-    if (block.encoding != kDoubles || block.numbers == 0 || block.numbers > payload.size() / sizeof(double))
+    const auto part = std::ranges::find(kParts, block.name, &NamedPart::name);
+    const std::uint64_t expected = part == std::end(kParts)                         ? 1
+                                   : part->numbers == &Preprocessing::class_weights ? schema.classes.size()
+                                                                                    : schema.columns;
+    if (block.encoding != kDoubles || block.numbers == 0 || block.numbers != expected ||
+        block.numbers > payload.size() / sizeof(double) || !names.insert(block.name).second)
       return refuse();
     std::vector<double> numbers(block.numbers);
     std::memcpy(numbers.data(), payload.data(), block.numbers * sizeof(double));
     payload.remove_prefix(block.numbers * sizeof(double));
-    if (!std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); })) return refuse();
-    for (const auto& [name, part] : kParts)
-      if (block.name == name) to.*part = std::move(numbers);
+    const bool positive = block.name != "means";
+    if (!std::ranges::all_of(numbers, [&](double x) { return std::isfinite(x) && (x > 0 || !positive); }))
+      return refuse();
+    if (part != std::end(kParts))
+      to.*part->numbers = std::move(numbers);
+    else if (block.name != kColumns || numbers.front() != static_cast<double>(schema.columns))
+      return refuse();
   }
-  if (!payload.empty()) return refuse();
+  if (!payload.empty() || (to.deviations.empty() && !to.means.empty())) return refuse();
   return {};
 }
 
-Preparation::Preparation(const PreparationNeeds& needs, const Schema& schema, double (*step_size_of)(double))
+Preparation::Preparation(const PreparationNeeds& needs, const Schema& schema, double (*step_size_of)(double),
+                         OnOutlier on_outlier)
     : needs_(needs),
+      schema_(schema),
+      on_outlier_(on_outlier),
       columns_(schema.columns),
       classes_(needs.class_weights ? schema.classes.size() : 0),
       step_size_of_(step_size_of) {
   result_.preprocessing = schema.preprocessing;
   if (needs.standardise != Standardise::kNone) result_.preprocessing.standardise = needs.standardise;
+  const auto count = static_cast<double>(columns_);
+  measure_task_ = task_of(needs_.initial_weights != 0 ? Work::kInitialise : Work::kMeasure,
+                          {{kColumns, kDoubles, 1}}, bytes_of({&count, 1}));
   measure();
 }
 
-Preparation::Preparation(const Schema& schema, Prepared settled)
-    : columns_(schema.columns), classes_(0), settled_(true), result_(std::move(settled)) {
-  ++stage_;
+Preparation::Preparation(const PreparationNeeds& needs, const Schema& schema, double (*step_size_of)(double),
+                         OnOutlier on_outlier, Prepared settled)
+    : Preparation(needs, schema, step_size_of, on_outlier) {
+  settled_ = true;
+  result_ = std::move(settled);
   task_ = prepare_task(result_.preprocessing, columns_);
 }
 
@@ -100,10 +137,15 @@ void Preparation::leave(const std::string& node) {
 // From the beginning, with the sums that are present.
 void Preparation::measure() {
   ++stage_;
-  const auto count = static_cast<double>(columns_);
-  task_ = task_of(needs_.initial_weights != 0 ? Work::kInitialise : Work::kMeasure,
-                  {{"columns", kDoubles, 1}}, bytes_of({&count, 1}));
+  compared_ = false;
+  outliers_.clear();
+  task_ = measure_task_;
   for (auto& [node, member] : members_) member.smoothness.reset();
+}
+
+bool Preparation::is_measured_late(const std::string& node) const {
+  const auto found = members_.find(node);
+  return settled_ && needs_.sums() && found != members_.end() && found->second.sums.empty();
 }
 
 bool Preparation::answered(const std::string& node) const {
@@ -114,12 +156,21 @@ bool Preparation::answered(const std::string& node) const {
                                       : found->second.smoothness.has_value();
 }
 
-std::uint64_t Preparation::most_bytes() const {
+std::uint64_t Preparation::most_bytes(const std::string& node) const {
   if (task_.work == Work::kInitialise) return columns_ * needs_.initial_weights;
-  return task_.work == Work::kMeasure ? ColumnSums::most_packed_bytes(columns_, classes_) : sizeof(double);
+  return task(node).work == Work::kMeasure ? ColumnSums::most_packed_bytes(columns_, classes_)
+                                           : sizeof(double);
 }
 
-Verdict Preparation::take_sums(Member& member, const Update& update) const {
+// What is wrong with a newcomer, or nothing.
+Verdict Preparation::judge_late(const std::string& node, std::optional<std::string> fault) {
+  if (!fault) return {};
+  if (on_outlier_ != OnOutlier::kWarn) return {Reason::kOutlier, *std::move(fault)};
+  outliers_.push_back({node, *std::move(fault)});
+  return {};
+}
+
+Verdict Preparation::take_sums(const std::string& node, Member& member, const Update& update) {
   if (update.blocks != std::vector<Block>{{"sums", kSumsEncoding, update.payload.size()}})
     return {Reason::kShape, fmt::format("sent {} in place of sums", blocks_text(update.blocks))};
   ColumnSums sums(columns_, classes_);
@@ -128,7 +179,14 @@ Verdict Preparation::take_sums(Member& member, const Update& update) const {
   if (sums.rows() != member.samples)
     return {Reason::kWeight,
             fmt::format("sums over {} samples, {} when it joined", sums.rows(), member.samples)};
+  if (const auto possible = sums.check(); !possible) return {Reason::kOutlier, possible.error().message};
+  ColumnMoments moments = needs_.standardise == Standardise::kNone ? ColumnMoments{} : sums.moments();
+  if (settled_) {
+    Verdict verdict = judge_late(node, late_outlier(node, moments, result_.preprocessing, schema_));
+    if (!verdict.counts()) return verdict;
+  }
   member.sums = update.payload;
+  member.moments = std::move(moments);
   return {};
 }
 
@@ -137,7 +195,27 @@ Verdict Preparation::take_weights(Member& member, const Update& update) const {
   if (update.blocks != std::vector<Block>{{"w", encoding, columns_}} || update.payload.size() != most_bytes())
     return {Reason::kShape,
             fmt::format("sent {} in place of the weights of its trainer", blocks_text(update.blocks))};
+  if (!std::isfinite(size_of_weights(update.payload, needs_.initial_weights)))
+    return {Reason::kNotFinite, "the initial weights of its trainer are not finite, or too large"};
   member.weights = update.payload;
+  return {};
+}
+
+Verdict Preparation::take_smoothness(const std::string& node, Member& member, const Update& update) {
+  double smoothness = 0;
+  if (update.blocks != std::vector<Block>{{kSmoothness, kDoubles, 1}} ||
+      update.payload.size() != sizeof smoothness)
+    return {Reason::kShape, fmt::format("sent {} in place of a smoothness", blocks_text(update.blocks))};
+  std::memcpy(&smoothness, update.payload.data(), sizeof smoothness);
+  if (!(smoothness >= 0) || !std::isfinite(smoothness))
+    return {Reason::kNotFinite, "the smoothness is not a number from 0"};
+  if (settled_ && needs_.step_size && kLateTimes * step_size_of_(smoothness) < result_.eta) {
+    Verdict verdict =
+        judge_late(node, fmt::format("the smoothness of {} is {:.6g}, and the step size of the run is {:.6g}",
+                                     node, smoothness, result_.eta));
+    if (!verdict.counts()) return verdict;
+  }
+  member.smoothness = smoothness;
   return {};
 }
 
@@ -147,17 +225,30 @@ Verdict Preparation::submit(const std::string& node, const Update& update) {
   Member& member = found->second;
   if (update.weight != member.samples)
     return {Reason::kWeight, fmt::format("{} samples, {} when it joined", update.weight, member.samples)};
-  if (task_.work == Work::kMeasure) return take_sums(member, update);
-  if (task_.work == Work::kInitialise) return take_weights(member, update);
-  double smoothness = 0;
-  if (update.blocks != std::vector<Block>{{kSmoothness, kDoubles, 1}} ||
-      update.payload.size() != sizeof smoothness)
-    return {Reason::kShape, fmt::format("sent {} in place of a smoothness", blocks_text(update.blocks))};
-  std::memcpy(&smoothness, update.payload.data(), sizeof smoothness);
-  if (!(smoothness >= 0) || !std::isfinite(smoothness))
-    return {Reason::kNotFinite, "the smoothness is not a number from 0"};
-  member.smoothness = smoothness;
-  return {};
+  switch (task(node).work) {
+    case Work::kMeasure: return take_sums(node, member, update);
+    case Work::kInitialise: return take_weights(member, update);
+    default: return take_smoothness(node, member, update);
+  }
+}
+
+// What the answers to the stage in progress say that is unlike the others'.
+std::vector<Outlier> Preparation::compare() const {
+  if (task_.work == Work::kMeasure) {
+    if (needs_.standardise == Standardise::kNone) return {};
+    std::map<std::string, const ColumnMoments*> columns;
+    for (const auto& [node, member] : members_) columns[node] = &member.moments;
+    return column_outliers(columns, schema_);
+  }
+  std::map<std::string, double> numbers;
+  if (task_.work == Work::kInitialise) {
+    for (const auto& [node, member] : members_)
+      numbers[node] = size_of_weights(member.weights, needs_.initial_weights);
+    return number_outliers(numbers, "root mean square of the initial weights");
+  }
+  if (needs_.step_size)
+    for (const auto& [node, member] : members_) numbers[node] = *member.smoothness;
+  return number_outliers(numbers, "smoothness of the loss");
 }
 
 Result<void> Preparation::prepare() {
@@ -170,29 +261,31 @@ Result<void> Preparation::prepare() {
     }
   }
   ++stage_;
+  compared_ = false;
   task_ = prepare_task(result_.preprocessing, columns_);
   return {};
 }
 
 Result<bool> Preparation::advance() {
-  const auto all_answered = [&] {
-    return !members_.empty() &&
-           std::ranges::all_of(members_, [&](const auto& member) { return answered(member.first); });
-  };
-  if (settled_ || !all_answered()) return false;
+  const bool all_answered = !members_.empty() && std::ranges::all_of(members_, [&](const auto& member) {
+    return answered(member.first);
+  });
+  if (settled_ || !all_answered) return false;
+  if (!std::exchange(compared_, true)) {
+    std::vector<Outlier> found = compare();
+    outliers_.insert(outliers_.end(), found.begin(), found.end());
+  }
+  if (!outliers_.empty() && on_outlier_ != OnOutlier::kWarn) return false;
+  if (task_.work == Work::kMeasure) {
+    MFL_CHECK(prepare());
+    return false;
+  }
   if (task_.work == Work::kInitialise) {
     result_.initial_weights = members_.begin()->second.weights;
     result_.differ = std::ranges::any_of(
         members_, [&](const auto& member) { return member.second.weights != result_.initial_weights; });
     for (auto& [node, member] : members_) member.weights.clear();
-    settled_ = true;
-    return true;
-  }
-  if (task_.work == Work::kMeasure) {
-    MFL_CHECK(prepare());
-    if (!all_answered()) return false;
-  }
-  if (needs_.step_size) {
+  } else if (needs_.step_size) {
     double largest = 0;
     for (const auto& [node, member] : members_) largest = std::max(largest, *member.smoothness);
     result_.eta = step_size_of_(largest);

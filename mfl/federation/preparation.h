@@ -9,7 +9,10 @@
 // run starts from those of the first node by name.
 //
 // All that are connected take part; whoever joins or leaves before the end changes who they are, and 1 is done again with the others'
-// sums kept. Afterwards only newcomers are prepared, with what is settled. The bits are those of a simulation with the same nodes.
+// sums kept. Afterwards only newcomers are measured and prepared, with what is settled. The bits are those of a simulation with the same
+// nodes.
+//
+// What a node says is refused where no data could make it true, and then compared with what the others say (claims.h).
 #pragma once
 
 #include <cstdint>
@@ -21,6 +24,7 @@
 #include <vector>
 
 #include "mfl/aggregate/column_sums.h"
+#include "mfl/federation/claims.h"
 #include "mfl/federation/messages.h"
 
 namespace mfl {
@@ -55,10 +59,13 @@ struct PreparationTask {
   std::shared_ptr<const std::string> payload;
 };
 
-// The blocks and numbers of kPrepare, and back. Takes any bytes; kNetwork for those of another shape.
+// The blocks and numbers of kPrepare, and back. Takes any bytes; kNetwork for what does not fit the schema: each part at most once, as long as
+// the schema has columns or classes, with deviations and weights above 0.
 std::string encode_preprocessing(const Preprocessing& preprocessing, std::vector<Block>& blocks);
 Result<void> decode_preprocessing(std::string_view payload, const std::vector<Block>& blocks,
-                                  Preprocessing& to);
+                                  const Schema& schema, Preprocessing& to);
+// In the schema that a store has: the names of the nodes that were measured, where they are fewer than the federation has.
+inline constexpr const char* kMeasuredBy = "measured_by";
 inline constexpr const char* kSumsEncoding = "exact-sums";
 inline constexpr const char* kSmoothness = "smoothness";
 
@@ -66,9 +73,11 @@ inline constexpr const char* kSmoothness = "smoothness";
 class Preparation {
  public:
   // For a run of this schema, whose columns are known. step_size_of(smoothness) is the step size of a run whose least smooth node has it.
-  Preparation(const PreparationNeeds& needs, const Schema& schema, double (*step_size_of)(double));
+  Preparation(const PreparationNeeds& needs, const Schema& schema, double (*step_size_of)(double),
+              OnOutlier on_outlier = OnOutlier::kRefuse);
   // For one that was settled by an earlier process.
-  Preparation(const Schema& schema, Prepared settled);
+  Preparation(const PreparationNeeds& needs, const Schema& schema, double (*step_size_of)(double),
+              OnOutlier on_outlier, Prepared settled);
 
   void join(const std::string& node, std::uint64_t samples);
   void leave(const std::string& node);
@@ -80,16 +89,23 @@ class Preparation {
   // Whether the stage in progress has the answer of a node that is connected.
   bool answered(const std::string& node) const;
 
-  // Grows with every stage: the attempt of its tickets.
+  // Grows with every stage.
   std::uint64_t stage() const { return stage_; }
-  // Of the stage in progress.
-  const PreparationTask& task() const { return task_; }
+  // The attempt of a node's ticket: that of the stage in progress, and another one for the sums of a newcomer.
+  std::uint64_t stage(const std::string& node) const { return stage_ + (is_measured_late(node) ? 1 : 0); }
+  // Of the stage in progress, or of a newcomer.
+  const PreparationTask& task(const std::string& node = {}) const {
+    return is_measured_late(node) ? measure_task_ : task_;
+  }
   // Upper bound on the bytes of an answer.
-  std::uint64_t most_bytes() const;
+  std::uint64_t most_bytes(const std::string& node = {}) const;
+  // kNotFinite or kOutlier for claims that no data makes true, and of a newcomer for those that are unlike the others'.
   Verdict submit(const std::string& node, const Update& update);
 
-  // Moves on once all that are connected have answered. True when that has settled it.
+  // Moves on once all that are connected have answered. True when that has settled it. Not past outliers, unless they are only warned of.
   Result<bool> advance();
+  // Of the stage in progress or, where they are only warned of, of all stages so far.
+  const std::vector<Outlier>& outliers() const { return outliers_; }
 
  private:
   struct Member {
@@ -97,21 +113,30 @@ class Preparation {
     std::string sums;                    // packed; empty: not sent yet
     std::optional<double> smoothness{};  // in the stage in progress
     std::string weights{};               // of its trainer; empty: not sent yet
+    ColumnMoments moments{};             // of the sums, where columns are standardised
   };
 
   void measure();
   Result<void> prepare();
-  Verdict take_sums(Member& member, const Update& update) const;
+  Verdict take_sums(const std::string& node, Member& member, const Update& update);
   Verdict take_weights(Member& member, const Update& update) const;
+  Verdict take_smoothness(const std::string& node, Member& member, const Update& update);
+  Verdict judge_late(const std::string& node, std::optional<std::string> fault);
+  bool is_measured_late(const std::string& node) const;
+  std::vector<Outlier> compare() const;
 
   PreparationNeeds needs_;
+  Schema schema_;
+  OnOutlier on_outlier_;
   std::uint64_t columns_, classes_;
   double (*step_size_of_)(double) = nullptr;
   std::map<std::string, Member> members_;
   bool settled_ = false;
   Prepared result_;
   std::uint64_t stage_ = 0;
-  PreparationTask task_;
+  PreparationTask task_, measure_task_;
+  bool compared_ = false;  // in this stage
+  std::vector<Outlier> outliers_;
 };
 
 }  // namespace mfl

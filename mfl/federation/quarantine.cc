@@ -9,8 +9,12 @@ namespace {
 constexpr int kStrikesOfAFailure = 2, kMostStrikes = 3 * kStrikesOfAFailure;
 constexpr int kStrikesAfterwards = kMostStrikes - kStrikesOfAFailure;
 constexpr Time kFirst{10'000}, kLongest{600'000};
+constexpr int kDeadlines = 2;
 
 }  // namespace
+
+Quarantine::Quarantine(Time round_deadline)
+    : first_(std::max(kFirst, kDeadlines * round_deadline)), longest_(std::max(kLongest, first_)) {}
 
 bool Quarantine::fail(Time now, const std::string& node, std::string why) {
   Record& record = records_[node];
@@ -19,7 +23,7 @@ bool Quarantine::fail(Time now, const std::string& node, std::string why) {
   record.strikes += kStrikesOfAFailure;
   if (record.strikes < kMostStrikes) return false;
   constexpr unsigned kMostDoublings = 6;  // beyond the longest
-  record.until = now + std::min(kLongest, kFirst * (1U << std::min(record.times, kMostDoublings)));
+  record.until = now + std::min(longest_, first_ * (1U << std::min(record.times, kMostDoublings)));
   record.strikes = kStrikesAfterwards;
   ++record.times;
   return true;
@@ -37,6 +41,7 @@ void Quarantine::forgive(const std::string& node) {
   if (record == records_.end()) return;
   record->second.strikes = std::max(0, record->second.strikes - kStrikesOfAFailure);
   record->second.until = Time{0};
+  record->second.failures -= std::min<std::uint64_t>(1, record->second.failures);
 }
 
 bool Quarantine::holds(Time now, const std::string& node) const {

@@ -50,21 +50,33 @@ Verdict RunShape::check(const Joining& joining) const {
     return {Reason::kWeight, fmt::format("{} samples: max_samples of this server is {}", joining.weight,
                                          options_.max_samples)};
   if (joining.columns == 0) return {Reason::kShape, "0 features: must be at least 1"};
-  if (joining.schema.task == LabelTask::kExternal) {
-    const auto tensors = parse_tensors(joining.schema.tensors);
-    if (!tensors) return {Reason::kShape, tensors.error().message};
-    std::uint64_t numbers = 0;
-    for (const Tensor& tensor : *tensors) numbers += tensor.size();
-    if (numbers != joining.columns)
-      return {Reason::kShape, fmt::format("tensors of {} numbers, {} announced", numbers, joining.columns)};
-    return {};  // check_schema() compares
-  }
+  if (joining.schema.task == LabelTask::kExternal) return check_tensors(joining);
   if (columns_ != 0 && joining.columns != columns_)
     return {Reason::kShape,
             fmt::format("samples have {} features in this run{}, the node's {}", columns_,
                         columns_from_.empty() ? "" : fmt::format(" since {} joined", columns_from_),
                         joining.columns)};
   return {};
+}
+
+// Tensors that are those of the run have been looked at.
+Verdict RunShape::check_tensors(const Joining& joining) const {
+  const std::string& text = joining.schema.tensors;
+  if (schema_.task != LabelTask::kExternal)
+    return {Reason::kSchema, "the model of this run is not trained by programs of its nodes"};
+  if (text.size() > kMostMessageText)
+    return {Reason::kShape,
+            fmt::format("the tensors have {} bytes, more than {}", text.size(), kMostMessageText)};
+  if (text == schema_.tensors && joining.columns == columns_) return {};
+  const auto tensors = parse_tensors(text);
+  if (!tensors) return {Reason::kShape, tensors.error().message};
+  if (tensors_json(*tensors) != text)
+    return {Reason::kShape, "the tensors are not written as mfl writes them"};
+  std::uint64_t numbers = 0;
+  for (const Tensor& tensor : *tensors) numbers += tensor.size();
+  if (numbers != joining.columns)
+    return {Reason::kShape, fmt::format("tensors of {} numbers, {} announced", numbers, joining.columns)};
+  return {};  // check_schema() compares
 }
 
 Schema RunShape::whole_schema() const {

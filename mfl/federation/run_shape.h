@@ -44,6 +44,7 @@ class RunShape {
 
  private:
   Verdict check(const Joining& joining) const;
+  Verdict check_tensors(const Joining& joining) const;
   Verdict check_size(Schema schema, std::uint64_t columns) const;
   Verdict check_schema(const std::string& node, const Joining& joining, Schema& settled) const;
 

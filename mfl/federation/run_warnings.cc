@@ -8,6 +8,12 @@ std::string displaced_text(std::string_view node) {
   return fmt::format("another process joined as {}; two processes must not share a certificate", node);
 }
 
+std::string measured_text(const std::vector<std::string>& names, std::size_t nodes) {
+  return fmt::format(
+      "what precedes the first round was measured at {} of {} nodes, those that were connected: {}",
+      names.size(), nodes, fmt::join(names, ", "));
+}
+
 void RunWarnings::heaviest(const std::string& node, double share, std::size_t nodes, std::uint64_t round) {
   constexpr std::size_t kFewNodes = 2;  // of which one has half or more
   constexpr double kHalf = 0.5, kPercent = 100;
@@ -35,6 +41,10 @@ void RunWarnings::constant_features(const Schema& schema, const std::vector<std:
                                      columns.size(), name));
 }
 
+void RunWarnings::outlier(const std::string& node, std::string text) {
+  outliers_.try_emplace(node, std::move(text));
+}
+
 void RunWarnings::different_starts(const std::string& node) {
   first_.push_back(fmt::format(
       "the trainers of the nodes initialise the model differently: the run starts from the weights of {}",
@@ -43,6 +53,7 @@ void RunWarnings::different_starts(const std::string& node) {
 
 std::vector<std::string> RunWarnings::list() const {
   std::vector<std::string> out = first_;
+  for (const auto& [node, text] : outliers_) out.push_back(text);
   for (const auto& [node, text] : heavy_) out.push_back(text);
   for (const auto& [node, text] : left_out_) out.push_back(text);
   for (const auto& [node, times] : displaced_)

@@ -15,6 +15,9 @@ namespace mfl {
 // "another process joined as NAME; two processes must not share a certificate".
 std::string displaced_text(std::string_view node);
 
+// Which nodes were measured before the first round, of more.
+std::string measured_text(const std::vector<std::string>& names, std::size_t nodes);
+
 // Of one process. Not thread-safe.
 class RunWarnings {
  public:
@@ -30,6 +33,13 @@ class RunWarnings {
   // Columns that standardising cannot scale.
   void constant_features(const Schema& schema, const std::vector<std::size_t>& columns);
 
+  // What a node says of its data, which is unlike the others'.
+  void outlier(const std::string& node, std::string text);
+  // Fewer nodes were measured than the federation has.
+  void measured_by(const std::vector<std::string>& names, std::size_t nodes) {
+    first_.push_back(measured_text(names, nodes));
+  }
+
   // The trainers of the nodes do not start from the same weights: those of `node` were taken.
   void different_starts(const std::string& node);
 
@@ -38,8 +48,8 @@ class RunWarnings {
 
  private:
   std::vector<std::string> first_;
-  std::map<std::string, std::string> heavy_, left_out_;  // by node: the first time
-  std::map<std::string, std::uint64_t> displaced_;       // how often
+  std::map<std::string, std::string> heavy_, left_out_, outliers_;  // by node: the first time
+  std::map<std::string, std::uint64_t> displaced_;                  // how often
 };
 
 }  // namespace mfl

@@ -147,7 +147,8 @@ Result<void> StateFolder::check_states(const std::vector<RunRow>& runs) const {
                   fmt::format("{} knows rounds of run {} up to {}, but the State of round {} is in {}: it or "
                               "its -wal file is damaged or was replaced",
                               store_.path().string(), id, known, round, files.folder().string()),
-                  fmt::format("{}, or pass --from-round {} to continue from there", kRestore, known));
+                  fmt::format("{}, or pass --from-round {}{} to continue from there", kRestore, known,
+                              known == 0 ? " --drop-all-rounds" : ""));
   }
   return {};
 }
@@ -187,7 +188,8 @@ Result<void> StateFolder::check_run(const RunRow& run) {
 template <class T>
 Result<std::optional<Resumption<T>>> StateFolder::resume(const std::string& run_id) {
   const auto& last = progress_.last();
-  ResumeOptions options{options_.from_round, last && last->run == run_id ? last->round : 0, true};
+  ResumeOptions options{options_.from_round, last && last->run == run_id ? last->round : 0, true,
+                        options_.drop_all_rounds};
   MFL_TRY(Resumed<T> resumed, resume_rounds<T>(store_, run_id, options));
   if (!resumed.warning.empty()) warnings_.push_back(resumed.warning);
   return std::move(resumed.from);

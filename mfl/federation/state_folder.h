@@ -28,6 +28,7 @@ struct StateFolderOptions {
   std::filesystem::path folder;
   std::size_t keep_states = 5;                                // of the last rounds, >= 1
   std::optional<std::uint64_t> from_round = {};               // go back to this round
+  bool drop_all_rounds = false;                               // confirms that it is 0
   std::chrono::milliseconds owner_patience{3000};             // for a server that is stopping
   std::chrono::milliseconds busy_timeout{60'000};             // for another process that has locked the store
   std::function<void(const std::string& text)> waiting = {};  // called once per wait, with whom it is for

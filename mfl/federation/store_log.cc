@@ -86,8 +86,13 @@ template <class T>
 Result<Resumed<T>> resume_rounds(Store& store, const std::string& run_id, const ResumeOptions& options) {
   MFL_TRY(const auto kept, store.kept_rounds(run_id));
   RewindOptions rewind{options.owned, "", std::max(options.committed, kept.empty() ? 0 : kept.front())};
-  if (options.from_round && std::ranges::find(kept, *options.from_round) == kept.end() &&
-      (*options.from_round != 0 || !kept.empty()))
+  if (options.from_round == 0U && !options.drop_all_rounds && rewind.last_round > 0)
+    return fail(
+        ErrorCode::kBadConfig,
+        fmt::format("--from-round 0 drops all {} rounds of run {}, and measures the nodes' data again",
+                    rewind.last_round, run_id),
+        "add --drop-all-rounds to confirm it");
+  if (options.from_round.value_or(0) != 0 && std::ranges::find(kept, *options.from_round) == kept.end())
     return fail(ErrorCode::kBadConfig,
                 fmt::format("--from-round {}: run {} does not keep the State of that round",
                             *options.from_round, run_id),
@@ -103,7 +108,7 @@ Result<Resumed<T>> resume_rounds(Store& store, const std::string& run_id, const 
     out.from = *std::move(decoded);
     break;
   }
-  if (!out.from && !kept.empty())
+  if (!out.from && !kept.empty() && options.from_round != 0U)
     return options.from_round
                ? fail(ErrorCode::kBadConfig,
                       fmt::format("--from-round {}: the State of that round of run {} is damaged",
@@ -121,6 +126,7 @@ Result<Resumed<T>> resume_rounds(Store& store, const std::string& run_id, const 
   }
   if (!out.from) {
     MFL_CHECK(store.rewind(run_id, std::nullopt, rewind));
+    if (options.from_round) MFL_CHECK(store.set_data_schema(run_id, ""));
     return out;
   }
   MFL_CHECK(store.rewind(run_id, round, rewind));

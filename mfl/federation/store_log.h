@@ -58,6 +58,7 @@ struct ResumeOptions {
   std::uint64_t committed =
       0;               // the last round that is known to have been committed, from elsewhere; 0: unknown
   bool owned = false;  // as RewindOptions::owned
+  bool drop_all_rounds = false;  // confirms a from_round of 0 where there are rounds
 };
 
 template <class T>
@@ -68,7 +69,8 @@ struct Resumed {
 
 // The last committed round of a run that is to continue, with this process as its owner and later rows forgotten. If its
 // State is damaged, the newest one that is not; rounds after it are dropped, as are those after from_round (RunRow::drops). Errors: no
-// kept State is whole (kRunFailed), from_round is not kept or damaged (kBadConfig, names the kept ones).
+// kept State is whole (kRunFailed), from_round is not kept or damaged (kBadConfig, names the kept ones). From round 0 the run begins
+// again: its schema and what was measured are forgotten.
 template <class T>
 Result<Resumed<T>> resume_rounds(Store& store, const std::string& run_id, const ResumeOptions& options = {});
 

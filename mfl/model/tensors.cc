@@ -46,7 +46,8 @@ std::string tensors_json(std::span<const Tensor> tensors) {
 
 Result<std::vector<Tensor>> parse_tensors(std::string_view json) {
   const auto parsed = Json::parse(json);
-  if (!parsed || !parsed->is_array() || parsed->elements().empty()) return bad("not a list of tensors");
+  if (!parsed) return bad(parsed.error().message);
+  if (!parsed->is_array() || parsed->elements().empty()) return bad("not a list of tensors");
   std::vector<Tensor> out;
   std::size_t numbers = 0;
   for (const Json& element : parsed->elements()) {

@@ -14,9 +14,12 @@
 #include <utility>
 
 #include "mfl/base/files.h"
+#include "mfl/base/json.h"
 #include "mfl/base/version.h"
 #include "mfl/config/factory.h"
 #include "mfl/federation/payload.h"
+#include "mfl/federation/preparation.h"
+#include "mfl/federation/run_warnings.h"
 #include "mfl/federation/state_folder.h"
 #include "mfl/federation/store_log.h"
 #include "mfl/federation/write_behind.h"
@@ -117,6 +120,7 @@ Result<StateFolder> open_state(const Config& config, const HostOptions& options)
   out.folder = options.state;
   out.keep_states = config.run.keep_states;
   out.from_round = options.from_round;
+  out.drop_all_rounds = options.drop_all_rounds;
   out.waiting = [&options](const std::string& text) {
     log_text(options, LogLine::Level::kInfo, "waiting", text);
   };
@@ -202,6 +206,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
     algorithm.eta = eta;
     return make_algorithm(algorithm);
   };
+  out.on_outlier = options.on_outlier;
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(config.run.threads, kMaxThreads));
   if (has_ended(run)) {
     out.ended_status = run_status_name(run.status);
@@ -301,6 +306,12 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
   if (const PreparationNeeds needs = out.needs(out.schema); needs.any() && needs.initial_weights == 0) {
     out.schema.preprocessing = parse_schema(run.data_schema)->preprocessing;
     out.prepared = Prepared{out.schema.preprocessing, needs.step_size ? run.eta : 0};
+    out.prepared_needs = needs;
+    std::vector<std::string> names;
+    const Json kept = Json::parse(run.data_schema).value_or(nullptr);
+    if (const Json* measured = kept.find(kMeasuredBy))
+      for (const Json& name : measured->elements()) names.emplace_back(name.text());
+    if (!names.empty()) out.warnings.push_back(measured_text(names, out.nodes));
   }
   return {};
 }

@@ -11,6 +11,7 @@
 
 #include "mfl/base/result.h"
 #include "mfl/config/config.h"
+#include "mfl/federation/claims.h"
 #include "mfl/network/server.h"
 #include "mfl/run/runner.h"
 
@@ -19,8 +20,10 @@ namespace mfl {
 struct HostOptions {
   ServerOptions server;
   std::filesystem::path state;  // folder (StateFolder); `address` in it is the address listened on
-  std::optional<std::uint64_t> from_round = {};  // go back to this round, one of the last keep_states
+  std::optional<std::uint64_t> from_round = {};  // go back to this round, one of the last keep_states, or 0
+  bool drop_all_rounds = false;                  // confirms that it is 0
   std::string test_data;                         // spec of a test set, for the records; empty: none
+  OnOutlier on_outlier = OnOutlier::kRefuse;     // before the first round
   std::uint64_t columns = 0;  // features; 0: as [schema], the test set or the first node has them
   std::uint64_t max_payload = std::uint64_t{1} << 30U;
   std::chrono::milliseconds linger{30'000};  // at most, after the end, for nodes that do not know of it yet

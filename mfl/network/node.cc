@@ -348,6 +348,7 @@ class NodeRun {
       outcome_.columns = data_.train.columns;
     }
     joining_ = joining_of(plan, config_, schema, outcome_);
+    if (!options_.allow_measure) joining_.withheld.push_back(Work::kMeasure);
     digest_ = plan.config_digest;
     outcome_.run_id = plan.run_id;
     participant_.emplace(joining_.weight);
@@ -424,6 +425,7 @@ class NodeRun {
   }
 
   Result<Trained> measure() {
+    MFL_CHECK(check_measure());
     if (sums_.empty()) {
       MFL_CHECK(have_data());
       MFL_TRY(const ColumnSums sums, sums_of(following(config_, schema_), schema_, data_.train));
@@ -436,7 +438,7 @@ class NodeRun {
   Result<Trained> prepare(const Assignment& task) {
     if (prepared_digest_ != task.state_digest) {
       Preprocessing preprocessing;
-      MFL_CHECK(decode_preprocessing(*task.payload, task.blocks, preprocessing));
+      MFL_CHECK(decode_preprocessing(*task.payload, task.blocks, schema_, preprocessing));
       MFL_CHECK(settle_in(preprocessing));
       smoothness_ = 0;
       if (measures_eta_here()) {
@@ -468,12 +470,27 @@ class NodeRun {
     if (!workplace_)
       return fail(ErrorCode::kNetwork, "the server asks for training before it has sent what was measured",
                   "check that server and node have the same mfl");
-    if (eta_ && *eta_ != task.eta)
-      return fail(ErrorCode::kNetwork,
-                  fmt::format("the step size of the run has changed from {} to {}", *eta_, task.eta),
-                  "start the node again");
     eta_ = task.eta;
     return catch_external([&] { return workplace_->trainer(task.eta).train(task); });
+  }
+
+  // That the plan needs sums, and that the operator of this node allows them.
+  Result<void> check_measure() const {
+    if (options_.allow_measure && measures_of(config_, schema_).any()) return {};
+    return fail(ErrorCode::kNetwork,
+                fmt::format("the server asks for the sums of this node's columns, {}: nothing was sent",
+                            options_.allow_measure ? "and its plan neither standardises nor weighs classes"
+                                                   : "which --allow does not name"),
+                "ask the operator of the server what for");
+  }
+
+  // A run that was prepared again has another step size: this node must be prepared for it too.
+  bool is_prepared_anew(const Assignment& task) {
+    if (task.work != Work::kTrain || !eta_ || *eta_ == task.eta) return false;
+    log(LogLine::Level::kInfo, "restarted", {{"text", "the run has another step size: preparing again"}});
+    eta_.reset();
+    prepared_digest_.clear();
+    return true;
   }
 
   Result<bool> take_part(FederationClient& client) {
@@ -491,6 +508,7 @@ class NodeRun {
           break;
         }
         case Participant::Next::kTrain: {
+          if (is_prepared_anew(participant_->task())) return false;
           const auto start = Clock::now();
           auto trained = work(participant_->task());
           if (stopped()) return stop_here();

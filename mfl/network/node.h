@@ -24,7 +24,8 @@ struct NodeOptions {
   std::optional<TrainerSetup> trainer = {};  // of a run whose model is external; data then counts for nothing
   std::filesystem::path
       state;  // file of what this node keeps across rounds; needed by algorithms that keep something
-  std::uint64_t max_payload = std::uint64_t{1} << 30U;     // bytes of vectors that the server may send
+  bool allow_measure = true;                            // the sums of its columns, in a run that needs them
+  std::uint64_t max_payload = std::uint64_t{1} << 30U;  // bytes of vectors that the server may send
   std::optional<std::chrono::milliseconds> give_up_after;  // without a connection; nothing: never
   Log log;
   const std::atomic<bool>* stop = nullptr;  // polled

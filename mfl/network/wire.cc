@@ -20,8 +20,7 @@ Result<void> check_protocol(std::uint32_t protocol) {
 }
 
 v1::Schema node_to_wire(const Schema& whole) {
-  constexpr std::size_t kMostNames = std::size_t{192} << 10U;  // bytes: a message stays below its limit
-  const Schema schema = shortened(whole, kMostNames);
+  const Schema schema = shortened(whole, kMostMessageText);
   v1::Schema out;
   out.set_columns(schema.columns);
   for (const std::string& name : schema.features) out.add_features(name);
@@ -33,6 +32,23 @@ v1::Schema node_to_wire(const Schema& whole) {
   if (schema.own_data) out.set_own_data(*schema.own_data);
   out.set_tensors(schema.tensors);
   return out;
+}
+
+// Before anything is made of it: all that a peer may say is at most a few milliseconds of work.
+Result<void> check_size(const v1::Schema& message) {
+  const auto bytes_of = [](const auto& names, std::size_t each) {
+    std::size_t bytes = 0;
+    for (const std::string& name : names) bytes += name.size() + each;
+    return bytes;
+  };
+  constexpr std::size_t kLength = 8;
+  if (bytes_of(message.features(), kLength) > kMostMessageText)
+    return malformed("names of features are too long");
+  if (message.tensors().size() > kMostMessageText) return malformed("the tensors are too long");
+  if (static_cast<std::size_t>(message.classes_size()) > kMostClasses ||
+      bytes_of(message.classes(), 0) > kMostClassBytes)
+    return malformed("too many classes");
+  return {};
 }
 
 Result<void> check_classes(const Schema& schema) {
@@ -48,6 +64,7 @@ Result<void> check_classes(const Schema& schema) {
 }
 
 Result<Schema> node_from_wire(const v1::Schema& message) {
+  MFL_CHECK(check_size(message));
   Schema out;
   out.columns = message.columns();
   out.features.assign(message.features().begin(), message.features().end());
@@ -125,6 +142,7 @@ v1::Joining to_message(const Joining& joining) {
   out.set_bits(joining.bits);
   *out.mutable_schema() = node_to_wire(joining.schema);
   out.set_instance(joining.instance);
+  for (const Work work : joining.withheld) out.add_withheld(static_cast<v1::Work>(work));
   return out;
 }
 
@@ -190,8 +208,14 @@ Result<Joining> from_message(const v1::Joining& message) {
   MFL_CHECK(check_protocol(message.protocol()));
   MFL_TRY(Schema schema, node_from_wire(message.schema()));
   if (schema.task == LabelTask::kUnknown) return malformed("a node that does not say what its labels are");
-  return Joining{message.config_digest(), message.weight(),  message.columns(),
-                 message.bits(),          std::move(schema), message.instance()};
+  Joining out{message.config_digest(), message.weight(),  message.columns(),
+              message.bits(),          std::move(schema), message.instance()};
+  if (message.withheld_size() > v1::Work_ARRAYSIZE) return malformed("too many kinds of work");
+  for (const int work : message.withheld()) {
+    if (!v1::Work_IsValid(work)) return malformed(fmt::format("work {}", work));
+    out.withheld.push_back(static_cast<Work>(work));
+  }
+  return out;
 }
 
 Result<Verdict> from_message(const v1::Verdict& message) {

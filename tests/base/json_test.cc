@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace mfl {
 namespace {
@@ -52,6 +55,47 @@ TEST(Json, ReadsBackWhatItWrites) {
   EXPECT_EQ(parsed->dump(1),
             "{\n \"b\": [\n  1,\n  -2,\n  0.5,\n  null,\n  true,\n  \"ü\"\n ],\n \"a\": {}\n}");
   EXPECT_FALSE(Json::parse("{"));
+}
+
+std::string nested(std::size_t levels, const std::string& open, const std::string& close) {
+  std::string out;
+  for (std::size_t i = 0; i < levels; ++i) out += open;
+  out += "0";
+  for (std::size_t i = 0; i < levels; ++i) out += close;
+  return out;
+}
+
+TEST(Json, IsNestedOnlySoDeep) {
+  for (const auto& [open, close] : {std::pair{"[", "]"}, {R"({"a":)", "}"}, {R"([{"a":)", "}]"}}) {
+    const std::size_t each = std::string_view(close).size();
+    const std::string deepest = nested(Json::kMostLevels / each, open, close);
+    const auto parsed = Json::parse(deepest);
+    ASSERT_TRUE(parsed) << open;
+    EXPECT_EQ(parsed->dump(), deepest);
+    EXPECT_EQ(parsed->sorted().dump(), deepest);
+    for (const std::size_t levels :
+         {Json::kMostLevels / each + 1, std::size_t{20'000}, std::size_t{5'000'000}}) {
+      const auto refused = Json::parse(nested(levels, open, close));
+      ASSERT_FALSE(refused) << open;
+      EXPECT_EQ(refused.error().message, "is nested deeper than 64 levels");
+    }
+    EXPECT_FALSE(Json::parse(nested(5'000'000, open, "")));
+  }
+}
+
+// A search for each name so far would take hours for this many.
+TEST(Json, TakesWideObjectsAndNoNameTwice) {
+  constexpr int kNames = 1'000'000;
+  std::string text = "{";
+  for (int i = 0; i < kNames; ++i) text += "\"n" + std::to_string(i) + "\":0,";
+  const auto wide = Json::parse(text + "\"last\":1}");
+  ASSERT_TRUE(wide);
+  EXPECT_EQ(wide->members().size(), kNames + 1U);
+  const auto twice = Json::parse(text + "\"n7\":1}");
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().message, "names a member twice");
+  EXPECT_FALSE(Json::parse(R"([{"a":{"b":1,"b":1}}])"));
+  EXPECT_TRUE(Json::parse(R"([{"a":1},{"a":1,"b":{"a":1}}])"));
 }
 
 }  // namespace

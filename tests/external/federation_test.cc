@@ -131,6 +131,27 @@ TEST_F(TrainerFederation, ANodeWithAWrongTrainerReportsItAndIsNotCounted) {
   EXPECT_EQ(serving->data()["digest"], digest_of(box_, {"native.toml"}));
 }
 
+// The first node by name would decide where the run starts.
+TEST_F(TrainerFederation, AHugeStartStopsTheRunWithItsName) {
+  write("name = \"mfl\"\neta = 0.05\ngamma = 0.9\ntau = 3", "rounds = 3");
+  const auto serving = server();
+  std::vector<std::unique_ptr<Background>> nodes;
+  nodes.push_back(node(0, trainer_command("native.toml", "start:1:count")));
+  for (std::size_t i = 1; i < kNodes; ++i) nodes.push_back(node(i, trainer_command("native.toml")));
+  const auto status = [&] {
+    return ok_data(box_.run({"server", "status", address_, "--tls", "pki/node-0001", "--json"}));
+  };
+  ASSERT_TRUE(eventually([&] {
+    const std::string trouble = status()["trouble"];
+    return trouble.find("the initial weights of node-0000 is 3e+38") != std::string::npos;
+  })) << serving->log();
+  EXPECT_EQ(status()["phase"], "preparing");
+  nodes[0]->signal_and_wait(SIGTERM);
+  nodes[0] = node(0, trainer_command("native.toml"));
+  EXPECT_EQ(serving->wait(), 0) << serving->log();
+  EXPECT_EQ(serving->data()["digest"], digest_of(box_, {"native.toml"}));
+}
+
 TEST_F(TrainerFederation, RefusesOtherModelsAndNodesWithoutATrainer) {
   write("name = \"mfl\"\neta = 0.05\ngamma = 0.9\ntau = 3", "rounds = 3");
   std::string wide = native_toml("name = \"mfl\"\neta = 0.05", "rounds = 3");

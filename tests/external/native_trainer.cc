@@ -5,11 +5,13 @@
 //   hang            no answer
 //   cut             half an answer, then the end
 //   drift           other numbers than it should send
+//   start           initial weights of 3e38, at every N
 // or, from number N on, answers are wrong: nan, loss, shape, type, missing, more, bytes, garbage, text, samples, refuse.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -132,6 +134,7 @@ class NativeTrainer {
     if (message == "initialise") {
       std::vector<Vector<T>> vectors(1, Vector<T>(model().parameters()));
       model().initialise(vectors[0], Stream(config_.run.seed, Purpose::kInitialise));
+      if (fault_.kind == "start") std::ranges::fill(vectors[0], T{3e38F});
       return frame({{"message", "initialised"}}, body_of(vectors));
     }
     const std::string node(request.find("node")->text());

@@ -19,7 +19,10 @@ namespace {
 
 using test::coordinator_options;
 using test::KeepingLog;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr std::uint64_t kBenchColumns = 3;
 
@@ -494,6 +497,216 @@ TEST(StoreLog, AStoppedRunHasTheRecordsOfAWholeOne) {
   const auto whole = steps_of_records(std::nullopt);
   EXPECT_EQ(whole, (std::vector<std::uint64_t>{0, 4, 8, 12, 16}));
   for (std::uint64_t stop = 1; stop < kRounds; ++stop) EXPECT_EQ(steps_of_records(stop), whole) << stop;
+}
+
+// A tree of JSON that a recursive reader would follow to the end of its stack.
+std::string bomb(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+
+TEST(CoordinatorSchema, TensorsOfAPeerAreBounded) {
+  Schema schema = site();
+  schema.task = LabelTask::kExternal;
+  for (const bool external : {false, true}) {
+    CoordinatorOptions options = coordinator_options(4, 1);
+    if (external) options.schema.task = LabelTask::kExternal;
+    Bench bench(options);
+    std::string wide = R"([{"name":"w","shape":[3])";
+    for (int i = 0; i < 100'000; ++i) wide += ",\"k" + std::to_string(i) + "\":0";
+    for (const std::string& tensors :
+         {bomb(20'000), bomb(90'000), bomb(10'000'000), wide + "}]", std::string("[]"), std::string(),
+          std::string(R"([{"name":"w","shape":[3]} ])"), std::string(R"([{"name":"w","shape":[4]}])")}) {
+      schema.tensors = tensors;
+      const Joined refused = bench.coordinator->join(bench.now, "mallory", joining_with(schema));
+      EXPECT_EQ(refused.session, 0U) << tensors.substr(0, 50);
+      EXPECT_EQ(refused.verdict.reason, external ? Reason::kShape : Reason::kSchema) << tensors.substr(0, 50);
+    }
+    EXPECT_EQ(bench.coordinator->schema(), options.schema);
+    schema.tensors = R"([{"name":"w","shape":[3]}])";
+    EXPECT_EQ(bench.coordinator->join(bench.now, "a", joining_with(schema)).verdict.counts(), external);
+    if (!external) continue;
+    // Equal in what they say, and not in how: the difference must be found, or at least searched for in finite time.
+    schema.tensors = R"([{"name":"w" ,"shape":[3]}])";
+    EXPECT_EQ(bench.coordinator->join(bench.now, "b", joining_with(schema)).verdict.reason, Reason::kShape);
+  }
+}
+
+TEST(Coordinator, ANodeThatWithholdsWhatTheRunNeedsIsRefused) {
+  for (const bool standardises : {false, true}) {
+    CoordinatorOptions options = coordinator_options(4, 1);
+    options.needs = [standardises](const Schema&) {
+      return PreparationNeeds{.standardise = standardises ? Standardise::kFull : Standardise::kNone};
+    };
+    Bench bench(options);
+    Joining joining{"config", 1, kBenchColumns, 64};
+    joining.withheld = {Work::kMeasure};
+    const Joined joined = bench.coordinator->join(bench.now, "shy", joining);
+    EXPECT_EQ(joined.verdict.counts(), !standardises);
+    if (standardises) {
+      EXPECT_THAT(joined.verdict.text, AllOf(HasSubstr("shy"), HasSubstr("--allow")));
+    }
+    joining.withheld = {Work::kTrain};
+    EXPECT_FALSE(bench.coordinator->join(bench.now, "lazy", joining).verdict.counts());
+  }
+}
+
+double inverse(double smoothness) { return 1 / smoothness; }
+
+// Four nodes of a run that standardises, of which mallory says what it likes.
+class Clinics {
+ public:
+  explicit Clinics(OnOutlier rule, double factor, double smoothness = 1)
+      : bench_(options(rule)), factor_(factor), smoothness_(smoothness) {
+    for (const char* name : {"a", "b", "c", "mallory"}) sessions_[name] = bench_.join(name, 3);
+  }
+
+  // Every node answers what it is asked.
+  void answer() {
+    for (int turn = 0; turn < 6; ++turn) {
+      for (const auto& [name, session] : sessions_) {
+        const Order order = bench_.order(name, session);
+        if (order.kind != Order::Kind::kTask || order.task.ticket.round != 0) continue;
+        Update update{order.task.run_id, order.task.ticket, 3, 0};
+        if (order.task.work == Work::kMeasure) {
+          ColumnSums sums(kBenchColumns, 0);
+          Dataset rows;
+          rows.rows = 3;
+          rows.columns = kBenchColumns;
+          const double unit = name == "mallory" ? factor_ : 1;
+          rows.features = DenseRows<double>{{unit, 10, 5, 2 * unit, 20, 6, 3 * unit, 35, 9}};
+          EXPECT_TRUE(sums.add(rows, {}));
+          update.payload = sums.pack();
+          update.blocks = {{"sums", kSumsEncoding, update.payload.size()}};
+        } else {
+          const double smoothness = name == "mallory" ? smoothness_ : 2;
+          update.payload.assign(reinterpret_cast<const char*>(&smoothness), sizeof smoothness);
+          update.blocks = {{kSmoothness, "f64", 1}};
+        }
+        EXPECT_TRUE(bench_.submit(name, update) == Reason::kNone);
+      }
+      bench_.now += Time(50);
+      bench_.coordinator->tick(bench_.now);
+    }
+  }
+
+  void leave() { bench_.coordinator->leave(bench_.now, "mallory", sessions_.at("mallory")); }
+  Joined join() { return bench_.coordinator->join(bench_.now, "mallory", {"config", 3, kBenchColumns, 64}); }
+  FederationStatus status() const { return bench_.coordinator->status(); }
+  double eta() { return bench_.order("a", sessions_.at("a")).task.eta; }
+
+ private:
+  static CoordinatorOptions options(OnOutlier rule) {
+    CoordinatorOptions out = coordinator_options(4, 4);
+    out.nodes = 4;
+    out.on_outlier = rule;
+    out.needs = [](const Schema&) {
+      return PreparationNeeds{.standardise = Standardise::kFull, .step_size = true};
+    };
+    out.step_size_of = inverse;
+    out.algorithm_of = [](double eta) { return make_fl(eta, 2); };
+    return out;
+  }
+
+  Bench bench_;
+  std::map<std::string, std::uint64_t> sessions_;
+  double factor_, smoothness_;
+};
+
+TEST(Outliers, NoRoundStartsUntilTheNodeHasLeft) {
+  for (const auto& [factor, smoothness] : {std::pair{1e6, 1.0}, {1.0, 1e300}}) {
+    Clinics clinics(OnOutlier::kRefuse, factor, smoothness);
+    clinics.answer();
+    EXPECT_EQ(clinics.status().phase, "preparing");
+    EXPECT_THAT(clinics.status().trouble, AllOf(HasSubstr("mallory"), HasSubstr("--on-outlier")));
+    EXPECT_THAT(clinics.status().trouble, HasSubstr(factor == 1 ? "smoothness" : "column number 1"));
+    clinics.leave();
+    clinics.answer();
+    EXPECT_EQ(clinics.status().phase, "preparing") << "four nodes are needed";
+  }
+}
+
+TEST(Outliers, AnExcludedNodeIsNoMember) {
+  for (const auto& [factor, smoothness] : {std::pair{1e6, 1.0}, {1.0, 1e300}}) {
+    Clinics clinics(OnOutlier::kExclude, factor, smoothness);
+    clinics.answer();
+    EXPECT_EQ(clinics.status().phase, "training");
+    EXPECT_EQ(clinics.status().needed, 3U);
+    EXPECT_EQ(clinics.status().chosen, 3U);
+    EXPECT_EQ(clinics.eta(), 0.5);
+    EXPECT_THAT(clinics.status().trouble, "");
+    EXPECT_THAT(clinics.status().warnings, Contains(AllOf(HasSubstr("mallory"), HasSubstr("excluded"))));
+    const Joined again = clinics.join();
+    EXPECT_EQ(again.verdict.reason, Reason::kOutlier);
+    EXPECT_THAT(again.verdict.text, HasSubstr("excluded from this run"));
+  }
+}
+
+TEST(Outliers, AWarningLetsTheRunGoOn) {
+  Clinics clinics(OnOutlier::kWarn, 1e6, 1e300);
+  clinics.answer();
+  EXPECT_EQ(clinics.status().phase, "training");
+  EXPECT_EQ(clinics.eta(), 1e-300);
+  EXPECT_THAT(clinics.status().warnings, Contains(AllOf(HasSubstr("mallory"), HasSubstr("column number 1"))));
+}
+
+TEST(Outliers, HonestNodesStartWithoutAWord) {
+  Clinics clinics(OnOutlier::kRefuse, 1, 1);
+  clinics.answer();
+  EXPECT_EQ(clinics.status().phase, "training");
+  EXPECT_THAT(clinics.status().warnings, IsEmpty());
+}
+
+// Takes each task, waits as long as it dares, leaves and comes back, for ten minutes. Rounds take the others 100 ms.
+TEST(Leaving, CostsLessThanHalfOfTheRounds) {
+  for (const std::int64_t deadline : {2'000, 60'000})
+    for (const std::int64_t patience : {std::int64_t{0}, deadline - 10}) {
+      CoordinatorOptions options = coordinator_options(4, 4);
+      options.steps = 1'000'000;
+      options.round_deadline = Time(deadline);
+      options.retry_pause = Time(1'000);
+      Bench bench(options);
+      std::map<std::string, std::uint64_t> sessions;
+      for (const char* name : {"a", "b", "c", "mallory"}) sessions[name] = bench.join(name);
+      constexpr Time kTurn{100}, kEnd{600'000};
+      Time taken{-1};
+      Ticket answered;
+      for (; bench.now < kEnd; bench.now += kTurn) {
+        bench.coordinator->tick(bench.now);
+        for (const char* name : {"a", "b", "c"}) {
+          const Order order = bench.order(name, sessions[name]);
+          if (order.kind == Order::Kind::kTask) bench.submit(name, Bench::answer(order.task, 1));
+        }
+        const Order order = bench.order("mallory", sessions["mallory"]);
+        if (order.kind == Order::Kind::kTask && taken < Time(0)) taken = bench.now;
+        if (taken < Time(0) || bench.now - taken < Time(patience) - kTurn) continue;
+        bench.coordinator->leave(bench.now, "mallory", sessions["mallory"]);
+        sessions["mallory"] = bench.join("mallory");
+        taken = Time(-1);
+      }
+      const double honest = kEnd / kTurn;
+      EXPECT_GT(static_cast<double>(bench.log.rounds.size()), honest / 2)
+          << "deadline " << deadline << " ms, leaves after " << patience << " ms";
+      const auto standings = bench.coordinator->status().standings;
+      ASSERT_EQ(standings.size(), 1U);
+      EXPECT_EQ(standings[0].name, "mallory");
+      EXPECT_GE(standings[0].failures, 3U);
+      RecordProperty("rounds", static_cast<int>(bench.log.rounds.size()));
+    }
+}
+
+TEST(Leaving, IsNoFailureOfANodeThatAnswersTheTaskAfterJoiningAgain) {
+  Bench bench(coordinator_options(40, 2, 1));
+  bench.join("a");
+  auto b = bench.join("b");
+  for (int round = 0; round < 5; ++round) {
+    const Assignment task = bench.order("b", b).task;
+    bench.coordinator->leave(bench.now, "b", b);
+    EXPECT_EQ(bench.coordinator->status().standings[0].failures, 1U);
+    b = bench.join("b");
+    EXPECT_EQ(bench.submit("b", Bench::answer(task, 1)), Reason::kNone);
+    EXPECT_EQ(bench.submit("a", Bench::answer(task, 1)), Reason::kNone);
+    EXPECT_EQ(bench.coordinator->status().standings[0].failures, 0U);
+  }
+  EXPECT_EQ(bench.log.rounds.size(), 5U);
+  EXPECT_EQ(bench.coordinator->status().quarantined, 0U);
 }
 
 }  // namespace

@@ -315,7 +315,7 @@ TEST(Quarantines, TwoNodesThatBothMustAnswerAreNotReplaced) {
 }
 
 TEST(Quarantines, TimesDoubleAndGoodUpdatesMakeUpForBadOnes) {
-  Quarantine quarantine;
+  Quarantine quarantine(Time(1'000));
   const auto fail_at = [&](Time now) { return quarantine.fail(now, "x", "why"); };
   EXPECT_FALSE(fail_at(Time(0)));
   EXPECT_FALSE(fail_at(Time(0)));
@@ -328,10 +328,14 @@ TEST(Quarantines, TimesDoubleAndGoodUpdatesMakeUpForBadOnes) {
   EXPECT_EQ(quarantine.list(Time(30'000))[0].set_aside, Time(600'000));
   for (int i = 0; i < 4; ++i) quarantine.succeed("x");
   EXPECT_FALSE(fail_at(Time(1'000'000)));
-  Quarantine alternating;
+  Quarantine alternating(Time(1'000));
   int times = 0;
   while (!alternating.fail(Time(0), "y", "why") && ++times < 100) alternating.succeed("y");
   EXPECT_LT(times, 6);
+  Quarantine slow(Time(60'000));
+  for (int i = 0; i < 3; ++i) slow.fail(Time(0), "z", "why");
+  EXPECT_TRUE(slow.holds(Time(119'999), "z")) << "twice the deadline";
+  EXPECT_FALSE(slow.holds(Time(120'000), "z"));
 }
 
 TEST(Instances, TwoProcessesWithOneNameAreTold) {

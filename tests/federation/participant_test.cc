@@ -61,9 +61,16 @@ TEST(Participant, StopsOnlyForPermanentErrors) {
     node.trained(0.5, {{"w", "f32", 2}}, "abcdefgh");
     node.judged({reason, "text"});
     const bool fatal = reason == Reason::kProtocol || reason == Reason::kConfig || reason == Reason::kShape ||
-                       reason == Reason::kWeight || reason == Reason::kSchema;
+                       reason == Reason::kWeight || reason == Reason::kSchema || reason == Reason::kOutlier;
     EXPECT_EQ(node.next() == Next::kStop, fatal) << reason_name(reason);
     EXPECT_EQ(node.next() == Next::kJoin, reason == Reason::kForeign) << reason_name(reason);
+    // Measuring again would not change what is not finite.
+    Participant measuring(3);
+    measuring.joined();
+    measuring.ordered(task(0, 1, "a"));
+    measuring.trained(0, {{"smoothness", "f64", 1}}, "abcdefgh");
+    measuring.judged({reason, "text"});
+    EXPECT_EQ(measuring.next() == Next::kStop, fatal || reason == Reason::kNotFinite) << reason_name(reason);
   }
 }
 

@@ -60,10 +60,12 @@ struct Server {
   StoreLog log;
 
   static Result<std::unique_ptr<Server>> open(const fs::path& path, std::size_t size,
-                                              std::optional<std::uint64_t> from_round = {}) {
+                                              std::optional<std::uint64_t> from_round = {},
+                                              bool drop_all_rounds = false) {
     StateFolderOptions options;
     options.folder = path;
     options.from_round = from_round;
+    options.drop_all_rounds = drop_all_rounds;
     options.owner_patience = std::chrono::milliseconds(0);
     MFL_TRY(StateFolder folder, StateFolder::open(options));
     MFL_TRY(FoundRun found, folder.find_or_create(spec()));
@@ -278,6 +280,33 @@ TEST(StateFolder, GoesBackToAKeptRound) {
   EXPECT_EQ(server->folder.store().rounds(crashed.id)->size(), kRounds);
   const auto empty = TempFolder::make().value();
   expect_clear(Server::open(empty.path() / "new", kSmall, 0).error(), "has no run yet");
+}
+
+TEST(StateFolder, BeginsAgainWhereThatIsConfirmed) {
+  const Crashed crashed(kSmall);
+  const auto path = crashed.fresh();
+  {
+    const auto before = Store::open(path / "runs.db").value();
+    ASSERT_TRUE(before.rounds(crashed.id)->size() > 10);
+  }
+  const auto refused = Server::open(path, kSmall, 0);
+  ASSERT_FALSE(refused);
+  expect_clear(refused.error(), "--from-round 0 drops all 17 rounds of run " + crashed.id);
+  EXPECT_THAT(std::string(refused.error().first_hint()), HasSubstr("--drop-all-rounds"));
+  EXPECT_EQ(Store::open(path / "runs.db")->kept_rounds(crashed.id)->front(), 17U) << "nothing was dropped";
+  ASSERT_TRUE(Store::open(path / "runs.db")->set_data_schema(crashed.id, R"({"columns":3,"task":"binary"})"));
+  {
+    const auto server = Server::open(path, kSmall, 0, true).value();
+    EXPECT_EQ(server->state.round, 0U);
+    EXPECT_TRUE(server->folder.store().rounds(crashed.id)->empty());
+    EXPECT_EQ(server->folder.store().get(crashed.id)->data_schema, "");
+    ASSERT_TRUE(server->commit_to(2));
+  }
+  const auto server = Server::open(path, kSmall).value();
+  EXPECT_EQ(server->state.round, 2U);
+  ASSERT_TRUE(server->commit_to(kRounds));
+  EXPECT_EQ(weights_digest(server->state), digest_after(kRounds, kSmall));
+  EXPECT_EQ(server->folder.store().get(crashed.id)->drops[0].reason, "--from-round 0");
 }
 
 TEST(StateFolder, NoticesWithinARoundThatItsFilesAreGone) {

@@ -43,6 +43,25 @@ def idx_pairs():
     }
 
 
+def json_texts():
+    yield "scalars", b'[null,true,false,0,-1,18446744073709551615,-9223372036854775808,1e308,5e-324,0.1,"\\u00fc\\ud83d\\ude00"]'
+    yield "nested", b'{"a":[{"b":{"c":[[],{}]}},"x"],"d":{"a":1}}'
+    yield "tensors", b'[{"name":"fc.weight","shape":[10,784]},{"name":"fc.bias","shape":[10]}]'
+    yield "deepest", b"[" * 64 + b"]" * 64
+    yield "too_deep", b"[" * 65 + b"]" * 65
+    yield "never_closed", b'{"a":' * 800
+    yield "name_twice", b'{"a":1,"b":{"a":2},"a":3}'
+    yield "name_twice_escaped", b'{"a":1,"\\u0061":2}'
+    yield "wide", b"{" + b",".join(b'"%d":0' % i for i in range(400)) + b"}"
+    yield "not_a_number", b'{"loss":NaN}'
+    yield "too_large", b"[1e999,123456789012345678901234567890]"
+    yield "not_utf8", b'["\xff\xfe"]'
+    yield "half_a_pair", b'["\\ud800"]'
+    yield "two_values", b"1 2"
+    yield "bom", b"\xef\xbb\xbf{}"
+    yield "empty", b""
+
+
 def config():
     yield "empty", b""
     yield "whole", b"""[data]
@@ -299,6 +318,7 @@ def wire():
 def corpora():
     pairs = idx_pairs()
     yield "config", config()
+    yield "json", json_texts()
     yield "csv", csv()
     yield "libsvm", libsvm()
     yield "npy", npys()

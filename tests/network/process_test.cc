@@ -5,11 +5,13 @@
 #include <signal.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <sstream>
 #include <thread>
 
 #include "bad_line.h"
+#include "mfl/base/files.h"
 #include "mfl/base/rng.h"
 #include "processes.h"
 
@@ -118,6 +120,124 @@ TEST(Equality, MeasurementsOfTheDataMatchTheSimulation) {
     ASSERT_EQ(server->wait(), 0) << server->log();
     EXPECT_EQ(server->data()["digest"], federation.simulated()["digest"]);
   }
+}
+
+// Four sites with a table each, of which the last may have its first column in another unit.
+class Sites {
+ public:
+  explicit Sites(const std::string& steps = "24")
+      : federation_(4, {"--model", "logistic", "--standardise", "full", "--algorithm", "mfl", "--steps",
+                        steps, "--tau", "2"}) {
+    for (int site = 0; site < 4; ++site)
+      for (const double unit : {1.0, 1e6}) {
+        std::string table = "a,b,y\n";
+        for (int i = 0; i < 40; ++i)
+          table += fmt::format("{},{},{}\n", unit * (1 + 0.1 * i + site), 0.5 * ((i + site) % 7),
+                               (i * (site + 1)) % 3 == 0 ? 1 : 0);
+        EXPECT_TRUE(write_file(
+            federation_.box.path(fmt::format("{}-{}.csv", site, unit > 1 ? "wrong" : "right")), table));
+      }
+  }
+
+  std::unique_ptr<Background> site(int i, const std::string& table) const {
+    const std::string name = Processes::name(static_cast<std::size_t>(i));
+    return std::make_unique<Background>(
+        federation_.box, name,
+        std::vector<std::string>{"node", "--server", federation_.address(), "--tls", "pki/" + name, "--data",
+                                 fmt::format("csv:{}-{}.csv", i, table), "--json", "--give-up-after", "10"});
+  }
+  std::vector<std::unique_ptr<Background>> sites(int count) const {
+    std::vector<std::unique_ptr<Background>> out;
+    for (int i = 0; i < count; ++i) out.push_back(site(i, "right"));
+    return out;
+  }
+
+  std::string finish(Background& server) const {
+    EXPECT_EQ(server.wait(), 0) << server.log();
+    EXPECT_EQ(server.data()["status"], "done");
+    return server.data()["digest"];
+  }
+
+  // Of another run, whose sites are as they should be.
+  std::string digest_of(int count) {
+    std::filesystem::remove_all(federation_.box.path("state"));
+    const auto server = federation_.server({"--min-available-nodes", fmt::to_string(count)});
+    const auto nodes = sites(count);
+    return finish(*server);
+  }
+
+  Processes& federation() { return federation_; }
+
+ private:
+  Processes federation_;
+};
+
+TEST(Outliers, StopTheRunBeforeItsFirstRoundAndTheServerStaysUp) {
+  Sites sites;
+  const auto server = sites.federation().server();
+  const auto honest = sites.sites(3);
+  auto wrong = sites.site(3, "wrong");
+  ASSERT_TRUE(eventually([&] {
+    const std::string trouble = sites.federation().status()["trouble"];
+    return trouble.find("column a of node-0003") != std::string::npos;
+  })) << server->log();
+  EXPECT_EQ(sites.federation().status()["phase"], "preparing");
+  EXPECT_EQ(sites.federation().status()["round"], 0);
+  EXPECT_TRUE(server->running());
+  wrong->signal_and_wait(SIGTERM);
+  wrong = sites.site(3, "right");  // the table was fixed
+  const std::string digest = sites.finish(*server);
+  const auto again = sites.federation().server({"--from-round", "0", "--drop-all-rounds"});
+  const auto nodes = sites.sites(4);
+  EXPECT_EQ(sites.finish(*again), digest) << "all is measured and trained again";
+  EXPECT_EQ(sites.digest_of(4), digest);
+}
+
+TEST(Outliers, LeaveTheDigestOfTheOthersWhereTheyAreExcluded) {
+  Sites sites;
+  const auto server = sites.federation().server({"--on-outlier", "exclude"});
+  const auto honest = sites.sites(3);
+  const auto wrong = sites.site(3, "wrong");
+  const std::string digest = sites.finish(*server);
+  EXPECT_EQ(wrong->wait(), 4);
+  EXPECT_NE(wrong->log().find("excluded from this run"), std::string::npos) << wrong->log();
+  EXPECT_EQ(sites.digest_of(3), digest);
+}
+
+TEST(Outliers, TheResultSaysWhoseDataWasMeasuredAlsoAfterARestart) {
+  Sites sites("200000");
+  const std::vector<std::string> some = {"--min-available-nodes", "2"};
+  auto server = sites.federation().server(some);
+  const auto nodes = sites.sites(2);
+  ASSERT_TRUE(eventually([&] { return server->committed() > 3 || !server->running(); })) << server->log();
+  server->signal_and_wait(SIGKILL);
+  server = sites.federation().server(some);
+  ASSERT_TRUE(server->running()) << server->log();
+  const std::string warning = sites.federation().status()["warnings"][0];
+  EXPECT_NE(warning.find("measured at 2 of 4 nodes"), std::string::npos) << warning;
+  EXPECT_NE(warning.find("node-0000, node-0001"), std::string::npos) << warning;
+}
+
+TEST(Outliers, AreInTheResultWhereTheyAreWarnedOf) {
+  Sites sites;
+  const auto server = sites.federation().server({"--on-outlier", "warn"});
+  const auto honest = sites.sites(3);
+  const auto wrong = sites.site(3, "wrong");
+  sites.finish(*server);
+  const std::string result = sites.federation().box.read("server.out");
+  EXPECT_NE(result.find("column a of node-0003"), std::string::npos) << result;
+}
+
+TEST(Sites, ASiteThatWithholdsItsSumsIsRefusedAndBothSidesSayWhy) {
+  Sites sites;
+  const auto server = sites.federation().server();
+  Background shy(sites.federation().box, "shy",
+                 {"node", "--server", sites.federation().address(), "--tls", "pki/node-0001", "--data",
+                  "csv:1-right.csv", "--allow", "train"});
+  EXPECT_EQ(shy.wait(), 4);
+  EXPECT_NE(shy.log().find("--allow"), std::string::npos) << shy.log();
+  EXPECT_TRUE(eventually([&] { return server->log().find("node-0001 does not allow") != std::string::npos; }))
+      << server->log();
 }
 
 // The server is killed as soon as it measures, wherever that finds it, and once more.
