@@ -184,7 +184,7 @@ Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, NodeMateri
                 "give --state FILE, the same one at every start of this node");
   MFL_TRY(KeptFile<T> kept,
           KeptFile<T>::open(algorithm.keeps_at_nodes() ? options.state : std::filesystem::path{}, who.run_id,
-                            who.node));
+                            who.node, config.run.keep_states));
   return std::make_unique<LoadedWorkplace<T>>(std::move(problem), config, who, std::move(kept), options.stop);
 }
 
