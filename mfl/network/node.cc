@@ -97,14 +97,6 @@ struct Identity {
   std::string run_id, node;
 };
 
-// What is asked while a program of the user's works.
-std::function<void()> poll_of(const std::atomic<bool>* stop) {
-  if (stop == nullptr) return {};
-  return [stop] {
-    if (*stop) throw ExternalFailure({ErrorCode::kRunFailed, "stopped", {}, nullptr});
-  };
-}
-
 // Owns what a trainer works on.
 class Workplace {
  public:
@@ -133,7 +125,7 @@ class LoadedWorkplace final : public Workplace {
   Result<std::string> initial_weights() override {
     return catch_external([&]() -> Result<std::string> {
       Vector<T> w(problem_.federation.model->parameters());
-      problem_.federation.external->initialise(w, config_.run.seed, poll_of(stop_));
+      problem_.federation.external->initialise(w, config_.run.seed, stop_poll(stop_));
       return number_bytes(w);
     });
   }
@@ -312,7 +304,8 @@ class NodeRun {
     if (!plan) return after(plan.error());
     server_certificate_ = client->server_certificate();
     warn_of_expiry();
-    MFL_CHECK(prepare(*plan));
+    if (const auto ready = prepare(*plan); !ready)
+      return stopped() ? stop_here() : tl::unexpected<Error>(ready.error());
     const auto attended = client->attend(joining_, options_.max_payload);
     if (!attended) return after(attended.error());
     ++outcome_.connections;
@@ -363,9 +356,12 @@ class NodeRun {
     MFL_TRY(const std::string name, own_name(options_.client));
     TrainerSetup setup = *options_.trainer;
     if (setup.max_norm == 0) setup.max_norm = config_.federation.max_update_norm;
+    setup.stop = options_.stop;
+    setup.waiting = [this](const std::string& text) {
+      log(LogLine::Level::kInfo, "waiting", {{"text", text}});
+    };
     MFL_TRY(trainers_, catch_external([&] {
-              return Trainers::open(std::move(setup), introduction_of(config_, {name}),
-                                    poll_of(options_.stop));
+              return Trainers::open(std::move(setup), introduction_of(config_, {name}));
             }));
     return {};
   }
