@@ -17,6 +17,7 @@
 #include "mfl/model/tensors.h"
 #include "mfl/network/certificate.h"
 #include "mfl/network/expiry.h"
+#include "mfl/network/transport/tls.h"
 #include "mfl/run/external_run.h"
 #include "mfl/run/step_size.h"
 
@@ -594,6 +595,9 @@ class NodeRun {
 
 }  // namespace
 
-Result<NodeOutcome> run_node(const NodeOptions& options) { return NodeRun(options).run(); }
+Result<NodeOutcome> run_node(const NodeOptions& options) {
+  if (options.client.tls) MFL_CHECK(check_identity(*options.client.tls, CertificateFacts::Role::kNode));
+  return NodeRun(options).run();
+}
 
 }  // namespace mfl
