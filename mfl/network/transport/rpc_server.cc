@@ -40,7 +40,7 @@ bool is_closed(int socket) {
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
-std::string address_text(const sockaddr* address) {
+std::string ip_text(const sockaddr* address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   const void* const bytes =
       address->sa_family == AF_INET6
@@ -191,8 +191,8 @@ class EpollServer final : public RpcServer {
         report({}, "full", fmt::format("too many connections: {} closed so far", ++turned_away_));
         continue;
       }
-      connections_.emplace(socket, std::make_unique<ServerConnection>(
-                                       socket, std::move(origin), address_text(from.get()), shared_, now_));
+      connections_.emplace(socket, std::make_unique<ServerConnection>(socket, std::move(origin),
+                                                                      ip_text(from.get()), shared_, now_));
       newest_.push_back(socket);
       watch(socket, EPOLLIN, EPOLL_CTL_ADD);
     }
