@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <random>
 #include <utility>
 
 namespace mfl {
@@ -209,10 +210,25 @@ Result<std::string> read_file(const fs::path& path) {
   }
 }
 
-Result<void> write_file(const fs::path& path, std::string_view bytes) {
+Result<FileBeside> make_file_beside(const fs::path& target, Readers readers) {
+  constexpr int kFresh = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kTries = 16;
+  constexpr mode_t kOwner = 0600, kAnybody = 0644;
+  std::random_device device;
+  for (int i = 0; i < kTries; ++i) {
+    FileBeside out{target.string() + fmt::format(".tmp-{:08x}", device()), -1};
+    out.descriptor = ::open(out.path.c_str(), kFresh, readers == Readers::kOwner ? kOwner : kAnybody);
+    if (out.descriptor >= 0) return out;
+    if (errno != EEXIST) break;
+  }
+  return fail(ErrorCode::kRunFailed, fmt::format("cannot create {}: {}", target.string(), system_reason()),
+              kWriteHint);
+}
+
+Result<void> write_file(const fs::path& path, std::string_view bytes, Readers readers) {
   MFL_TRY(const Target target, find_target(path));
   if (target.stream) return write_stream(target.path, bytes);
-  const fs::path beside = target.path.string() + fmt::format(".tmp-{}", ::getpid());
+  MFL_TRY(const FileBeside fresh, make_file_beside(target.path, readers));
+  const fs::path& beside = fresh.path;
   const auto give_up = [&](std::string_view what) {
     const std::string reason = system_reason();
     ::unlink(beside.c_str());
@@ -220,10 +236,9 @@ Result<void> write_file(const fs::path& path, std::string_view bytes) {
                 kWriteHint);
   };
   {
-    constexpr int kFresh = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
-    const FileDescriptor file(::open(beside.c_str(), kFresh, 0644));
-    if (file.get() < 0) return give_up("create");
-    if (target.permissions && ::fchmod(file.get(), *target.permissions) != 0) return give_up("create");
+    const FileDescriptor file(fresh.descriptor);
+    if (target.permissions && readers == Readers::kAnybody && ::fchmod(file.get(), *target.permissions) != 0)
+      return give_up("create");
     if (!write_all(file.get(), bytes)) return give_up("write");
     if (::fsync(file.get()) != 0) return give_up("sync");
   }

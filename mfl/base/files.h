@@ -39,10 +39,21 @@ class FileReader {
 Result<std::size_t> read_part(const std::filesystem::path& path, std::uint64_t offset,
                               std::span<std::byte> out);
 
+// Who may read a file: everybody whom the umask lets, or its owner alone (0600), whatever the file that it replaces.
+enum class Readers { kAnybody, kOwner };
+
+// A new file beside the target, to be renamed over it: nobody else can have made it. The caller closes `descriptor`. Errors are kRunFailed.
+struct FileBeside {
+  std::filesystem::path path;
+  int descriptor = -1;
+};
+Result<FileBeside> make_file_beside(const std::filesystem::path& target, Readers readers = Readers::kAnybody);
+
 // All or nothing: written beside the target, synced, then renamed over it. An existing file keeps its permissions. A symbolic
 // link stays and its target is replaced. A character device or FIFO is written to and stays what it is. Folders, block
 // devices, sockets, and FIFOs that no process reads from are errors. Errors are kRunFailed.
-Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
+Result<void> write_file(const std::filesystem::path& path, std::string_view bytes,
+                        Readers readers = Readers::kAnybody);
 
 // To be called before work whose result write_file() will put at `path`: makes the missing folders above it and reports what
 // write_file() would refuse. Errors are kRunFailed.

@@ -1,3 +1,4 @@
+#include <csignal>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -62,4 +63,7 @@ int guarded_run(int argc, const char* const* argv) {
 }  // namespace
 }  // namespace mfl::cli
 
-int main(int argc, char** argv) { return mfl::cli::guarded_run(argc, argv); }
+int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond ulimit -f is an error of the write
+  return mfl::cli::guarded_run(argc, argv);
+}

@@ -34,8 +34,12 @@ tl::unexpected<Error> OutputStream::failure() const {
 Result<OutputStream> OutputStream::open(const std::string& path) {
   if (path == "-") return OutputStream(path, {}, stdout);
   MFL_CHECK(prepare_output(path));
-  const std::string partial = is_direct(path) ? "" : fmt::format("{}.{}.partial", path, ::getpid());
-  OutputStream out(path, partial, std::fopen((partial.empty() ? path : partial).c_str(), "wb"));
+  FileBeside beside;
+  if (!is_direct(path)) {
+    MFL_TRY(beside, make_file_beside(path));
+  }
+  OutputStream out(path, beside.path.string(),
+                   is_direct(path) ? std::fopen(path.c_str(), "wb") : ::fdopen(beside.descriptor, "wb"));
   if (!out.file_) return out.failure();
   return out;
 }

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -31,6 +32,12 @@ Result<Reply> predict_command(const PredictArguments& args, bool json) {
   if (json && args.out == "-")
     return fail(ErrorCode::kBadConfig, "--json: predictions and the JSON object cannot both go to stdout",
                 "name a file with --out");
+  const std::string source = args.rows.data.substr(args.rows.data.find(':') + 1);
+  for (const std::string& input : {source, args.model.what})
+    if (std::error_code unseen; std::filesystem::equivalent(args.out, input, unseen))
+      return fail(ErrorCode::kBadConfig,
+                  fmt::format("--out {} is what is read: it would be replaced", args.out),
+                  "name another file");
   MFL_TRY(TrainedModel model, args.model.find());
   MFL_TRY(const Predictor predictor, Predictor::make(std::move(model)));
   const Schema& schema = predictor.model().schema;

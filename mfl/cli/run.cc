@@ -142,12 +142,15 @@ Result<Reply> run_command(const RunArguments& args, Commands& commands) {
   if (is_cross_validation(config)) MFL_CHECK(check_cross_validation(args));
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
+  std::optional<TrainerSetup> trainer = args.trainer.setup();
+  if (trainer && !silent)
+    trainer->waiting = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   const RunOptions options{.store = args.store,
                            .resume_id = args.resume,
                            .reuse = args.reuse,
                            .weights_out = args.weights_out,
                            .monitor = args.monitor,
-                           .trainer = args.trainer.setup(),
+                           .trainer = std::move(trainer),
                            .ranks = where};
   const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
   if (is_cross_validation(config)) return cross_validate(config, options, silent, stop);

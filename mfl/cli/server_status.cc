@@ -1,10 +1,15 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "mfl/cli/commands.h"
+#include "mfl/cli/interrupt.h"
 #include "mfl/cli/text.h"
 #include "mfl/network/client.h"
 #include "mfl/network/expiry.h"
@@ -15,7 +20,7 @@ namespace {
 
 struct StatusArguments {
   std::string server, tls;
-  bool plaintext = false;
+  bool plaintext = false, watch = false;
 };
 
 using Expiry = std::optional<std::int64_t>;  // Unix time
@@ -53,10 +58,12 @@ Json node_status_json(const NodeStatus& node) {
           {"seconds", optional_json(node.seconds)},
           {"certificate_expires", expiry_json(node.certificate_expires)},
           {"failures", node.failures},
+          {"barred", node.barred.empty() ? Json(nullptr) : Json(node.barred)},
           {"quarantined_seconds", node.set_aside ? Json(in_seconds(*node.set_aside)) : Json(nullptr)}};
 }
 
 std::string node_state(const NodeStatus& node) {
+  if (!node.barred.empty()) return node.barred;
   if (node.set_aside) return fmt::format("set aside for {:.0f} s", in_seconds(*node.set_aside));
   return node.connected ? "connected" : "gone";
 }
@@ -113,6 +120,7 @@ Json status_json(const FederationStatus& status) {
           {"bytes_up", status.bytes_up},
           {"bytes_down", status.bytes_down},
           {"refused", refusals(status).first},
+          {"failed_handshakes", status.failed_handshakes},
           {"digest", status.digest},
           {"trouble", status.trouble},
           {"schema", status.schema},
@@ -140,6 +148,8 @@ std::string status_text(const FederationStatus& status) {
       {"last round", status.rounds_timed == 0 ? "" : fmt::format("{} ms", status.last_round.count())},
       {"abandoned", status.abandoned == 0 ? "" : fmt::to_string(status.abandoned)},
       {"refused", refusals(status).second},
+      {"handshakes",
+       status.failed_handshakes == 0 ? "" : fmt::format("{} have failed", status.failed_handshakes)},
       {"set aside", status.quarantined == 0 ? "" : fmt::format("{} nodes", status.quarantined)},
       {"trouble", status.trouble},
       {"schema", status.schema},
@@ -150,12 +160,40 @@ std::string status_text(const FederationStatus& status) {
   return facts_text(facts) + node_table(status.node_list);
 }
 
-Result<Reply> status_command(const StatusArguments& args) {
+// Until the run is over or somebody stops it: on a terminal in place, elsewhere one after the other.
+Result<FederationStatus> watch(FederationClient& client, bool json) {
+  constexpr std::chrono::seconds kPause{2};
+  constexpr std::chrono::milliseconds kBeat{50};
+  const std::atomic<bool>& stop = watch_interrupts();
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  for (;;) {
+    auto status = client.watch(true, true);
+    if (!status) return tl::unexpected<Error>(status.error().error);
+    const auto until = std::chrono::steady_clock::now() + kPause;
+    if (!status->digest.empty() || stop) return *std::move(status);
+    if (json)
+      fmt::print("{}\n", status_json(*status).dump());
+    else
+      fmt::print("{}{}\n", terminal ? "\x1b[H\x1b[2J" : "", status_text(*status));
+    std::fflush(stdout);
+    while (!stop && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kBeat);
+  }
+}
+
+Result<Reply> status_command(const StatusArguments& args, bool json) {
+  if (args.tls.empty() == !args.plaintext)
+    return fail(ErrorCode::kBadConfig,
+                args.plaintext ? "--tls and --plaintext exclude each other" : "a status needs --tls",
+                "give the server's own folder on its machine, or that of a node");
   ClientOptions options{args.server, std::nullopt, args.plaintext ? "status" : ""};
   if (!args.tls.empty()) {
     MFL_TRY(options.tls, read_tls_folder(args.tls));
   }
   MFL_TRY(const auto client, FederationClient::make(options));
+  if (args.watch) {
+    MFL_TRY(const FederationStatus last, watch(*client, json));
+    return Reply{status_json(last), status_text(last), std::nullopt};
+  }
   const auto watched = client->watch(true);
   if (!watched) return tl::unexpected<Error>(watched.error().error);
   return Reply{status_json(*watched), status_text(*watched), std::nullopt};
@@ -166,10 +204,13 @@ Result<Reply> status_command(const StatusArguments& args) {
 void setup_server_status(Command& server, Commands& commands) {
   const auto args = std::make_shared<StatusArguments>();
   Command& command = commands.add(server, "status", "Ask a running server for its progress and its nodes",
-                                  "  mfl server status fl.example.org:7443 --tls pki/hospital-a",
-                                  [args] { return status_command(*args); });
+                                  "  mfl server status fl.example.org:7443 --tls pki/hospital-a\n"
+                                  "  mfl server status 127.0.0.1:7443 --tls pki/server --watch",
+                                  [args, &commands] { return status_command(*args, commands.json); });
   command.add_option("SERVER", args->server, "HOST:PORT")->required();
-  command.add_option("--tls", args->tls, "A node's folder made by mfl certs")->type_name("DIR");
+  command.add_option("--tls", args->tls, "Folder made by mfl certs: a node's, or the server's own")
+      ->type_name("DIR");
+  command.add_flag("--watch", args->watch, "Ask every two seconds, until the run is over or Ctrl-C");
   command.add_flag("--plaintext", args->plaintext, "Without TLS, on loopback only");
 }
 

@@ -289,7 +289,8 @@ DataOptions data_options(const Config& config) {
                   .group = column_of_groups(config.federation.partition)},
           .folds = data.folds,
           .fold = data.fold.value_or(0),
-          .seed = config.run.seed};
+          .seed = config.run.seed,
+          .max_columns = data.max_columns};
 }
 
 Result<void> set_key(Config& config, std::string_view table_dot_key, std::string_view text,

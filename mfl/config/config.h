@@ -38,9 +38,10 @@ struct DataConfig {
   std::vector<std::string>
       features;             // CSV columns to take as features, in this order; empty: all that are left
   std::uint64_t folds = 0;  // of a cross-validation; 0: none
-  std::optional<std::uint64_t> fold = {};  // the one that is held out, from 0; empty: each in turn
-  char separator = ',';                    // of the fields of a CSV file: , ; | or a tab
-  std::string positive = {};               // the positive class; empty: the last of the two in order
+  std::optional<std::uint64_t> fold = {};    // the one that is held out, from 0; empty: each in turn
+  char separator = ',';                      // of the fields of a CSV file: , ; | or a tab
+  std::string positive = {};                 // the positive class; empty: the last of the two in order
+  std::uint64_t max_columns = kMostColumns;  // of a file; more are refused before they take memory
 
   bool operator==(const DataConfig&) const = default;
 };

@@ -243,6 +243,10 @@ constexpr Key kKeys[] = {
      KeyKind::kTextOrNumber, "", kLaterResult,
      [](Config& c, Text t) { return set_class(c.data.positive, t); },
      [](const Config& c) { return toml_text(c.data.positive); }},
+    {"data", "max_columns", "--max-columns", "N",
+     "columns that data may have: one wrong number in a file must not take all memory", KeyKind::kInteger, "",
+     kNoResult, [](Config& c, Text t) { return set_integer(c.data.max_columns, t, 1); },
+     [](const Config& c) { return toml_integer(c.data.max_columns, ""); }},
 
     {"federation", "nodes", "--nodes", "N", "nodes that hold the training samples", KeyKind::kInteger, "",
      kResult, [](Config& c, Text t) { return set_integer(c.federation.nodes, t, 1); },

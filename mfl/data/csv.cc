@@ -210,6 +210,11 @@ void append_row(std::vector<double>& features, const std::vector<double>& row) {
 
 }  // namespace
 
+tl::unexpected<Error> too_many_columns(const std::string& where, std::size_t columns, std::size_t most) {
+  return fail(ErrorCode::kBadData, fmt::format("{}: {} columns, more than {}", where, columns, most),
+              fmt::format("fix the file; if it is meant, give --max-columns {}", columns));
+}
+
 Result<Dataset> read_csv(const fs::path& path, const CsvOptions& options) {
   MFL_TRY(const std::string bytes, read_data_file(path));
   return parse_csv({bytes, path}, options);
@@ -218,7 +223,12 @@ Result<Dataset> read_csv(const fs::path& path, const CsvOptions& options) {
 Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
   const fs::path& path = file.path;
   CsvRecords records(options.separator, path);
-  records.set_text(without_byte_order_mark(file.bytes), true);
+  const std::string_view text = without_byte_order_mark(file.bytes);
+  // Counted before the fields are kept. A separator in quotes counts as well.
+  const auto most = 1 + std::ranges::count(text.substr(0, text.find('\n')), options.separator);
+  if (const auto columns = static_cast<std::size_t>(most); columns > options.max_columns)
+    return too_many_columns(path.string(), columns, options.max_columns);
+  records.set_text(text, true);
   CsvFields fields;
   MFL_TRY(const CsvFound found, records.next(fields));
   if (found == CsvFound::kEnd)

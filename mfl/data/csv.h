@@ -12,6 +12,9 @@
 
 namespace mfl {
 
+// What files may have unless a user says otherwise.
+inline constexpr std::size_t kMostColumns = std::size_t{1} << 22U;
+
 enum class CsvHeader {
   // The first line is a header if a field of it is not a number (an empty field says nothing). Where that field is the label
   // alone and its text is a label further down too, the line is a sample. Unless columns are chosen by name, those that are
@@ -33,9 +36,13 @@ struct CsvOptions {
   char separator = ',';  // or ';', '|', a tab
   // The column, by name or number, whose texts name the node that holds a row (Dataset::groups). It is no feature. Empty: none.
   std::string group = {};
+  std::size_t max_columns = kMostColumns;  // of a line; more are kBadData
 
   bool operator==(const CsvOptions&) const = default;
 };
+
+// kBadData, with the flag that admits them.
+tl::unexpected<Error> too_many_columns(const std::string& where, std::size_t columns, std::size_t most);
 
 // Features become dense f64 with scale 1. Labels are numbers, or, if one of them is not a number, classes in the order of
 // class_before(); the origin has their names, those of the columns, and the lines. Fields may be in double quotes ("" is a

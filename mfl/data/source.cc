@@ -218,12 +218,16 @@ Result<Parts> open_kind(const std::string& spec, const DataOptions& options) {
   if (kind == "npy") return open_npy(argument);
   if (kind == kMemory) return open_memory(options.memory);
   if (kind == "synthetic") return open_synthetic(spec, argument, options.seed);
-  auto pool = kind == "csv" ? read_csv(argument, options.csv) : read_libsvm(argument);
+  CsvOptions csv = options.csv;
+  csv.max_columns = options.max_columns;
+  auto pool = kind == "csv" ? read_csv(argument, csv) : read_libsvm(argument);
   MFL_TRY(Dataset data, std::move(pool));
   return Parts{std::move(data), std::nullopt};
 }
 
-Result<void> check_rows(const std::string& spec, std::size_t rows) {
+Result<void> check_size(const std::string& spec, std::size_t rows, std::size_t columns,
+                        const DataOptions& options) {
+  if (columns > options.max_columns) return too_many_columns(spec, columns, options.max_columns);
   if (rows <= std::numeric_limits<std::uint32_t>::max()) return {};
   return fail(ErrorCode::kBadData, fmt::format("{} has {} samples, more than 4294967295", spec, rows),
               "use a part of it");
@@ -233,7 +237,7 @@ Result<Parts> open(const std::string& spec, const DataOptions& options) {
   MFL_TRY(Parts parts, open_kind(spec, options));
   for (Dataset* data : {&parts.pool, parts.test ? &*parts.test : nullptr}) {
     if (data == nullptr) continue;
-    MFL_CHECK(check_rows(spec, data->rows));
+    MFL_CHECK(check_size(spec, data->rows, data->columns, options));
     if (options.scale) data->scale = *options.scale;
   }
   return parts;
@@ -443,7 +447,7 @@ Result<RowParts> open_row_kind(const std::string& spec, const DataOptions& optio
 Result<RowParts> open_row_parts(const std::string& spec, const DataOptions& options) {
   MFL_TRY(RowParts parts, open_row_kind(spec, options));
   for (const RowSource* rows : {parts.pool.get(), parts.test.get()})
-    if (rows != nullptr) MFL_CHECK(check_rows(spec, rows->shape().rows));
+    if (rows != nullptr) MFL_CHECK(check_size(spec, rows->shape().rows, rows->shape().columns, options));
   return parts;
 }
 

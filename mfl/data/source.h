@@ -50,7 +50,8 @@ struct DataOptions {
   // are for training. 0: none. Without train, test and test_source; a test part of the source is not used.
   std::size_t folds = 0;
   std::size_t fold = 0;
-  std::uint64_t seed = 0;  // of take = random, of folds and of the synthetic set
+  std::uint64_t seed = 0;                  // of take = random, of folds and of the synthetic set
+  std::size_t max_columns = kMostColumns;  // more are kBadData
   const TrainTest* memory =
       nullptr;  // the training and the test part of `memory`; outlives the call. Null: there is none
 };

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kProtocol = 1;
 constexpr int kTries = 3;
+constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 32U;   // of a node: as many as a mean can weigh
 
 std::vector<std::string> vectors_of(const NodeSteps& steps) {
   return steps.gamma ? std::vector<std::string>{"w", "d"} : std::vector<std::string>{"w"};
@@ -46,9 +47,10 @@ Result<std::vector<std::uint64_t>> samples_of(const Json& reply, const std::vect
   for (const std::string& node : nodes) {
     const Json* const count = samples == nullptr ? nullptr : samples->find(node);
     const auto number = count == nullptr ? std::nullopt : parse_count(count->dump());
-    if (!number || *number == 0)
-      return fail(ErrorCode::kRunFailed,
-                  fmt::format("its hello has no number of samples, from 1, for node {}", node));
+    if (!number || *number == 0 || *number > kMostSamples)
+      return fail(
+          ErrorCode::kRunFailed,
+          fmt::format("its hello has no number of samples, from 1 to {}, for node {}", kMostSamples, node));
     out.push_back(*number);
   }
   return out;
@@ -137,7 +139,26 @@ Error Trainers::blame(std::string what, const std::string& about) const {
           "docs/trainer.md says what a trainer must answer; its own output is on standard error", nullptr};
 }
 
-Result<void> Trainers::greet(TrainerLink& link, const std::function<void()>& poll) {
+std::function<void()> stop_poll(const std::atomic<bool>* stop) {
+  if (stop == nullptr) return {};
+  return [stop] {
+    if (*stop)
+      throw ExternalFailure({ErrorCode::kRunFailed, "stopped while waiting for a trainer", {}, nullptr});
+  };
+}
+
+Result<void> Trainers::greet(TrainerLink& link, const std::function<void()>& caller) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kSilence{2};
+  const auto since = Clock::now();
+  bool told = false;
+  const std::function<void()> poll = [&, stopped = stop_poll(setup_.stop)] {
+    if (caller) caller();
+    if (stopped) stopped();
+    if (told || !setup_.waiting || Clock::now() - since < kSilence) return;
+    told = true;
+    setup_.waiting(fmt::format("waiting for {} to {}", who(), link.connected() ? "answer" : "listen"));
+  };
   MFL_CHECK(link.connect(setup_.deadline, poll));
   TrainerRequest hello;
   hello.header = {{"message", "hello"},

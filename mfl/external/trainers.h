@@ -6,6 +6,7 @@
 //   federation.external = external_nodes<float>(trainers);
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -31,7 +32,14 @@ struct TrainerSetup {
   unsigned processes = 1;                                 // that are started, and work concurrently
   std::chrono::milliseconds deadline = kTrainerDeadline;  // of a call
   double max_norm = 0;  // of what a round changes, over all vectors of a node (L2); 0: any
+  const std::atomic<bool>* stop =
+      nullptr;  // polled while a trainer is waited for: ends the wait with ExternalFailure
+  std::function<void(const std::string& text)> waiting =
+      {};  // says whom a wait of more than two seconds is for
 };
+
+// Throws ExternalFailure once the flag is set; null: never.
+std::function<void()> stop_poll(const std::atomic<bool>* stop);
 
 // What trainers are told first.
 struct TrainerIntroduction {

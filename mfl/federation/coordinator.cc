@@ -156,6 +156,7 @@ class RoundCoordinator final : public Coordinator {
   Verdict submit(Time now, const std::string& node, Update update) override {
     now_ = std::max(now_, now);
     move_on();  // it may be past the deadline
+    const bool preparing = update.ticket.round == 0 && preparation_;
     Verdict verdict = check_ticket(node, update.run_id, update.ticket);
     if (verdict.counts() && update.ticket.round == 0) {
       verdict = preparation_->submit(node, update);
@@ -172,7 +173,8 @@ class RoundCoordinator final : public Coordinator {
         quarantine_.fail(now_, node, fmt::format("round {}: {}", ticket_.round, verdict.text));
       }
     }
-    note(verdict);
+    // Whoever joins begins the preparation again: honest answers to the one before come too late.
+    if (verdict.reason != Reason::kStale || !preparing) note(verdict);
     move_on();
     return verdict;
   }

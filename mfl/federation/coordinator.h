@@ -114,6 +114,7 @@ struct NodeStatus {
   std::optional<std::int64_t> certificate_expires = {};  // Unix time in seconds; nothing without TLS
   std::uint64_t failures = 0;                            // as NodeStanding, since the process started
   std::optional<Time> set_aside = {};  // how much longer it is not chosen; nothing while it may be
+  std::string barred = {};             // by the lists: "revoked" or "not listed"; empty: it may take part
 
   bool operator==(const NodeStatus&) const = default;
 };
@@ -144,6 +145,7 @@ struct FederationStatus {
 
   // What the coordinator leaves to its transport.
   std::vector<NodeStatus> node_list;                // by name; may be cut short or left out
+  std::uint64_t failed_handshakes = 0;              // since the process started
   std::string version;                              // of the server's mfl
   std::optional<std::int64_t> certificate_expires;  // the server's, Unix time in seconds
 };

@@ -13,6 +13,7 @@
 #include "mfl/data/task.h"
 #include "mfl/data/text.h"
 #include "mfl/load/config_partition.h"
+#include "mfl/load/memory_need.h"
 #include "mfl/load/problem_parts.h"
 #include "mfl/partition/feature_skew.h"
 
@@ -78,6 +79,7 @@ template <class T>
 Result<Problem<T>> fleet_problem(const Config& config) {
   constexpr std::size_t kTestRows = 5000;
   MFL_TRY(const FleetShape shape, parse_fleet(config.data.source));
+  MFL_CHECK(require_memory<T>(config, shape.columns));
   const FleetRows rows(shape, config.run.seed);
   Dataset classes{
       .rows = SyntheticRows::kClasses, .columns = shape.columns, .scale = 1, .features = {}, .labels = {}};
@@ -272,6 +274,7 @@ Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
   const std::size_t columns = data.train.columns;
   const double scale = data.train.scale;
   MFL_TRY(Schema schema, schema_of(config, data.train));
+  MFL_CHECK(require_memory<T>(config, make_model<T>(config.model, columns, schema)->parameters()));
   MFL_TRY(const Partition partition, who_holds_what(config, data.train));
   Dataset rows = held_rows(std::move(data.train), partition);
   MFL_CHECK(skew_features(config.federation.feature_skew, rows,

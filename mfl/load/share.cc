@@ -14,6 +14,7 @@
 #include "mfl/data/fleet.h"
 #include "mfl/data/source.h"
 #include "mfl/engine/assign_nodes.h"
+#include "mfl/load/memory_need.h"
 #include "mfl/load/problem_parts.h"
 #include "mfl/partition/feature_skew.h"
 #include "mfl/partition/partitions.h"
@@ -128,6 +129,7 @@ Result<OwnData> load_own(const Config& config, const Ranks& ranks, RankCompariso
   if (rows.test) std::ranges::move(facts_of("test", *rows.test), std::back_inserter(compared.facts));
   Dataset labels = rows.train.without_features();
   MFL_TRY(const Schema schema, schema_of(config, labels));
+  MFL_CHECK(require_memory<T>(config, make_model<T>(config.model, labels.columns, schema)->parameters()));
   MFL_TRY(const Partition partition, who_holds_what(config, labels));
   compared.facts.push_back({"the digest of the partition", data_digest_of({}, {}, partition)});
   const std::vector<Shard> all = shards_of(partition);

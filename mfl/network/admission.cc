@@ -65,6 +65,12 @@ Result<void> Admission::check() {
   return {};
 }
 
+std::string Admission::standing(const std::string& node, const std::string& serial) const {
+  if (revoked_.list.has(node, serial)) return "revoked";
+  const bool unlisted = !allowed_.path.empty() && allowed_.readable && !allowed_.list.has(node, serial);
+  return unlisted ? "not listed" : "";
+}
+
 std::string Admission::refusal(const std::string& node, const std::string& serial) const {
   if (revoked_.list.has(node, serial))
     return fmt::format("the certificate of {} is revoked", visible(node, kLongestName));

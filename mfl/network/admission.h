@@ -42,6 +42,9 @@ class Admission {
   // Why this node may not take part; empty when it may.
   std::string refusal(const std::string& node, const std::string& serial) const;
 
+  // The same in a word: "revoked", "not listed" or, when it may, nothing.
+  std::string standing(const std::string& node, const std::string& serial) const;
+
   // The most samples that the node may claim; nothing without a limit in the allow list.
   std::optional<std::uint64_t> max_samples(const std::string& node) const;
 

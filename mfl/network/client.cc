@@ -83,8 +83,9 @@ class NetworkClient final : public FederationClient {
     return checked(wire::decode_verdict(*response));
   }
 
-  Answer<FederationStatus> watch(bool with_nodes) override {
+  Answer<FederationStatus> watch(bool with_nodes, bool again) override {
     v1::WatchRequest request;
+    request.set_again(again);
     request.set_nodes(with_nodes);
     const auto response = unary("Watch", request.SerializeAsString());
     if (!response) return tl::unexpected(response.error());

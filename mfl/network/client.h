@@ -51,7 +51,8 @@ class FederationClient {
   // Seconds from the first piece of the last task to its last.
   virtual double arrival_seconds() const = 0;
   virtual Answer<Verdict> submit(const Update& update) = 0;
-  virtual Answer<FederationStatus> watch(bool with_nodes = false) = 0;
+  // `again`: it will be asked again within seconds, and the server stays for that when the run ends.
+  virtual Answer<FederationStatus> watch(bool with_nodes = false, bool again = false) = 0;
   // Of the server, in PEM, once a call has been answered; empty before and without TLS.
   virtual const std::string& server_certificate() const = 0;
 

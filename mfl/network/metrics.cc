@@ -89,6 +89,8 @@ void add_run(Families& out, const FederationStatus& status) {
     counter(out, "mfl_refused_total", "Calls and updates that were refused",
             status.refused[static_cast<std::size_t>(r)],
             {{"reason", std::string(reason_name(static_cast<Reason>(r)))}});
+  counter(out, "mfl_failed_handshakes_total", "TLS handshakes that did not succeed",
+          status.failed_handshakes);
   if (status.certificate_expires)
     gauge(out, "mfl_certificate_expiry_timestamp_seconds",
           "When the server's certificate expires (Unix time)",
@@ -102,8 +104,11 @@ void add_nodes(Families& out, const std::vector<NodeStatus>& nodes) {
       optional_gauge(out, name, help, value_of(node), {{"node", node.name}});
   };
   using Value = std::optional<double>;
-  each("mfl_node_connected", "1 while the node is connected",
-       [](const NodeStatus& node) -> Value { return node.connected ? 1 : 0; });
+  each("mfl_node_connected", "1 while the node is connected; absent for one that the lists keep out",
+       [](const NodeStatus& node) -> Value {
+         if (!node.barred.empty()) return std::nullopt;
+         return node.connected ? 1 : 0;
+       });
   each("mfl_node_last_seen_timestamp_seconds", "When the node was last heard of (Unix time)",
        [&](const NodeStatus& node) -> Value { return now - in_seconds(node.silent); });
   each("mfl_node_samples", "Samples of the node",

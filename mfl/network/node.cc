@@ -17,6 +17,7 @@
 #include "mfl/model/tensors.h"
 #include "mfl/network/certificate.h"
 #include "mfl/network/expiry.h"
+#include "mfl/network/transport/tls.h"
 #include "mfl/run/external_run.h"
 #include "mfl/run/step_size.h"
 
@@ -97,14 +98,6 @@ struct Identity {
   std::string run_id, node;
 };
 
-// What is asked while a program of the user's works.
-std::function<void()> poll_of(const std::atomic<bool>* stop) {
-  if (stop == nullptr) return {};
-  return [stop] {
-    if (*stop) throw ExternalFailure({ErrorCode::kRunFailed, "stopped", {}, nullptr});
-  };
-}
-
 // Owns what a trainer works on.
 class Workplace {
  public:
@@ -133,7 +126,7 @@ class LoadedWorkplace final : public Workplace {
   Result<std::string> initial_weights() override {
     return catch_external([&]() -> Result<std::string> {
       Vector<T> w(problem_.federation.model->parameters());
-      problem_.federation.external->initialise(w, config_.run.seed, poll_of(stop_));
+      problem_.federation.external->initialise(w, config_.run.seed, stop_poll(stop_));
       return number_bytes(w);
     });
   }
@@ -184,7 +177,7 @@ Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, NodeMateri
                 "give --state FILE, the same one at every start of this node");
   MFL_TRY(KeptFile<T> kept,
           KeptFile<T>::open(algorithm.keeps_at_nodes() ? options.state : std::filesystem::path{}, who.run_id,
-                            who.node));
+                            who.node, config.run.keep_states));
   return std::make_unique<LoadedWorkplace<T>>(std::move(problem), config, who, std::move(kept), options.stop);
 }
 
@@ -312,7 +305,8 @@ class NodeRun {
     if (!plan) return after(plan.error());
     server_certificate_ = client->server_certificate();
     warn_of_expiry();
-    MFL_CHECK(prepare(*plan));
+    if (const auto ready = prepare(*plan); !ready)
+      return stopped() ? stop_here() : tl::unexpected<Error>(ready.error());
     const auto attended = client->attend(joining_, options_.max_payload);
     if (!attended) return after(attended.error());
     ++outcome_.connections;
@@ -364,9 +358,12 @@ class NodeRun {
     MFL_TRY(const std::string name, own_name(options_.client));
     TrainerSetup setup = *options_.trainer;
     if (setup.max_norm == 0) setup.max_norm = config_.federation.max_update_norm;
+    setup.stop = options_.stop;
+    setup.waiting = [this](const std::string& text) {
+      log(LogLine::Level::kInfo, "waiting", {{"text", text}});
+    };
     MFL_TRY(trainers_, catch_external([&] {
-              return Trainers::open(std::move(setup), introduction_of(config_, {name}),
-                                    poll_of(options_.stop));
+              return Trainers::open(std::move(setup), introduction_of(config_, {name}));
             }));
     return {};
   }
@@ -616,6 +613,9 @@ class NodeRun {
 
 }  // namespace
 
-Result<NodeOutcome> run_node(const NodeOptions& options) { return NodeRun(options).run(); }
+Result<NodeOutcome> run_node(const NodeOptions& options) {
+  if (options.client.tls) MFL_CHECK(check_identity(*options.client.tls, CertificateFacts::Role::kNode));
+  return NodeRun(options).run();
+}
 
 }  // namespace mfl

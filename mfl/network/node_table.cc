@@ -51,6 +51,13 @@ void NodeTable::counted(Time now, const std::string& node, std::uint64_t round, 
   row->status.seconds = seconds;
 }
 
+void NodeTable::bar(const std::map<std::string, std::string>& nodes) {
+  for (auto& [name, row] : rows_) {
+    const auto found = nodes.find(name);
+    row.status.barred = found == nodes.end() ? "" : found->second;
+  }
+}
+
 std::map<std::string, std::string> NodeTable::serials() const {
   std::map<std::string, std::string> out;
   for (const auto& [name, row] : rows_) out.emplace(name, row.serial);

@@ -27,6 +27,9 @@ class NodeTable {
   // An update of the node was counted.
   void counted(Time now, const std::string& node, std::uint64_t round, double loss, double seconds);
 
+  // These nodes, and no others, are kept out.
+  void bar(const std::map<std::string, std::string>& nodes);
+
   // Of the certificates with which the nodes last joined, by name.
   std::map<std::string, std::string> serials() const;
   // By name.

@@ -12,6 +12,7 @@
 #include "mfl/network/session.h"
 #include "mfl/network/session_thread.h"
 #include "mfl/network/transport/rpc_server.h"
+#include "mfl/network/transport/tls.h"
 #include "mfl/network/wire.h"
 
 namespace mfl {
@@ -53,6 +54,10 @@ class NetworkServer final : public FederationServer {
     rpc.open = [this](ServerCall& call, std::string_view path) { return service_.open(call, path); };
     rpc.report = [this](const RpcPeer& peer, std::string_view what, std::string_view text) {
       report(peer, what, text);
+    };
+    rpc.failed_handshakes = [this](const std::string& address, const std::string& why, std::uint64_t count) {
+      thread_.post(
+          [address, why, count](Session& session) { session.failed_handshakes(address, why, count); });
     };
     MFL_TRY(rpc_, RpcServer::open(std::move(rpc)));
     if (!options.tls && !rpc_->on_loopback()) return not_loopback(options.listen);
@@ -111,6 +116,7 @@ class NetworkServer final : public FederationServer {
       lock.unlock();
       auto now = session_.serials();
       std::optional<std::size_t> admitted;
+      std::optional<std::map<std::string, std::string>> barred;
       bool changed = false;
       std::vector<ListWarning> warnings;
       {
@@ -118,7 +124,13 @@ class NetworkServer final : public FederationServer {
         const std::uint64_t version = admission_.refresh();
         changed = std::exchange(seen, version) != version;
         if (changed) warnings = admission_.warnings();
-        if (changed || now != serials) admitted = admission_.admitted(now);
+        if (changed || now != serials) {
+          admitted = admission_.admitted(now);
+          barred = std::map<std::string, std::string>();
+          for (const auto& [name, serial] : now)
+            if (std::string word = admission_.standing(name, serial); !word.empty())
+              barred->emplace(name, std::move(word));
+        }
       }
       serials = std::move(now);
       if (changed) rpc_->recheck();
@@ -128,6 +140,7 @@ class NetworkServer final : public FederationServer {
               LogLine::Level::kWarning, "list",
               {{"file", warning.file}, {"line", fmt::to_string(warning.line)}, {"text", warning.text}});
         });
+      if (barred) thread_.post([names = *std::move(barred)](Session& session) { session.barred(names); });
       if (admitted) thread_.post([admitted](Session& session) { session.admitted(*admitted); });
       lock.lock();
     } while (!stopped_.wait_for(lock, kBeat, [this] { return stopping_; }));
@@ -154,6 +167,7 @@ Result<std::unique_ptr<FederationServer>> FederationServer::start(std::unique_pt
     MFL_TRY(const Address address, parse_address("--listen", options.listen, PortZero::kAnyFree));
     if (!resolves_to_loopback(address).value_or(true)) return not_loopback(options.listen);
   }
+  if (options.tls) MFL_CHECK(check_identity(*options.tls, CertificateFacts::Role::kServer));
   if (options.tls)
     if (const auto facts = read_certificate(options.tls->certificate))
       options.certificate_expires = facts->expires.time_since_epoch().count();

@@ -258,6 +258,11 @@ std::unique_ptr<CallHandler> Service::open(ServerCall& call, std::string_view pa
   const std::string_view method = path.substr(health ? kHealth.size() : kFederation.size());
   const auto peer = identify(call, method);
   if (!peer) return std::make_unique<Unary>(nullptr);  // the call has ended
+  if (call.peer().is_this_server && !health && method != "Watch") {
+    refuse(call, peer->name, method, Reason::kAdmission, StatusCode::kPermissionDenied,
+           "the server's own certificate may ask for the status alone");
+    return std::make_unique<Unary>(nullptr);
+  }
   if (health) {
     if (method == "Watch") return std::make_unique<HealthWatch>();
     if (method != "Check") return nullptr;
@@ -335,7 +340,7 @@ CallStatus Service::watch(const Peer& peer, std::string_view request, std::strin
   if (!wanted.ParseFromArray(request.data(), static_cast<int>(request.size())))
     return {StatusCode::kInvalidArgument, "malformed request"};
   response = wire::encode(session_.status(wanted.nodes()));
-  thread_.post([peer](Session& session) { session.heard(peer); });
+  thread_.post([peer, again = wanted.again()](Session& session) { session.heard(peer, again); });
   return {};
 }
 

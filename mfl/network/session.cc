@@ -13,6 +13,7 @@ namespace {
 const CallStatus kStopping{StatusCode::kUnavailable, "the server is stopping"};
 constexpr Time kDay = std::chrono::hours{24};
 constexpr std::size_t kMostBuffers = 16;
+constexpr Time kWatched = std::chrono::seconds{10};  // whoever watches asks more often than that
 
 Time clock_now() {
   return std::chrono::duration_cast<Time>(std::chrono::steady_clock::now().time_since_epoch());
@@ -173,7 +174,10 @@ void Session::submit(Upload& upload, Update update, double seconds) {
       buffers_.push_back(std::move(spare));
     }
   }
-  if (!verdict.counts()) log_.refused(node, "submit", verdict.reason, verdict.text);
+  if (verdict.reason == Reason::kStale && ticket.round == 0)
+    log_.write(LogLine::Level::kDebug, "stale", {{"node", node}, {"text", verdict.text}});
+  else if (!verdict.counts())
+    log_.refused(node, "submit", verdict.reason, verdict.text);
   publish();
   if (!std::exchange(upload.finished_, true)) upload.answer(verdict);
 }
@@ -183,8 +187,10 @@ void Session::gone(const Upload& upload) {
   if (current != uploads_.end() && current->second == &upload) uploads_.erase(current);
 }
 
-void Session::heard(const Peer& peer) {
+void Session::heard(const Peer& peer, bool again) {
+  constexpr std::size_t kMost = 1'000;
   const std::lock_guard lock(mutex_);
+  if (again && watching_.size() < kMost) watching_[peer.name] = clock_now();
   if (unaware_) unaware_->erase(peer.name);
   table_.heard(clock_now(), peer.name);
 }
@@ -198,6 +204,18 @@ void Session::admitted(std::size_t names) {
     log_.write(LogLine::Level::kInfo, "needed",
                {{"nodes", fmt::to_string(now)},
                 {"text", fmt::format("the lists admit {} of {} nodes", names, nodes_)}});
+  publish();
+}
+
+void Session::barred(const std::map<std::string, std::string>& nodes) {
+  const std::lock_guard lock(mutex_);
+  table_.bar(nodes);
+}
+
+void Session::failed_handshakes(const std::string& address, const std::string& why, std::uint64_t count) {
+  failed_handshakes_ += count;
+  log_.write(LogLine::Level::kWarning, "handshake",
+             {{"address", address}, {"failed", fmt::to_string(failed_handshakes_)}, {"text", why}});
   publish();
 }
 
@@ -292,6 +310,7 @@ void Session::end_stale_uploads() {
 void Session::publish() {
   auto status = std::make_shared<FederationStatus>(coordinator_->status());
   for (std::size_t r = 0; r < status->refused.size(); ++r) status->refused[r] += refused_[r];
+  status->failed_handshakes = failed_handshakes_;
   status->version = version();
   status->certificate_expires = certificate_expires_;
   log_.progress(*status);
@@ -304,6 +323,8 @@ void Session::publish() {
     if (coordinator_->over() && !unaware_) {
       unaware_.emplace();
       for (const Attendee* attendee : attending_) unaware_->insert(attendee->peer_.name);
+      for (const auto& [name, asked] : watching_)
+        if (clock_now() - asked < kWatched) unaware_->insert(name);
     }
   }
   if (coordinator_->version() == told_) return;

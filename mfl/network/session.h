@@ -137,10 +137,13 @@ class Session {
   void submit(Upload& upload, Update update, double seconds);
   void gone(const Upload& upload);
 
-  // A peer asked for the status. After the end of the run it knows of that.
-  void heard(const Peer& peer);
+  // A peer asked for the status, and will ask again. After the end of the run it knows of that.
+  void heard(const Peer& peer, bool again = false);
   // How many names the allow list admits: a round needs no more nodes than that.
   void admitted(std::size_t names);
+  // Which nodes the lists keep out, and the word for why.
+  void barred(const std::map<std::string, std::string>& nodes);
+  void failed_handshakes(const std::string& address, const std::string& why, std::uint64_t count);
   // The certificates with which nodes last joined: serial numbers by name.
   std::map<std::string, std::string> serials() const;  // published
 
@@ -179,6 +182,7 @@ class Session {
   std::map<std::string, Upload*> uploads_;
   std::array<std::uint64_t, kReasons> refused_ =
       {};  // by the transport and the lists; the coordinator counts its own
+  std::uint64_t failed_handshakes_ = 0;
   SessionLog log_;
   Time expiry_checked_{0};
   Assignment asked_for_;         // the task in progress, where it is measured
@@ -196,6 +200,7 @@ class Session {
   std::size_t attending_count_ = 0;
   // Nodes that were present when the run ended and may not know of it; nothing before that.
   std::optional<std::set<std::string>> unaware_;
+  std::map<std::string, Time> watching_;  // who asks for the status again and again, and when it last did
   NodeTable table_;
   std::map<std::string, Asked> expected_;
   std::vector<std::string> buffers_;

@@ -95,6 +95,7 @@ v1::NodeStatus node_to_wire(const NodeStatus& node) {
   if (node.certificate_expires) out.set_certificate_expires(*node.certificate_expires);
   out.set_failures(node.failures);
   if (node.set_aside) out.set_quarantined_ms(static_cast<std::uint64_t>(node.set_aside->count()));
+  out.set_barred(node.barred);
   return out;
 }
 
@@ -110,6 +111,7 @@ NodeStatus node_from_wire(const v1::NodeStatus& node) {
   if (node.has_certificate_expires()) out.certificate_expires = node.certificate_expires();
   out.failures = node.failures();
   if (node.has_quarantined_ms()) out.set_aside = Time(static_cast<std::int64_t>(node.quarantined_ms()));
+  out.barred = node.barred();
   return out;
 }
 
@@ -186,6 +188,7 @@ v1::Status to_message(const FederationStatus& status) {
   if (status.certificate_expires) out.set_certificate_expires(*status.certificate_expires);
   for (const std::string& warning : status.warnings) out.add_warnings(warning);
   out.set_quarantined(status.quarantined);
+  out.set_failed_handshakes(status.failed_handshakes);
   return out;
 }
 
@@ -254,6 +257,7 @@ FederationStatus from_message(const v1::Status& message) {
   if (message.has_certificate_expires()) out.certificate_expires = message.certificate_expires();
   out.warnings.assign(message.warnings().begin(), message.warnings().end());
   out.quarantined = message.quarantined();
+  out.failed_handshakes = message.failed_handshakes();
   return out;
 }
 

@@ -171,6 +171,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& pa
                     SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
   std::unique_ptr<Database> database(new Database(path, connection));
+  std::error_code ignored;
   if (code != SQLITE_OK) return database->failure();
   database->id_ = id_of(path);
   database->patience_ = std::move(patience);
@@ -178,7 +179,21 @@ Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& pa
     return static_cast<const Database*>(self)->keep_waiting(tries) ? 1 : 0;
   };
   sqlite3_busy_handler(connection, handler, database.get());
+  database->distrust();
+  if (read_only && std::filesystem::exists(path.string() + "-journal", ignored)) {
+    const auto writer = open(path, false, database->patience_);
+    if (writer) (void)(*writer)->integer("PRAGMA user_version");
+  }
   return database;
+}
+
+// The file may be anybody's: neither triggers nor views of its schema run, nor can SQL reach below tables. TEMP views are ours and work.
+void Database::distrust() const {
+  for (const auto& [option, on] :
+       {std::pair{SQLITE_DBCONFIG_DEFENSIVE, 1}, std::pair{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+        std::pair{SQLITE_DBCONFIG_ENABLE_VIEW, 0}, std::pair{SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}})
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg)
+    sqlite3_db_config(connection_.get(), option, on, nullptr);
 }
 
 void Database::keep_log_on_close(bool keep) const {

@@ -89,6 +89,7 @@ struct Patience {
 // A connection. Not thread-safe. Must not move in memory: statements refer to it.
 class Database {
  public:
+  // A rollback journal that a killed process left is rolled back first, also for a reader who may write.
   static Result<std::unique_ptr<Database>> open(const std::filesystem::path& path, bool read_only,
                                                 Patience patience);
   Database(const Database&) = delete;
@@ -125,6 +126,7 @@ class Database {
   Database(std::filesystem::path path, sqlite3* connection)
       : path_(std::move(path)), connection_(connection) {}
   bool keep_waiting(int tries) const;
+  void distrust() const;
 
   struct FileId {
     std::uint64_t device = 0, number = 0;

@@ -115,7 +115,7 @@ Result<Store> Store::open(const fs::path& path, const StoreOptions& options) {
   MFL_TRY(auto database,
           Database::open(absolute, options.read_only, {options.busy_timeout, options.waiting}));
   if (options.keep_log) database->keep_log_on_close(true);
-  MFL_CHECK(database->run("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"));
+  MFL_CHECK(database->run("PRAGMA cell_size_check = ON"));
   MFL_CHECK(options.read_only ? open_for_reading(*database) : open_for_writing(*database, options));
   return Store(std::move(database), options.keep_checkpoints);
 }

@@ -1,10 +1,12 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "mfl/base/digest.h"
 #include "mfl/base/json.h"
+#include "mfl/base/visible.h"
 #include "mfl/record/export.h"
 #include "mfl/record/rows.h"
 #include "mfl/record/store.h"
@@ -16,6 +18,17 @@ int hex_value(char digit) {
   if (digit >= '0' && digit <= '9') return digit - '0';
   if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
   return -1;
+}
+
+// An id is part of the names of files (state_files.h), and a store may be anybody's.
+bool is_run_id(std::string_view id) {
+  constexpr std::size_t kDigits = 8;
+  return id.size() == kDigits && std::ranges::all_of(id, [](char c) { return hex_value(c) >= 0; });
+}
+
+tl::unexpected<Error> damaged_store(const Database& database, std::string_view what) {
+  return fail(ErrorCode::kRunFailed, fmt::format("store {} is damaged: {}", database.path().string(), what),
+              "restore it from a backup, or move it away and start a new one");
 }
 
 std::string text_of(const Json& object, std::string_view key) {
@@ -104,16 +117,16 @@ NodeRow read_node(Statement& row) {
 }
 
 Result<RunRow> read_run(const Database& database, Statement& row) {
+  constexpr std::size_t kLongestShown = 80;
   RunRow run;
   run.id = row.bytes();
+  if (!is_run_id(run.id))
+    return damaged_store(database, fmt::format("the id of a run is \"{}\", not 8 hexadecimal digits",
+                                               visible(run.id, kLongestShown)));
   run.created = row.bytes();
   const std::string status = row.bytes();
   const auto known = parse_run_status(status);
-  if (!known)
-    return fail(ErrorCode::kRunFailed,
-                fmt::format("store {} is damaged: run {} has status \"{}\"", database.path().string(), run.id,
-                            status),
-                "restore it from a backup, or move it away and start a new one");
+  if (!known) return damaged_store(database, fmt::format("run {} has status \"{}\"", run.id, status));
   run.status = *known;
   for (std::string* text :
        {&run.message, &run.name, &run.config, &run.config_digest, &run.data_digest, &run.problem,

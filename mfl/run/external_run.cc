@@ -5,6 +5,7 @@
 
 #include "mfl/base/digest.h"
 #include "mfl/config/factory.h"
+#include "mfl/load/memory_need.h"
 #include "mfl/model/starting_model.h"
 #include "mfl/solve/batches.h"
 
@@ -53,12 +54,16 @@ Result<Problem<T>> start_trainers(const Config& config, const std::optional<Trai
   for (std::size_t i = 0; i < config.federation.nodes; ++i) nodes.push_back(node_name(i));
   TrainerSetup limited = *setup;
   if (limited.max_norm == 0) limited.max_norm = config.federation.max_update_norm;
-  MFL_TRY(auto trainers, Trainers::open(std::move(limited), introduction_of(config, std::move(nodes))));
+  MFL_TRY(auto trainers,
+          catch_external([&] { return Trainers::open(limited, introduction_of(config, std::move(nodes))); }));
+  std::size_t parameters = 0;
+  for (const Tensor& tensor : trainers->facts().tensors) parameters += tensor.size();
+  MFL_CHECK(require_memory<T>(config, parameters));
   Problem<T> problem = external_problem<T>(std::move(trainers));
   if (config.run.init.empty())
     MFL_CHECK(catch_external([&]() -> Result<void> {
       Vector<T> w(problem.federation.model->parameters());
-      problem.federation.external->initialise(w, config.run.seed, {});
+      problem.federation.external->initialise(w, config.run.seed, stop_poll(limited.stop));
       problem.federation.model = starting_from(problem.federation.model, std::move(w));
       return {};
     }));

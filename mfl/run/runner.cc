@@ -61,8 +61,10 @@ Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, cons
                           const RunHooks& hooks) {
   if (!initial && given.model.standardise != Standardise::kNone)
     return tl::unexpected<Error>(initial.error());
+  std::optional<TrainerSetup> trainer = options.trainer;
+  if (trainer) trainer->stop = hooks.stop;
   auto loaded = is_external(given.model)
-                    ? start_trainers<T>(given, options.trainer)
+                    ? start_trainers<T>(given, trainer)
                     : load_problem<T>(prepared_as(given, initial ? *initial : std::nullopt), options.where(),
                                       options.memory);
   MFL_TRY(Problem<T> problem, std::move(loaded));

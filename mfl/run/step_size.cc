@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,13 @@ Result<std::optional<double>> measured_eta(const Config& config, const Problem<T
     return out;
   };
   MFL_TRY(const double smoothness, ranks.largest(largest()));
-  return step_size_of(smoothness);
+  const double eta = step_size_of(smoothness);
+  if (eta >= static_cast<double>(std::numeric_limits<T>::min())) return eta;
+  return fail(
+      ErrorCode::kBadData,
+      fmt::format("the smoothness of the loss is {:.3g}: no step is small enough, so a feature is too large",
+                  smoothness),
+      "look at the largest features, or standardise them (--standardise full)");
 }
 
 template <class T>

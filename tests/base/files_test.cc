@@ -1,6 +1,7 @@
 #include "mfl/base/files.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -100,6 +101,33 @@ TEST(Files, AReplacedFileKeepsItsPermissions) {
   fs::permissions(file, fs::perms(0660));
   ASSERT_TRUE(write_file(file, "new"));
   EXPECT_EQ(fs::status(file).permissions(), fs::perms(0660));
+}
+
+TEST(Files, AFileForItsOwnerAloneIsUnreadableToOthers) {
+  const auto folder = TempFolder::make();
+  const fs::path file = folder->path() / "kept";
+  ASSERT_TRUE(write_file(file, "new", Readers::kOwner));
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms(0600));
+  fs::permissions(file, fs::perms(0644));
+  ASSERT_TRUE(write_file(file, "again", Readers::kOwner));
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms(0600));
+}
+
+// Whoever may write the folder could otherwise own the file that is renamed over the target.
+TEST(Files, ATemporaryFileIsNobodyElses) {
+  const auto folder = TempFolder::make();
+  const fs::path file = folder->path() / "target";
+  const fs::path waiting = folder->path() / fmt::format("target.tmp-{}", ::getpid());
+  ASSERT_TRUE(write_file(waiting, "another's"));
+  const auto fresh = make_file_beside(file);
+  ASSERT_TRUE(fresh);
+  struct stat made {};
+  ASSERT_EQ(::fstat(fresh->descriptor, &made), 0);
+  EXPECT_EQ(made.st_size, 0);
+  EXPECT_NE(fresh->path, make_file_beside(file)->path);
+  ASSERT_TRUE(write_file(file, "mine"));
+  EXPECT_EQ(*read_file(waiting), "another's");
+  EXPECT_EQ(*read_file(file), "mine");
 }
 
 TEST(Files, AFifoIsWrittenToAndStays) {

@@ -67,7 +67,18 @@ TEST_F(Models, ABadRowLeavesNoFile) {
                {"new.csv, line 3", "column 2"});
   EXPECT_FALSE(std::filesystem::exists(box_.path("p.csv")));
   for (const auto& entry : std::filesystem::directory_iterator(box_.path()))
-    EXPECT_NE(entry.path().extension(), ".partial");
+    EXPECT_THAT(entry.path().filename().string(), ::testing::Not(HasSubstr(".tmp-")));
+}
+
+TEST_F(Models, AnInputIsNotReplacedByPredictions) {
+  ASSERT_EQ(box_.run({"model", "export", run_, "--out", "m.npz"}).code, 0);
+  box_.write("new.csv", "dose,age\n3,8\n");
+  std::filesystem::create_symlink("new.csv", box_.path("link.csv"));
+  const auto before = box_.files();
+  for (const std::string out : {"new.csv", "./new.csv", "link.csv", "m.npz"})
+    expect_error(box_.run({"predict", "m.npz", "--data", "csv:new.csv", "--out", out}), 2,
+                 {"--out " + out, "replaced"});
+  EXPECT_EQ(box_.files(), before);
 }
 
 TEST_F(Models, AreEvaluatedAsTheirRunWas) {

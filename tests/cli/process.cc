@@ -36,7 +36,6 @@ struct Pipe {
   if (limits.file_bytes) {
     const rlimit limit{*limits.file_bytes, *limits.file_bytes};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    ::signal(SIGXFSZ, SIG_IGN);
   }
   const int nothing = ::open("/dev/null", O_RDONLY);
   if (::chdir(folder) == 0 && ::dup2(nothing, 0) == 0 && ::dup2(out, 1) == 1 && ::dup2(err, 2) == 2)

@@ -51,6 +51,16 @@ TEST_F(TrainerFaults, ATrainerThatAlwaysDiesEndsTheRunAndIsNamed) {
   expect_error(outcome, 1, {"trainer", command, "hello", "exited with code 7"});
 }
 
+// Nobody listens there, and the deadline is far.
+TEST_F(TrainerFaults, AWaitForATrainerIsSaidAndEndsWhenAsked) {
+  const Outcome outcome = box_.run({"run", "external.toml", "--trainer",
+                                    "unix:" + box_.path("nobody").string(), "--trainer-deadline", "3600"},
+                                   {.file_bytes = {}, .interrupt_after = "waiting for trainer"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("to listen"));
+  EXPECT_THAT(outcome.err, HasSubstr("mfl: stopped while waiting for a trainer"));
+}
+
 TEST_F(TrainerFaults, WrongAnswersEndTheRunWithNodeTrainerAndReason) {
   const std::pair<const char*, const char*> cases[] = {
       {"nan", "d/weights"},

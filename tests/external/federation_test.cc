@@ -80,6 +80,16 @@ TEST_F(TrainerFederation, HasTheDigestOfMflItself) {
   }
 }
 
+TEST_F(TrainerFederation, ANodeThatWaitsForItsTrainerStopsWhenAsked) {
+  write("name = \"mfl\"\neta = 0.05\ngamma = 0.9\ntau = 3", "rounds = 6");
+  const auto serving = server();
+  const auto waiting = node(0, "unix:" + box_.path("nobody").string(), "3600");
+  ASSERT_TRUE(eventually([&] { return waiting->log().find("waiting for trainer") != std::string::npos; }))
+      << waiting->log();
+  EXPECT_EQ(waiting->signal_and_wait(SIGTERM), 0) << waiting->log();
+  EXPECT_EQ(waiting->data()["status"], "stopped");
+}
+
 TEST_F(TrainerFederation, SurvivesTrainersThatDieAndHang) {
   write("name = \"mfl\"\neta = 0.05\ngamma = 0.9\ntau = 3", "rounds = 6");
   const std::string expected = digest_of(box_, {"native.toml"});

@@ -95,6 +95,22 @@ TEST(CoordinatorSchema, ANodeWithOneClassDoesNotDefineBoth) {
   EXPECT_EQ(told.coordinator->schema().positive, "no");
 }
 
+// Each node that joins begins the preparation again: an honest answer to the one before is late, not hostile.
+TEST(CoordinatorSchema, AnAnswerToAPreparationThatBeganAgainIsNotCountedAsRefused) {
+  CoordinatorOptions options = coordinator_options(4, 1);
+  options.needs = [](const Schema&) { return PreparationNeeds{.step_size = true}; };
+  options.step_size_of = [](double smoothness) { return 1 / smoothness; };
+  Bench bench(options);
+  const auto a = bench.coordinator->join(bench.now, "a", joining_with(site())).session;
+  const Order asked = bench.order("a", a);
+  ASSERT_EQ(asked.kind, Order::Kind::kTask);
+  ASSERT_EQ(asked.task.ticket.round, 0U);
+  ASSERT_NE(bench.coordinator->join(bench.now, "b", joining_with(site())).session, 0U);
+  ASSERT_NE(bench.order("a", a).task.ticket, asked.task.ticket);
+  EXPECT_EQ(bench.submit("a", Bench::answer(asked.task, 1)), Reason::kStale);
+  EXPECT_EQ(bench.coordinator->status().refused[static_cast<std::size_t>(Reason::kStale)], 0U);
+}
+
 Schema digits_of(std::vector<std::string> classes) {
   return {kBenchColumns, {}, "", "", LabelTask::kMulticlass, std::move(classes), ""};
 }

@@ -74,6 +74,26 @@ TEST_F(KeptFileTest, AServerMayLoseOneRound) {
   EXPECT_FALSE(open().at(1)) << "two rounds are not lost";
 }
 
+TEST_F(KeptFileTest, GoesBackAsFarAsTheServerHasStates) {
+  constexpr std::size_t kStates = 5;
+  constexpr std::uint64_t kRounds = 20;
+  const auto reopen = [&] { return File::open(path(), "run-1", "a", kStates).value(); };
+  for (std::uint64_t round = 1; round <= kRounds; ++round) {
+    File file = reopen();
+    ASSERT_TRUE(file.at(round - 1));
+    ASSERT_TRUE(file.propose(round, vectors(static_cast<float>(round))));
+  }
+  // The last round is committed, or the server has lost it; both with the States of five rounds.
+  for (std::uint64_t round = kRounds - kStates; round <= kRounds; ++round)
+    expect_vectors(reopen().at(round), static_cast<float>(round));
+  const auto further = reopen().at(kRounds - 10);
+  ASSERT_FALSE(further);
+  EXPECT_THAT(further.error().text(), HasSubstr("rounds 14 to 20"));
+  EXPECT_THAT(std::string(further.error().first_hint()), HasSubstr("--from-round 0"));
+  EXPECT_TRUE(reopen().at(0)->empty()) << "the run begins again";
+  EXPECT_EQ(std::filesystem::status(path()).permissions(), std::filesystem::perms(0600));
+}
+
 TEST_F(KeptFileTest, LostVectorsAreNoticed) {
   File file = open();
   const auto lost = file.at(7);

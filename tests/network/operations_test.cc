@@ -107,6 +107,18 @@ TEST(Sites, ARevokedCertificateCountsAsASiteThatWasRemoved) {
   EXPECT_EQ(nodes[0]->wait(), 4) << nodes[0]->log();
   EXPECT_TRUE(eventually([&, before = server->committed()] { return server->committed() > before + 20; }))
       << server->log();
+  const auto status = [&] {
+    return ok_data(
+        federation.box.run({"server", "status", federation.address(), "--tls", "pki/server", "--json"}));
+  };
+  EXPECT_TRUE(eventually([&] { return status()["node_list"][0]["barred"] == "revoked"; })) << status().dump();
+  EXPECT_THAT(federation.box.run({"server", "status", federation.address(), "--tls", "pki/server"}).out,
+              ::testing::ContainsRegex("node-0000 +revoked"));
+  // A new certificate, and it is a node as any other.
+  ASSERT_EQ(federation.box.run({"certs", "renew", "pki", "node-0000"}).code, 0);
+  nodes[0] = federation.node(0);
+  EXPECT_TRUE(eventually([&] { return status()["node_list"][0]["connected"] == true; })) << nodes[0]->log();
+  EXPECT_TRUE(eventually([&] { return status()["node_list"][0]["barred"].is_null(); })) << status().dump();
   EXPECT_EQ(server->signal_and_wait(SIGTERM), 0) << server->log();
 }
 

@@ -609,6 +609,14 @@ TEST(Commands, SayWhatIsWrong) {
                         "synthetic", "--log", "none", "--give-up-after", "0"}),
                4, {"gave up"});
   expect_error(box.run({"server", "status", "127.0.0.1:1", "--plaintext"}), 4, {"127.0.0.1:1"});
+  expect_error(box.run({"server", "status", "127.0.0.1:1"}), 2, {"--tls", "the server's own folder"});
+  ASSERT_EQ(box.run({"certs", "init", "own"}).code, 0);
+  ASSERT_EQ(box.run({"certs", "server", "own", "127.0.0.1"}).code, 0);
+  ASSERT_EQ(box.run({"certs", "node", "own", "a"}).code, 0);
+  expect_error(box.run({"server", "--tls", "own/a", "--listen", "127.0.0.1:0", "--log", "none"}), 2,
+               {"certificate of the role node", "mfl certs server"});
+  expect_error(box.run({"node", "--server", "127.0.0.1:1", "--tls", "own/server", "--data", "synthetic"}), 2,
+               {"certificate of the role server", "mfl certs node"});
   expect_error(box.run({"certs", "node", "pki", "a"}), 2, {"authority"});
 }
 

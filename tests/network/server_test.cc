@@ -21,6 +21,7 @@
 #include "mfl/base/files.h"
 #include "mfl/federation/payload.h"
 #include "mfl/network/client.h"
+#include "mfl/network/transport/tls.h"
 #include "mfl/network/wire.h"
 #include "mfl/network/wire.pb.h"
 
@@ -53,6 +54,8 @@ class Pki {
       EXPECT_TRUE(make_node_certificate(path(name), "a"));
     }
     EXPECT_TRUE(make_server_certificate(path("pki"), {"127.0.0.1"}));
+    std::filesystem::rename(path("pki") / "server", path("pki") / "server2");
+    EXPECT_TRUE(make_server_certificate(path("pki"), {"127.0.0.1"}));
     EXPECT_TRUE(make_node_certificate(path("pki"), "b"));
     EXPECT_TRUE(make_node_certificate(path("pki"), "late", Days(-1)));
     EXPECT_TRUE(write_file(path("allowed"), "a\nb\nlate\n"));
@@ -83,8 +86,13 @@ class ServerTest : public ::testing::Test {
     }
     server.log = [this](const LogLine& line) {
       const std::lock_guard lock(mutex);
-      for (const auto& [key, value] : line.fields)
+      for (const auto& [key, value] : line.fields) {
         if (key == "text") texts.push_back(value);
+        if (line.event == "handshake" && key == "failed") logged_handshakes.push_back(std::stoul(value));
+        if (line.event == "handshake" && key == "address") {
+          EXPECT_EQ(value, "127.0.0.1");
+        }
+      }
     };
     running =
         FederationServer::start(make_coordinator<double>(make_fl(0.1, 2), options, log), kServedPlan, server)
@@ -120,6 +128,7 @@ class ServerTest : public ::testing::Test {
   NoLog log;
   std::mutex mutex;
   std::vector<std::string> texts;
+  std::vector<std::uint64_t> logged_handshakes;  // how many had failed, by log line
   std::unique_ptr<FederationServer> running;
 };
 
@@ -188,6 +197,57 @@ TEST_F(ServerTest, SixBadPeersAreRefused) {
   fmt::print("{} of 6 bad peers refused\n", refused);
   EXPECT_EQ(running->status().nodes, 0U);
   EXPECT_TRUE(client(pki.files("a"))->greet(""));
+}
+
+// What an intruder sees is a closed door; what the operator sees is a count, and lines at a bounded rate.
+TEST_F(ServerTest, FailedHandshakesAreCountedAndLoggedWithAddressAndReason) {
+  constexpr std::uint64_t kKnocks = 60;
+  start(true);
+  TlsFiles foreign = read_tls_folder(pki.path("other") / "a").value();
+  foreign.authority = pki.files("a").authority;
+  const auto begun = std::chrono::steady_clock::now();
+  for (std::uint64_t i = 0; i < kKnocks; ++i)
+    EXPECT_FALSE(client(i % 2 == 0 ? foreign : TlsFiles{foreign.authority, "", ""})->greet(""));
+  const auto counted = [this] { return running->status().failed_handshakes; };
+  while (counted() < kKnocks && std::chrono::steady_clock::now() < begun + std::chrono::seconds(120))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(counted(), kKnocks);
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  const std::lock_guard lock(mutex);
+  ASSERT_FALSE(logged_handshakes.empty());
+  EXPECT_EQ(logged_handshakes.back(), kKnocks);
+  EXPECT_LE(static_cast<double>(logged_handshakes.size()), 11 + elapsed);
+  EXPECT_THAT(texts, ::testing::Contains(HasSubstr("certificate")));
+  EXPECT_EQ(running->status().nodes, 0U);
+}
+
+TEST_F(ServerTest, ItsOwnCertificateMayAskForTheStatusAlone) {
+  ASSERT_TRUE(write_file(pki.path("allowed"), "a\n"));
+  start(true);
+  const auto operators = client(pki.files("server"));
+  ASSERT_TRUE(operators->watch());
+  EXPECT_THAT(operators->greet("").error().error.text(), HasSubstr("may ask for the status alone"));
+  EXPECT_FALSE(operators->attend(joining(), 1000));
+  EXPECT_FALSE(client(read_tls_folder(pki.path("pki") / "server2").value())->watch()) << "another server";
+}
+
+TEST(Server, ACertificateOfAnotherRoleIsRefusedAtTheStart) {
+  const Pki pki;
+  TlsFiles foreign = read_tls_folder(pki.path("other") / "a").value();
+  foreign.authority = pki.files("a").authority;
+  const auto refusal = [](const TlsFiles& files, CertificateFacts::Role role) {
+    const auto checked = check_identity(files, role);
+    return checked ? std::string()
+                   : checked.error().text() + "; " + std::string(checked.error().first_hint());
+  };
+  using Role = CertificateFacts::Role;
+  EXPECT_EQ(refusal(pki.files("server"), Role::kServer), "");
+  EXPECT_EQ(refusal(pki.files("a"), Role::kNode), "");
+  EXPECT_EQ(refusal(pki.files("late"), Role::kNode), "") << "whoever connects says that it has expired";
+  EXPECT_THAT(refusal(pki.files("a"), Role::kServer),
+              ::testing::AllOf(HasSubstr("of the role node (of a)"), HasSubstr("mfl certs server")));
+  EXPECT_THAT(refusal(pki.files("server"), Role::kNode), HasSubstr("of the role server"));
+  EXPECT_THAT(refusal(foreign, Role::kNode), HasSubstr("not of the authority in ca.pem"));
 }
 
 TEST_F(ServerTest, ANodeRefusesAServerOfAnotherAuthority) {

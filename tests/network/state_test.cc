@@ -132,6 +132,24 @@ TEST(StateOwner, ADamagedLogIsRefusedAndFromRoundContinues) {
   EXPECT_EQ(again["rounds"], 120);
 }
 
+// As far back as there are States, also where nodes keep vectors.
+TEST(StateOwner, FromRoundGoesBackWithWhatNodesKeep) {
+  Processes federation(2, {"--algorithm", "scaffold-acg", "--momentum", "keep-local", "--eta", "0.02",
+                           "--tau", "1", "--steps", "60"});
+  const auto simulated = federation.simulated();
+  const auto finish = [&](const std::vector<std::string>& more) {
+    const auto server = federation.server(more);
+    std::vector<std::unique_ptr<Background>> nodes;
+    for (std::size_t i = 0; i < 2; ++i)
+      nodes.push_back(federation.node(i, {"--state", fmt::format("node-{}.kept", i)}));
+    EXPECT_EQ(server->wait(), 0) << server->log();
+    for (const auto& node : nodes) EXPECT_EQ(node->wait(), 0) << node->log();
+    EXPECT_EQ(server->data()["digest"], simulated["digest"]);
+  };
+  finish({});
+  for (const int round : {56, 58, 59}) finish({"--from-round", fmt::to_string(round)});
+}
+
 TEST(StateOwner, ADamagedStateIsLoggedAndShownInTheStatus) {
   Killed killed;
   Processes& federation = killed.federation;

@@ -130,6 +130,19 @@ TEST(Watching, MetricsHealthStatusAndLogTellOfTheRun) {
   EXPECT_EQ(events["left"], 2);
 }
 
+TEST(Watching, StatusIsFollowedToTheEndOfTheRun) {
+  Processes federation(2, {"--algorithm", "mfl", "--tau", "2", "--steps", "40"});
+  const auto server = federation.server();
+  Background watching(federation.box, "watching",
+                      {"server", "status", federation.address(), "--tls", "pki/server", "--watch"});
+  ASSERT_TRUE(
+      eventually([&] { return federation.box.read("watching.out").find("(waiting)") != std::string::npos; }));
+  const auto nodes = federation.all_nodes();
+  EXPECT_EQ(watching.wait(), 0) << watching.log();
+  EXPECT_EQ(server->wait(), 0) << server->log();
+  EXPECT_THAT(federation.box.read("watching.out"), HasSubstr("(done)"));
+}
+
 TEST(Watching, RefusedConnectionsAreCounted) {
   Processes federation(2, {"--steps", "1000000"});
   federation.box.write("allowed", "node-0001\n");

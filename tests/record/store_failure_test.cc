@@ -293,6 +293,24 @@ TEST(StoreFailure, FullByItsLimit) {
   EXPECT_EQ(store.rounds(home.id).value().size(), 203U);
 }
 
+// As a process leaves it that is killed while it makes a store.
+TEST(StoreFailure, AJournalThatWasLeftBehindIsRolledBackForAReader) {
+  const Home home;
+  const std::string id = Store::open(home.store).value().create_run(spec()).value();
+  const auto killed = home.folder.path() / "killed.db";
+  {
+    Connection writer(home.store);
+    writer.run("PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN IMMEDIATE");
+    writer.run("UPDATE runs SET name = 'half', config = hex(zeroblob(100000))");
+    std::filesystem::copy(home.store, killed);
+    std::filesystem::copy(home.store.string() + "-journal", killed.string() + "-journal");
+  }
+  const auto store = Store::open(killed, kReader);
+  ASSERT_TRUE(store) << store.error().text();
+  EXPECT_EQ(store->get(id).value().name, spec().name);
+  EXPECT_FALSE(std::filesystem::exists(killed.string() + "-journal"));
+}
+
 TEST(StoreFailure, NoSpaceForANewStore) {
   const Home home;
   const auto opened = Store::open(home.store, {.max_pages = 2});

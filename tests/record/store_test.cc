@@ -523,6 +523,52 @@ TEST(Store, TakesOverLaterCopiesOfItsRuns) {
   EXPECT_EQ(contents(here.store), before);
 }
 
+// Ids are part of the names of files, so a foreign store's could lead anywhere.
+TEST(Store, AnIdThatIsNoIdIsRefused) {
+  const std::string payload(std::size_t{1} << 21U, 'x');
+  const std::vector<std::string> ids{"../../cronjob", "/tmp/cronjob", "0123456", "0123456G", "0123456A", ""};
+  for (const std::string& id : ids) {
+    SCOPED_TRACE(id);
+    const Home here, there;
+    {
+      Store source = Store::open(there.store).value();
+      const std::string run = source.create_run(spec()).value();
+      ASSERT_TRUE(source.append(run, rounds(0, 5), records(0, 5), Checkpoint{5, payload}));
+      ASSERT_TRUE(source.finish(run, RunStatus::kDone, "", summary(), 1));
+      Connection(there.store).run("UPDATE runs SET id = '" + id + "'");
+    }
+    ASSERT_TRUE(write_file(there.folder.path() / "cronjob-5", payload));
+    Store store = Store::open(here.store).value();
+    (void)store.create_run(spec()).value();
+    const std::string before = contents(here.store);
+    for (const auto& error :
+         {store.merge(there.store).error(), store.take_over(there.store, std::vector{id}).error(),
+          Store::open(there.store, {.read_only = true})->list().error()})
+      EXPECT_THAT(error.text(), HasSubstr("not 8 hexadecimal digits"));
+    EXPECT_EQ(contents(here.store), before);
+    EXPECT_FALSE(std::filesystem::exists(here.folder.path() / "cronjob-5"));
+  }
+}
+
+TEST(Store, NoTriggerOrViewOfAForeignStoreRuns) {
+  const Home home;
+  (void)Store::open(home.store).value().create_run(spec("fl")).value();
+  Connection(home.store)
+      .run("CREATE TRIGGER t AFTER INSERT ON runs BEGIN UPDATE runs SET name = 'owned'; END");
+  {
+    Store store = Store::open(home.store).value();
+    (void)store.create_run(spec("mfl")).value();
+    const auto runs = store.list().value();
+    for (const RunRow& run : runs) EXPECT_EQ(run.name, spec().name);
+  }
+  Connection(home.store)
+      .run(
+          "ALTER TABLE records RENAME TO hidden; CREATE VIEW records AS SELECT * FROM hidden; CREATE TABLE "
+          "ninth (x)");
+  const auto store = Store::open(home.store, {.read_only = true});
+  EXPECT_FALSE(store && store->records("latest")) << "a view in place of a table";
+}
+
 TEST(Store, MergesNothingButStores) {
   const Home home;
   Store store = Store::open(home.store).value();

@@ -28,6 +28,12 @@ class CheckDocs(unittest.TestCase):
     def test_broken_link(self):
         self.assertEqual(problems(files={"docs/a.md": "one\n[b](b.md)\n"}), ["docs/a.md:2: b.md does not exist"])
 
+    def test_tests_that_do_not_exist(self):
+        page = "| what happens | test |\n|---|---|\n| a | `A.B` |\n| b | `A.C` |\n| c | |\n"
+        files = {"docs/failures.md": page, "tests/a_test.cc": "TEST_F(A, B) {\n"}
+        self.assertEqual(problems(files=files), ["docs/failures.md:4: there is no test A.C",
+                                                 "docs/failures.md:5: the row names no test"])
+
     def test_formula(self):
         self.assertEqual(problems(files={"docs/a.md": "w_[k](t)\n"}), [])
 

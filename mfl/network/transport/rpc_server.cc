@@ -1,6 +1,8 @@
 #include "mfl/network/transport/rpc_server.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -36,6 +38,16 @@ bool is_closed(int socket) {
   char byte = 0;
   const ssize_t got = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+std::string ip_text(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* const bytes =
+      address->sa_family == AF_INET6
+          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr)
+          : &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  const char* const made = ::inet_ntop(address->sa_family, bytes, text.data(), text.size());
+  return made == nullptr ? "" : made;
 }
 
 class EpollServer final : public RpcServer {
@@ -179,8 +191,8 @@ class EpollServer final : public RpcServer {
         report({}, "full", fmt::format("too many connections: {} closed so far", ++turned_away_));
         continue;
       }
-      connections_.emplace(socket,
-                           std::make_unique<ServerConnection>(socket, std::move(origin), shared_, now_));
+      connections_.emplace(socket, std::make_unique<ServerConnection>(socket, std::move(origin),
+                                                                      ip_text(from.get()), shared_, now_));
       newest_.push_back(socket);
       watch(socket, EPOLLIN, EPOLL_CTL_ADD);
     }
@@ -272,7 +284,7 @@ class EpollServer final : public RpcServer {
     const RpcPeer& peer = connection.peer();
     std::string why;
     if (options_.tls && peer.name.empty()) why = "the certificate must have one name";
-    if (options_.tls && why.empty() && options_.refusal) why = options_.refusal(peer);
+    if (options_.tls && why.empty() && options_.refusal && !peer.is_this_server) why = options_.refusal(peer);
     if (!why.empty()) return refuse(connection, {StatusCode::kPermissionDenied, why}, "refused");
     if (options_.tls) {
       if (const auto left = penalties_.left(peer.name, now_); left.count() > 0)
@@ -332,7 +344,7 @@ class EpollServer final : public RpcServer {
         std::string why;
         if (peer.certificate_expires && *peer.certificate_expires < today)
           why = fmt::format("the certificate of {} has expired", peer.name);
-        else if (recheck && options_.tls && options_.refusal)
+        else if (recheck && options_.tls && options_.refusal && !peer.is_this_server)
           why = options_.refusal(peer);
         if (!why.empty()) refuse(*connection, {StatusCode::kPermissionDenied, why}, "refused");
       }
@@ -340,6 +352,13 @@ class EpollServer final : public RpcServer {
       settle(descriptor, *connection);
     }
     shake_held();
+    report_handshakes();
+  }
+
+  // The last one that failed, and how many.
+  void report_handshakes() {
+    if (failed_ == 0 || !options_.failed_handshakes || !failure_lines_.spend(1, now_)) return;
+    options_.failed_handshakes(failed_address_, failed_why_, std::exchange(failed_, 0));
   }
 
   void sweep() {
@@ -355,6 +374,12 @@ class EpollServer final : public RpcServer {
 
   void remove(Connections::iterator connection) {
     const int descriptor = connection->first;
+    if (const std::string& why = connection->second->failed_handshake(); options_.tls && !why.empty()) {
+      ++failed_;
+      failed_address_ = connection->second->address();
+      failed_why_ = why;
+      report_handshakes();
+    }
     if (connection->second->cut_off()) origins_.ended_badly(connection->second->origin(), now_);
     if (counted_.erase(descriptor) != 0)
       if (const auto name = by_name_.find(connection->second->peer().name); --name->second == 0)
@@ -427,6 +452,9 @@ class EpollServer final : public RpcServer {
   Penalties penalties_;
   AddressBudgets origins_;
   std::uint64_t turned_away_ = 0, kept_out_ = 0, evicted_ = 0;
+  std::uint64_t failed_ = 0;  // handshakes, since the last report
+  std::string failed_address_, failed_why_;
+  Budget failure_lines_{10, 1, now_};
   std::thread thread_;
 };
 

@@ -28,7 +28,9 @@ struct RpcPeer {
   std::string name;    // of its certificate, in lower case; empty without TLS
   std::string serial;  // hex
   std::optional<std::int64_t> certificate_expires = {};  // Unix time in seconds
+  bool is_this_server = false;  // it has the server's own certificate and key; its name is then kOwnName
 };
+inline constexpr const char* kOwnName = "server";  // that no node can have
 
 using CallId = std::uint64_t;
 
@@ -76,6 +78,10 @@ struct RpcLimits {
 
 // What a server reports. `what` is "refused", "abusive", "full" or "address".
 using RpcReport = std::function<void(const RpcPeer& peer, std::string_view what, std::string_view text)>;
+// TLS handshakes that did not succeed: the address of the last one, why, and how many there were since the last report. Ten at once, then
+// one per second.
+using HandshakeReport =
+    std::function<void(const std::string& address, const std::string& why, std::uint64_t count)>;
 
 struct RpcServerOptions {
   std::string listen;           // HOST:PORT; port 0 for any free one
@@ -86,6 +92,7 @@ struct RpcServerOptions {
   // A handler for the call's path; null: unimplemented.
   std::function<std::unique_ptr<CallHandler>(ServerCall& call, std::string_view path)> open = {};
   RpcReport report = {};
+  HandshakeReport failed_handshakes = {};
 };
 
 // Safe to use from any thread, except where it says otherwise.

@@ -41,7 +41,11 @@ RpcPeer peer_of(const TlsStream& tls) {
   RpcPeer peer;
   const auto facts = read_certificate(peer_certificate(tls));
   if (!facts) return peer;
-  if (facts->names.size() == 1) peer.name = lower_case(facts->names.front());
+  peer.is_this_server = shows_own_certificate(tls);
+  if (peer.is_this_server)
+    peer.name = kOwnName;
+  else if (facts->names.size() == 1)
+    peer.name = lower_case(facts->names.front());
   peer.serial = facts->serial;
   peer.certificate_expires = facts->expires.time_since_epoch().count();
   return peer;
@@ -180,9 +184,11 @@ class ServerConnection::Call final : public ServerCall {
   std::unique_ptr<CallHandler> handler_;
 };
 
-ServerConnection::ServerConnection(int socket, std::string origin, ServerShared& shared, SteadyTime now)
+ServerConnection::ServerConnection(int socket, std::string origin, std::string address, ServerShared& shared,
+                                   SteadyTime now)
     : shared_(shared),
       origin_(std::move(origin)),
+      address_(std::move(address)),
       channel_(std::make_unique<Channel>(socket)),
       budget_(shared.options.limits.frame_burst, shared.options.limits.frames_per_second, now),
       now_(now),
@@ -204,14 +210,20 @@ bool ServerConnection::shake_hands(SteadyTime now) {
   }
   const Channel::Io io = channel_->handshake();
   wants_write_ = io == Channel::Io::kWantWrite;
-  if (io == Channel::Io::kClosed || io == Channel::Io::kFailed) state_ = State::kOver;
+  if (io == Channel::Io::kClosed || io == Channel::Io::kFailed)
+    fail_handshake(io == Channel::Io::kFailed ? channel_->failure() : "the connection was closed");
   if (io != Channel::Io::kDone) return false;
   if (!speaks_http2(channel_->tls())) {
-    state_ = State::kOver;
+    fail_handshake("the peer does not offer HTTP/2");
     return false;
   }
   peer_ = peer_of(channel_->tls());
   return true;
+}
+
+void ServerConnection::fail_handshake(std::string why) {
+  failed_handshake_ = std::move(why);
+  state_ = State::kOver;
 }
 
 void ServerConnection::admit(SteadyTime now) {
@@ -337,7 +349,8 @@ void ServerConnection::flush(SteadyTime now) {
 
 void ServerConnection::tick(SteadyTime now) {
   now_ = now;
-  if (state_ == State::kHandshake && now - since_ > kHandshakePatience) state_ = State::kOver;
+  if (state_ == State::kHandshake && now - since_ > kHandshakePatience)
+    fail_handshake("the handshake took too long");
   if (state_ == State::kClosing && now - closing_since_ > kClosingPatience) state_ = State::kOver;
   if (state_ != State::kOpen) return;
   if (wants_write_ && now - wrote_ > kClientGone) state_ = State::kOver;

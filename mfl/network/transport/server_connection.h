@@ -29,8 +29,8 @@ struct ServerShared {
 // Not thread-safe. Every function that may end the connection only marks it: see over().
 class ServerConnection final : public Http2Events {
  public:
-  // Owns the socket. `origin` is the key of the peer's address (AddressBudgets).
-  ServerConnection(int socket, std::string origin, ServerShared& shared, SteadyTime now);
+  // Owns the socket. `origin` is the key of the peer's address (AddressBudgets), `address` its text.
+  ServerConnection(int socket, std::string origin, std::string address, ServerShared& shared, SteadyTime now);
   ~ServerConnection() override;
 
   int socket() const { return channel_->socket(); }
@@ -42,6 +42,9 @@ class ServerConnection final : public Http2Events {
   // A step of the handshake. True when it is complete: peer() is known, and admit() or refuse() follows.
   bool shake_hands(SteadyTime now);
   bool in_handshake() const { return state_ == State::kHandshake; }
+  // Why the handshake failed; empty otherwise.
+  const std::string& failed_handshake() const { return failed_handshake_; }
+  const std::string& address() const { return address_; }
   void admit(SteadyTime now);
   // The peer is told why; the connection ends within half a second.
   void refuse(const CallStatus& status, std::uint32_t http2_error, SteadyTime now);
@@ -75,6 +78,7 @@ class ServerConnection final : public Http2Events {
   bool frame(std::uint8_t type, std::size_t bytes) override;
   void goaway(std::uint32_t, std::string_view) override {}
 
+  void fail_handshake(std::string why);
   void touch();
   void flush(SteadyTime now);
   bool fill();
@@ -85,7 +89,8 @@ class ServerConnection final : public Http2Events {
   void open_call(StreamId stream, HeaderFields fields);
 
   ServerShared& shared_;
-  const std::string origin_;
+  const std::string origin_, address_;
+  std::string failed_handshake_;
   std::unique_ptr<Channel> channel_;
   std::unique_ptr<Http2Session> http2_;
   State state_ = State::kHandshake;

@@ -123,13 +123,24 @@ TlsStream make_stream(const TlsContext& context, int socket) {
   return stream;
 }
 
+// A certificate for servers is none for clients, except that this server may ask itself.
+int accept_own(int verified, X509_STORE_CTX* check) {
+  if (verified == 1 || X509_STORE_CTX_get_error(check) != X509_V_ERR_INVALID_PURPOSE) return verified;
+  const auto* const stream =
+      static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(check, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  const X509* const own = stream == nullptr ? nullptr : SSL_get_certificate(stream);
+  if (own == nullptr || X509_cmp(own, X509_STORE_CTX_get0_cert(check)) != 0) return verified;
+  X509_STORE_CTX_set_error(check, X509_V_OK);
+  return 1;
+}
+
 }  // namespace
 
 Result<TlsContext> make_server_context(const TlsFiles& files) {
   MFL_TRY(TlsContext context, make_context(TLS_server_method()));
   MFL_CHECK(trust(context.get(), files.authority, true));
   MFL_CHECK(identify_as(context.get(), files));
-  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, accept_own);
   SSL_CTX_set_alpn_select_cb(context.get(), choose_http2, nullptr);
   return context;
 }
@@ -179,6 +190,41 @@ std::string peer_certificate(const TlsStream& stream) {
   char* bytes = nullptr;
   const long size = BIO_get_mem_data(bio.get(), &bytes);
   return {bytes, static_cast<std::size_t>(size)};
+}
+
+bool shows_own_certificate(const TlsStream& stream) {
+  const X509Pointer certificate(SSL_get1_peer_certificate(stream.get()));
+  const X509* const own = SSL_get_certificate(stream.get());
+  return certificate && own != nullptr && X509_cmp(own, certificate.get()) == 0;
+}
+
+Result<void> check_identity(const TlsFiles& files, CertificateFacts::Role role) {
+  const bool server = role == CertificateFacts::Role::kServer;
+  MFL_TRY(const TlsContext context, make_context(server ? TLS_server_method() : TLS_client_method()));
+  MFL_CHECK(trust(context.get(), files.authority, false));
+  MFL_CHECK(identify_as(context.get(), files));
+  const std::unique_ptr<X509_STORE_CTX, OpensslFree<X509_STORE_CTX_free>> check(X509_STORE_CTX_new());
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get0_chain_certs(context.get(), &chain);
+  if (!check || X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context.get()),
+                                    SSL_CTX_get0_certificate(context.get()), chain) != 1)
+    return fail(ErrorCode::kInternal, "OpenSSL cannot check a certificate: " + tls_error());
+  X509_STORE_CTX_set_purpose(check.get(), server ? X509_PURPOSE_SSL_SERVER : X509_PURPOSE_SSL_CLIENT);
+  X509_STORE_CTX_set_flags(check.get(), X509_V_FLAG_NO_CHECK_TIME);  // an expired one is warned of
+  if (X509_verify_cert(check.get()) == 1) return {};
+  ERR_clear_error();
+  const auto facts = read_certificate(files.certificate);
+  const int error = X509_STORE_CTX_get_error(check.get());
+  const std::string_view needed = role_name(role);
+  if (error == X509_V_ERR_INVALID_PURPOSE && facts)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("cert.pem is a certificate of the role {} (of {}), and a {} needs its own",
+                            role_name(facts->role), facts->name, needed),
+                fmt::format("give --tls the folder that mfl certs {} has made", needed));
+  return fail(
+      ErrorCode::kBadConfig,
+      fmt::format("cert.pem is not of the authority in ca.pem: {}", X509_verify_cert_error_string(error)),
+      "give --tls a folder as mfl certs has made it");
 }
 
 bool tls_refused() {

@@ -33,6 +33,13 @@ bool speaks_http2(const TlsStream& stream);  // as both sides agreed in the hand
 // The peer's certificate, in PEM; empty where it has none.
 std::string peer_certificate(const TlsStream& stream);
 
+// The peer has the certificate of this side, and its key.
+bool shows_own_certificate(const TlsStream& stream);
+
+// kBadConfig for a certificate that peers would refuse because it is for another role than kServer or kNode, or of another authority
+// than that of its folder. Its dates are not judged.
+Result<void> check_identity(const TlsFiles& files, CertificateFacts::Role role);
+
 // Takes the first error from OpenSSL's queue, in plain words, and clears the queue.
 std::string tls_error();
 // tls_error() would say that the peer refused this side's certificate: trying again does not help.
