@@ -294,7 +294,7 @@ class RoundCoordinator final : public Coordinator {
   Verdict check_excluded(const std::string& node) const {
     const auto found = excluded_.find(node);
     if (found == excluded_.end()) return {};
-    return {Reason::kOutlier, fmt::format("excluded from this run: {}", found->second)};
+    return {Reason::kOutlier, excluded_text(found->second)};
   }
 
   std::string ending_of(const std::string& node, std::uint64_t session) const {
@@ -303,9 +303,9 @@ class RoundCoordinator final : public Coordinator {
 
   // What a node says of its data, which is impossible or unlike the others'.
   void judge_claim(const Outlier& claim) {
-    if (options_.on_outlier == OnOutlier::kExclude && !claim.node.empty()) {
+    if (options_.on_outlier == OnOutlier::kExclude && preparing() && !claim.node.empty()) {
       excluded_.emplace(claim.node, claim.text);
-      warnings_.outlier(claim.node, "excluded from this run: " + claim.text);
+      warnings_.outlier(claim.node, excluded_text(claim.text));
       if (const auto member = members_.find(claim.node); member != members_.end()) remove(member);
       ++version_;
     } else if (options_.on_outlier == OnOutlier::kWarn || !preparing()) {
@@ -360,9 +360,9 @@ class RoundCoordinator final : public Coordinator {
   bool keep_preparation() {
     const Prepared& result = preparation_->result();
     trouble_.clear();
-    std::vector<std::string> names;
-    for (const auto& [node, member] : members_) names.push_back(node);
-    if (names.size() < options_.nodes) warnings_.measured_by(names, options_.nodes);
+    measured_.clear();
+    for (const auto& [node, member] : members_) measured_.push_back(node);
+    if (measured_.size() < options_.nodes) warnings_.measured_by(measured_, options_.nodes);
     if (!result.initial_weights
              .empty()) {  // kept with the first round: until then they can be asked for again
       if (result.differ) warnings_.different_starts(members_.begin()->first);
@@ -370,9 +370,7 @@ class RoundCoordinator final : public Coordinator {
       return true;
     }
     shape_.set_preprocessing(result.preprocessing);
-    Json settled = Json::parse(schema_json(schema())).value();
-    if (names.size() < options_.nodes) settled[kMeasuredBy] = names;
-    if (auto kept = log_.prepare(settled.dump(), result.eta); !kept) {
+    if (auto kept = log_.prepare(kept_schema(), result.eta); !kept) {
       stop_with(std::move(kept).error());
       return false;
     }
@@ -381,6 +379,16 @@ class RoundCoordinator final : public Coordinator {
     if (!result.constant_columns.empty()) warnings_.constant_features(schema(), result.constant_columns);
     ++version_;
     return true;
+  }
+
+  // With what a later process of this run must know of its nodes.
+  std::string kept_schema() const {
+    const bool some_measured = !measured_.empty() && measured_.size() < options_.nodes;
+    if (excluded_.empty() && !some_measured) return schema_json(schema());
+    Json out = Json::parse(schema_json(schema())).value();
+    if (some_measured) out[kMeasuredBy] = measured_;
+    for (const auto& [node, why] : excluded_) out[kExcluded][node] = why;
+    return out.dump();
   }
 
   void take_step_size(double eta) {
@@ -797,7 +805,7 @@ class RoundCoordinator final : public Coordinator {
     round.weights = weights_;
     round.nodes = seats_.names(Seat::State::kCounted);
     for (const std::string& node : round.nodes) round.node_rows.push_back(parts_.at(node));
-    if (!schema_kept_ && is_complete(schema())) round.data_schema = schema_json(schema());
+    if (!schema_kept_ && is_complete(schema())) round.data_schema = kept_schema();
     SizeHistory history = limits_.history_after(sizes_);
     const std::uint64_t up = bytes_up_ + round.nodes.size() * up_bytes();
     const std::uint64_t down = bytes_down_ + seats_.size() * down_bytes();
@@ -916,7 +924,8 @@ class RoundCoordinator final : public Coordinator {
   Members members_;
   std::optional<Preparation> preparation_;  // nothing where nothing is measured, or not begun
   Time preparation_deadline_{0};
-  std::map<std::string, std::string> excluded_;  // from the run, and why
+  std::map<std::string, std::string> excluded_ = options_.excluded;  // from the run, and why
+  std::vector<std::string> measured_;  // the nodes whose answers settled the preparation
   std::uint64_t last_session_ = 0;
   std::set<std::uint64_t> displaced_;  // sessions that another process of their node has ended
   std::uint64_t version_ = 0;

@@ -33,6 +33,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -91,6 +92,7 @@ struct CoordinatorOptions {
   std::optional<Prepared> prepared;                   // by an earlier process of this run
   PreparationNeeds prepared_needs = {};               // that led to it
   OnOutlier on_outlier = OnOutlier::kRefuse;
+  std::map<std::string, std::string> excluded = {};  // nodes, by an earlier process, and why
 
   // For a run that has already ended: nodes are told so, and nothing else happens.
   std::string ended_status;  // "done" or "diverged"; empty: the run continues

@@ -66,6 +66,7 @@ Result<void> decode_preprocessing(std::string_view payload, const std::vector<Bl
                                   const Schema& schema, Preprocessing& to);
 // In the schema that a store has: the names of the nodes that were measured, where they are fewer than the federation has.
 inline constexpr const char* kMeasuredBy = "measured_by";
+inline constexpr const char* kExcluded = "excluded";  // beside it: nodes that are no members, and why
 inline constexpr const char* kSumsEncoding = "exact-sums";
 inline constexpr const char* kSmoothness = "smoothness";
 

@@ -14,6 +14,8 @@ std::string measured_text(const std::vector<std::string>& names, std::size_t nod
       names.size(), nodes, fmt::join(names, ", "));
 }
 
+std::string excluded_text(std::string_view why) { return fmt::format("excluded from this run: {}", why); }
+
 void RunWarnings::heaviest(const std::string& node, double share, std::size_t nodes, std::uint64_t round) {
   constexpr std::size_t kFewNodes = 2;  // of which one has half or more
   constexpr double kHalf = 0.5, kPercent = 100;

@@ -17,6 +17,8 @@ std::string displaced_text(std::string_view node);
 
 // Which nodes were measured before the first round, of more.
 std::string measured_text(const std::vector<std::string>& names, std::size_t nodes);
+// "excluded from this run: " and why.
+std::string excluded_text(std::string_view why);
 
 // Of one process. Not thread-safe.
 class RunWarnings {

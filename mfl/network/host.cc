@@ -269,6 +269,20 @@ Config without_measures(Config config) {
   return config;
 }
 
+// What the store says of the run's nodes, beside its schema.
+void take_nodes(const Json& kept, CoordinatorOptions& out) {
+  std::vector<std::string> names;
+  if (const Json* measured = kept.find(kMeasuredBy))
+    for (const Json& name : measured->elements()) names.emplace_back(name.text());
+  if (!names.empty()) out.warnings.push_back(measured_text(names, out.nodes));
+  const Json* const excluded = kept.find(kExcluded);
+  if (excluded == nullptr) return;
+  for (const auto& [node, why] : excluded->members()) {
+    out.excluded.emplace(node, why.text());
+    out.warnings.push_back(excluded_text(why.text()));
+  }
+}
+
 // What the run says of its data before a node has joined: what the store has, or what the configuration states.
 Result<void> state_schema(const Config& config, const HostOptions& options, const RunRow& run,
                           const std::optional<TrainedModel>& initial, CoordinatorOptions& out) {
@@ -301,17 +315,13 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
                         fmt::format("cannot continue run {}: its schema does not fit", run.id));
   out.schema = *std::move(stored);
   out.schema_from = "the run's store";
+  take_nodes(Json::parse(run.data_schema).value(), out);
   if (!out.schema.own_data)
     out.schema.own_data = false;  // a run of an earlier version, which measured nothing
   if (const PreparationNeeds needs = out.needs(out.schema); needs.any() && needs.initial_weights == 0) {
     out.schema.preprocessing = parse_schema(run.data_schema)->preprocessing;
     out.prepared = Prepared{out.schema.preprocessing, needs.step_size ? run.eta : 0};
     out.prepared_needs = needs;
-    std::vector<std::string> names;
-    const Json kept = Json::parse(run.data_schema).value_or(nullptr);
-    if (const Json* measured = kept.find(kMeasuredBy))
-      for (const Json& name : measured->elements()) names.emplace_back(name.text());
-    if (!names.empty()) out.warnings.push_back(measured_text(names, out.nodes));
   }
   return {};
 }

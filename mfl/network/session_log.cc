@@ -64,6 +64,8 @@ void SessionLog::progress(FederationStatus status) {
     write(LogLine::Level::kInfo, "measuring", {{"nodes", fmt::to_string(status.nodes)}});
   if (status.abandoned != last_.abandoned)
     write(LogLine::Level::kWarning, "abandoned", {{"text", status.trouble}});
+  if (status.phase == "preparing" && status.trouble != last_.trouble && !status.trouble.empty())
+    write(LogLine::Level::kWarning, "blocked", {{"text", status.trouble}});
   if (status.warnings != last_.warnings) log_new(status.warnings);
   if (status.quarantined != last_.quarantined)
     write(LogLine::Level::kInfo, "quarantine", {{"nodes", names_set_aside(status)}});

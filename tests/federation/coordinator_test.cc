@@ -704,7 +704,8 @@ TEST(Leaving, CostsLessThanHalfOfTheRounds) {
       ASSERT_EQ(standings.size(), 1U);
       EXPECT_EQ(standings[0].name, "mallory");
       EXPECT_GE(standings[0].failures, 3U);
-      RecordProperty("rounds", static_cast<int>(bench.log.rounds.size()));
+      RecordProperty("rounds_" + std::to_string(deadline) + "_" + std::to_string(patience),
+                     static_cast<int>(bench.log.rounds.size()));
     }
 }
 

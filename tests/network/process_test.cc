@@ -184,6 +184,9 @@ TEST(Outliers, StopTheRunBeforeItsFirstRoundAndTheServerStaysUp) {
   EXPECT_EQ(sites.federation().status()["phase"], "preparing");
   EXPECT_EQ(sites.federation().status()["round"], 0);
   EXPECT_TRUE(server->running());
+  EXPECT_NE(server->log().find(" warning blocked text=\"before the first round: column a of node-0003"),
+            std::string::npos)
+      << server->log();
   wrong->signal_and_wait(SIGTERM);
   wrong = sites.site(3, "right");  // the table was fixed
   const std::string digest = sites.finish(*server);
@@ -201,6 +204,21 @@ TEST(Outliers, LeaveTheDigestOfTheOthersWhereTheyAreExcluded) {
   const std::string digest = sites.finish(*server);
   EXPECT_EQ(wrong->wait(), 4);
   EXPECT_NE(wrong->log().find("excluded from this run"), std::string::npos) << wrong->log();
+  EXPECT_EQ(sites.digest_of(3), digest);
+}
+
+TEST(Outliers, StayExcludedWhenTheServerIsKilled) {
+  Sites sites("4000");
+  auto server = sites.federation().server({"--on-outlier", "exclude"});
+  auto honest = sites.sites(3);
+  auto wrong = sites.site(3, "wrong");
+  ASSERT_TRUE(eventually([&] { return server->committed() > 3 || !server->running(); })) << server->log();
+  server->signal_and_wait(SIGKILL);
+  wrong.reset();  // its operator has switched it off
+  server = sites.federation().server({"--on-outlier", "exclude"});
+  const std::string digest = sites.finish(*server);
+  const std::string result = sites.federation().box.read("server.out");
+  EXPECT_NE(result.find("excluded from this run: column a of node-0003"), std::string::npos) << result;
   EXPECT_EQ(sites.digest_of(3), digest);
 }
 
