@@ -31,7 +31,7 @@ class Meter {
           {.step = before_ + step,
            .steps = all_,
            .round = 0,
-           .train_loss = loss,
+           .losses = {.train_loss = loss},
            .wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()});
     return hooks_.stop == nullptr || !hooks_.stop->load(std::memory_order_relaxed);
   }

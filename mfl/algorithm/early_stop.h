@@ -1,4 +1,5 @@
 // When a run ends before its last step. Simulations and servers use the same rule on the same losses, so both end in the same round.
+// Of losses it judges F(w), train_loss, of States that have one.
 //
 //   EarlyStop stop(rule, losses);
 //   for (const RoundLoss& past : recorded) (void)stop.judge(past.round, past.loss, {});  // of a run that is resumed
@@ -9,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "mfl/algorithm/rounds.h"
+#include "mfl/algorithm/losses.h"
 
 namespace mfl {
 
@@ -38,17 +39,18 @@ class EarlyStop {
   EarlyStop() = default;
   EarlyStop(const StopRule& rule, const LossRule& losses) : rule_(rule), losses_(losses) {}
 
-  // Whether the State after this round is judged, and by its accuracy: not the initial one, and with batches only those whose loss is over
-  // all samples.
-  bool judges(std::uint64_t round) const;
-  bool needs_accuracy(std::uint64_t round) const { return rule_.target_accuracy && judges(round); }
+  // Whether the accuracy of the State after this round is judged: not of the initial one, and of others where F(w) is known as well, or
+  // where it takes a pass of its own.
+  bool needs_accuracy(std::uint64_t round) const {
+    return rule_.target_accuracy && round > 0 && (losses_.knows_train_loss(round) || losses_.elsewhere);
+  }
 
-  // In the order of rounds; twice the same has no effect. Why the run ends here: "stopped early in round 37: ..."; nothing if it
+  // In the order of rounds; twice the same has no effect; what is absent is not judged. Why the run ends here: "stopped early in round 37: ..."; nothing if it
   // continues. Losses that are not finite improve nothing.
-  std::optional<std::string> judge(std::uint64_t round, double loss, std::optional<double> accuracy);
+  std::optional<std::string> judge(std::uint64_t round, std::optional<double> train_loss,
+                                   std::optional<double> accuracy);
 
  private:
-  bool knows_loss(std::uint64_t round) const { return !losses_.batches || losses_.evaluates(round); }
   void note(std::uint64_t round, double loss);
 
   StopRule rule_;

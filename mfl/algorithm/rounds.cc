@@ -37,6 +37,13 @@ void note_loss(State<T>& state, double train_loss) {
 }
 
 template <class T>
+void note_last(State<T>& state) {
+  state.best = {};
+  state.best.step = state.step;
+  state.best.w = state.w();
+}
+
+template <class T>
 void apply(const Algorithm& algorithm, State<T>& state, Aggregate<T>& aggregate, const EndedRound& round) {
   const VectorLayout& layout = algorithm.vectors(state.round + 1);
   assert(aggregate.vectors.size() == layout.up().size());
@@ -60,6 +67,7 @@ RoundBytes round_bytes(const Algorithm& algorithm, std::uint64_t round, std::siz
   template State<T> initial_state(const Algorithm&, std::size_t);                     \
   template State<T> initial_state(const Algorithm&, const Model<T>&, std::uint64_t);  \
   template void note_loss(State<T>&, double);                                         \
+  template void note_last(State<T>&);                                                 \
   template void apply(const Algorithm&, State<T>&, Aggregate<T>&, const EndedRound&); \
   template RoundBytes round_bytes<T>(const Algorithm&, std::uint64_t, std::size_t, const CodecChain&);
 MFL_INSTANTIATE(float)

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "mfl/aggregate/metric_means.h"
 #include "mfl/algorithm/algorithm.h"
+#include "mfl/algorithm/losses.h"
 #include "mfl/codec/codec.h"
 #include "mfl/model/model.h"
 
@@ -27,8 +29,9 @@ std::uint64_t next_round_steps(const Algorithm& algorithm, std::uint64_t step, s
 struct NodeReport {
   std::size_t node = 0;
   std::uint64_t samples = 0;
-  double loss = 0;
-  double seconds = 0;  // that its program took
+  double loss = 0;                       // that it reported of its steps
+  std::optional<double> evaluated = {};  // of where it started, where that was asked for
+  double seconds = 0;                    // that its program took
   Metrics metrics = {};
   std::string digest = {};  // SHA-256 of what it sent up, hex
 };
@@ -36,32 +39,21 @@ struct NodeReport {
 // The result of a round.
 template <class T>
 struct Aggregate {
-  double loss_before = 0;              // F at the broadcast w
+  // Of where nodes start, over all samples: F(w) where they start at w. With batches, and of external nodes, the mean over their steps.
+  double loss_before = 0;
+  double evaluated = 0;                // of where nodes start, over all samples, if requested
   double mean_square_move = 0;         // weighted mean of |w_i - broadcast w|^2, if requested
   std::vector<Vector<T>> vectors;      // means of those that are sent up, in the order of VectorLayout::up()
   std::vector<NodeReport> nodes = {};  // external ones, ascending; others report nothing
 };
 
-// What the training loss of a round is over. Without batches it is over all samples of the round's nodes. With them it is the mean
-// over the batches that the nodes computed in the next round, except where F(w) itself is asked for, and of the last round.
-struct LossRule {
-  bool batches = false;
-  std::uint64_t evaluate_every = 0;  // rounds between losses over all samples; 0: none but the last
-  // The nodes of the next round do not start at w, and the loss is that of where they start, except of the last round.
-  bool elsewhere = false;
-
-  // Whether the loss of the state after `round` rounds is wanted over all samples.
-  bool evaluates(std::uint64_t round) const { return evaluate_every != 0 && round % evaluate_every == 0; }
-  // Whether that state may be w^f, which compares losses of one kind: over all samples if such are asked for.
-  bool decides_best(std::uint64_t round, bool is_last) const {
-    if (elsewhere && is_last) return false;
-    return !batches || (is_last || evaluates(round)) == (evaluate_every != 0);
-  }
-};
-
 // Records F(w) of the state's w: w^f becomes w if no earlier round was better (rounds >= 1 only).
 template <class T>
 void note_loss(State<T>& state, double train_loss);
+
+// w^f is w, without a loss: of a run that never measures F(w), at its end.
+template <class T>
+void note_last(State<T>& state);
 
 // A round that has ended.
 struct EndedRound {

@@ -123,6 +123,10 @@ Result<std::optional<TrainTest>> data_in_memory(const mfl_experiment& experiment
   return out;
 }
 
+double or_nan(const std::optional<double>& loss) {
+  return loss.value_or(std::numeric_limits<double>::quiet_NaN());
+}
+
 RunHooks hooks_of(mfl_experiment& experiment) {
   RunHooks hooks;
   hooks.stop = &experiment.stop;
@@ -133,8 +137,10 @@ RunHooks hooks_of(mfl_experiment& experiment) {
                               .round = now.round,
                               .settings = now.settings,
                               .settings_done = now.settings_done,
-                              .train_loss = now.train_loss,
-                              .seconds = now.wall_seconds};
+                              .train_loss = or_nan(now.losses.train_loss),
+                              .seconds = now.wall_seconds,
+                              .batch_loss = or_nan(now.losses.batch_loss),
+                              .start_loss = or_nan(now.losses.start_loss)};
       if (experiment.progress(&told, experiment.user) != 0) experiment.stop = true;
     };
   if (experiment.warning != nullptr)

@@ -138,8 +138,10 @@ typedef struct mfl_progress {
   uint64_t step, steps;
   uint64_t round;
   uint64_t settings, settings_done; /* of a sweep; 1 and 0 or 1 for a run */
-  double train_loss;                /* the last one known; may be not finite */
-  double seconds;                   /* since the training began */
+  double train_loss; /* F(w) over all samples, as it was last measured; NaN: not yet. May be not finite */
+  double seconds;    /* since the training began */
+  double batch_loss; /* the mean over the batches of the last round; NaN: not measured */
+  double start_loss; /* of where the nodes start, if that is not w; NaN: not measured */
 } mfl_progress;
 
 /* Non-zero stops the run at the end of this round. */

@@ -61,6 +61,14 @@ Option* Option::check_range(double low, double high) {
   return this;
 }
 
+Option* Option::not_blank() {
+  check_ = [](const std::string& text) -> Result<void> {
+    return text.find_first_not_of(" \t\r\n") == std::string::npos ? reason("must not be empty")
+                                                                  : Result<void>{};
+  };
+  return this;
+}
+
 Option* Option::choices(std::vector<std::string> words) {
   choices_ = std::move(words);
   return this;

@@ -44,6 +44,8 @@ class Option {
   Option* capture_default_str();
   // The value is a number that must lie in [low, high].
   Option* check_range(double low, double high);
+  // The value has something else than blanks: an unset variable of a shell is no value.
+  Option* not_blank();
   // Words that the value may be, for completion. They are not enforced: whoever uses the value does that.
   Option* choices(std::vector<std::string> words);
 

@@ -45,7 +45,7 @@ std::optional<double> auc_of(const RunOutcome& run) {
 
 const std::vector<Measure>& measures() {
   static const std::vector<Measure> all = {
-      {"train_loss", "train loss", [](const RunOutcome& run) { return std::optional(run.final.train_loss); },
+      {"train_loss", "train loss", [](const RunOutcome& run) { return run.final.train_loss; },
        number_text_of},
       {"test_loss", "test loss", [](const RunOutcome& run) { return run.final.test_loss; }, number_text_of},
       {"test_accuracy", "accuracy", [](const RunOutcome& run) { return run.final.test_accuracy; },

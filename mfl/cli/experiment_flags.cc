@@ -32,16 +32,23 @@ std::vector<std::string> ExperimentFlags::given() const {
 
 std::string setting_text(const Config& config) {
   const AlgorithmConfig& algorithm = config.algorithm;
-  std::string out = fmt::format("{} on {}, {}, eta {}", config.model.name, config.data.source,
-                                make_algorithm(algorithm).name, effective_eta(algorithm));
+  const bool external = is_external(config.model);
+  std::string out = fmt::format(
+      "{}, {}, eta {}",
+      external ? "model and data by the trainer" : config.model.name + " on " + config.data.source,
+      make_algorithm(algorithm).name, effective_eta(algorithm));
   if (uses_gamma(algorithm)) out += fmt::format(", gamma {}", algorithm.gamma);
   if (!is_centralised(algorithm))
-    out += fmt::format(", {} {}, {} nodes ({})", counts_epochs(algorithm) ? "local_epochs" : "tau",
-                       algorithm.adaptive_tau ? "adaptive" : std::to_string(round_length(algorithm)),
-                       config.federation.nodes, config.federation.partition);
+    out +=
+        fmt::format(", {} {}, {} nodes ({})", counts_epochs(algorithm) ? "local_epochs" : "tau",
+                    algorithm.adaptive_tau ? "adaptive" : std::to_string(round_length(algorithm)),
+                    config.federation.nodes, external ? "split by the trainer" : config.federation.partition);
   if (config.federation.feature_skew != FederationConfig{}.feature_skew)
     out += fmt::format(", {}", config.federation.feature_skew);
-  if (algorithm.batch_size != 0) out += fmt::format(", batches of {}", algorithm.batch_size);
+  if (algorithm.batch_size != 0)
+    out += fmt::format(", batches of {}", algorithm.batch_size);
+  else if (external)
+    out += ", batches by the trainer";
   if (!is_centralised(algorithm) && config.federation.aggregator != "mean")
     out += fmt::format(", {}", config.federation.aggregator);
   if (!is_centralised(algorithm) && !config.federation.codecs.empty())

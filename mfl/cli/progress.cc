@@ -41,13 +41,18 @@ struct Parts {
   }
 };
 
+std::string live_loss_text(const Losses& losses) {
+  const auto [name, value] = loss_of_rounds(losses);
+  return value ? fmt::format("{} loss {:.6g}", name.substr(0, name.find('_')), *value) : "";
+}
+
 Parts parts_of(const Progress& progress, double rate) {
   Parts parts;
   parts.percent = fmt::format("{:3.0f} %", 100 * share_of(progress));
   parts.step = fmt::format("step {}/{}", progress.step, progress.steps);
   parts.result = progress.settings > 1
                      ? fmt::format("{} of {} settings done", progress.settings_done, progress.settings)
-                     : fmt::format("loss {:.6g}", progress.train_loss);
+                     : live_loss_text(progress.losses);
   if (rate > 0) {
     parts.rate = fmt::format("{:.0f} steps/s", rate);
     parts.left =

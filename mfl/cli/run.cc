@@ -39,6 +39,11 @@ std::string outcome_labels(const RunOutcome& run) {
   return run.header_guessed ? text + "; the first line has column names" : text;
 }
 
+std::string train_loss_text(const RunOutcome& run) {
+  if (run.final.train_loss) return loss_text(run.final.train_loss);
+  return run.status == "done" ? "not measured: evaluate_every is 0" : "";
+}
+
 std::string run_outcome_text(const RunOutcome& run) {
   const auto tested = read_test_metrics(run.test_metrics);
   Facts facts = {
@@ -50,13 +55,13 @@ std::string run_outcome_text(const RunOutcome& run) {
                            has_budget(run.config.run) ? "at most " + std::to_string(run_length(run.config))
                                                       : std::to_string(run_length(run.config)),
                            counts_epochs(run.config.algorithm) ? " epochs" : "", run.rounds)},
-      {"train loss", loss_text(run.final.train_loss)},
+      {"train loss", train_loss_text(run)},
       {"test loss", loss_text(run.final.test_loss)},
       {"test accuracy", percent_text(run.final.test_accuracy) + (tested ? top_text(*tested) : "")},
-      {"best", run.best_step == 0
-                   ? ""
-                   : fmt::format("train loss {} at step {}{}", loss_text(run.best_train_loss), run.best_step,
-                                 best_loss_kind(run.config) == "batches" ? ", over its batches" : "")},
+      {"best", run.best_step == 0 ? ""
+               : run.best_train_loss
+                   ? fmt::format("train loss {} at step {}", loss_text(run.best_train_loss), run.best_step)
+                   : fmt::format("the last State, at step {}: no train loss to choose by", run.best_step)},
       {"traffic", fmt::format("{} up, {} down", bytes_text(run.bytes_up), bytes_text(run.bytes_down))},
       {"time", fmt::format("{:.2f} s loading, {:.2f} s training", run.load_seconds, run.wall_seconds)},
       {"virtual time", run.virtual_seconds ? seconds_text(run.virtual_seconds) : ""},

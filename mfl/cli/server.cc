@@ -65,11 +65,11 @@ Result<HostOptions> host_options(const ServerArguments& args) {
   return options;
 }
 
-// A server that was stopped knows the loss of the model before the last round only.
-std::string train_loss_text(const RunOutcome& outcome) {
+// A server that was stopped knows the loss of an earlier round only.
+std::string served_loss_text(const RunOutcome& outcome) {
   if (!outcome.digest.empty()) return loss_text(outcome.final.train_loss);
-  if (!std::isfinite(outcome.final.train_loss)) return "";
-  return loss_text(outcome.final.train_loss) + " (before the last round)";
+  if (!outcome.final.train_loss || !std::isfinite(*outcome.final.train_loss)) return "";
+  return loss_text(outcome.final.train_loss) + " (of an earlier round)";
 }
 
 Result<Reply> server_command(const ServerArguments& args) {
@@ -95,7 +95,7 @@ Result<Reply> server_command(const ServerArguments& args) {
       {"end", outcome.status == "done" ? outcome.message : ""},
       {"step", fmt::format("{} of {}, {} rounds", outcome.final.step, run_length(config), outcome.rounds)},
       {"schema", outcome.schema == Schema{} ? "" : schema_text(outcome.schema)},
-      {"train loss", train_loss_text(outcome)},
+      {"train loss", served_loss_text(outcome)},
       {"test loss", loss_text(outcome.final.test_loss)},
       {"test accuracy", percent_text(outcome.final.test_accuracy) + (tested ? top_text(*tested) : "")},
       {"digest", outcome.digest},

@@ -54,7 +54,9 @@ Json node_status_json(const NodeStatus& node) {
           {"last_seen_seconds", in_seconds(node.silent)},
           {"samples", node.samples},
           {"round", node.round},
-          {"train_loss", optional_json(node.loss)},
+          {"train_loss", optional_json(node.losses.train_loss)},
+          {"batch_loss", optional_json(node.losses.batch_loss)},
+          {"start_loss", optional_json(node.losses.start_loss)},
           {"seconds", optional_json(node.seconds)},
           {"certificate_expires", expiry_json(node.certificate_expires)},
           {"failures", node.failures},
@@ -68,6 +70,14 @@ std::string node_state(const NodeStatus& node) {
   return node.connected ? "connected" : "gone";
 }
 
+// All nodes have the same one.
+std::string loss_column(const std::vector<NodeStatus>& nodes) {
+  for (const NodeStatus& node : nodes)
+    if (const auto [name, value] = loss_of_rounds(node.losses); value)
+      return fmt::format("{} loss", name.substr(0, name.find('_')));
+  return "train loss";
+}
+
 std::string node_table(const std::vector<NodeStatus>& nodes) {
   if (nodes.empty()) return "";
   Table table({{"node"},
@@ -75,15 +85,15 @@ std::string node_table(const std::vector<NodeStatus>& nodes) {
                {"last seen", Align::kRight},
                {"samples", Align::kRight},
                {"round", Align::kRight},
-               {"train loss", Align::kRight},
+               {loss_column(nodes), Align::kRight},
                {"steps took", Align::kRight},
                {"failures", Align::kRight},
                {"certificate"}});
   for (const NodeStatus& node : nodes)
     table.add({node.name, node_state(node), fmt::format("{:.0f} s ago", in_seconds(node.silent)),
                fmt::to_string(node.samples), node.round == 0 ? "-" : fmt::to_string(node.round),
-               number_text(node.loss), brief_duration(node.seconds), fmt::to_string(node.failures),
-               certificate_text(node.certificate_expires)});
+               number_text(loss_of_rounds(node.losses).value), brief_duration(node.seconds),
+               fmt::to_string(node.failures), certificate_text(node.certificate_expires)});
   return "\n" + table.text();
 }
 
@@ -125,7 +135,9 @@ Json status_json(const FederationStatus& status) {
           {"trouble", status.trouble},
           {"schema", status.schema},
           {"last_round_ms", status.last_round.count()},
-          {"train_loss", optional_json(status.train_loss)},
+          {"train_loss", optional_json(status.losses.train_loss)},
+          {"batch_loss", optional_json(status.losses.batch_loss)},
+          {"start_loss", optional_json(status.losses.start_loss)},
           {"test_loss", optional_json(status.test_loss)},
           {"test_accuracy", optional_json(status.test_accuracy)},
           {"node_list", nodes},
@@ -142,7 +154,9 @@ std::string status_text(const FederationStatus& status) {
       {"step", fmt::format("{} of {}, {} rounds", status.step, status.steps, status.round)},
       {"nodes", fmt::format("{} connected, {} needed; {} of {} have answered this round", status.nodes,
                             status.needed, status.counted, status.chosen)},
-      {"train loss", loss_text(status.train_loss)},
+      {"train loss", loss_text(status.losses.train_loss)},
+      {"batch loss", loss_text(status.losses.batch_loss)},
+      {"start loss", loss_text(status.losses.start_loss)},
       {"test loss", loss_text(status.test_loss)},
       {"test accuracy", percent_text(status.test_accuracy)},
       {"last round", status.rounds_timed == 0 ? "" : fmt::format("{} ms", status.last_round.count())},

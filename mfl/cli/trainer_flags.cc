@@ -8,7 +8,8 @@ void TrainerFlags::add(Command& command) {
   command
       .add_option("--trainer", spec,
                   "Your own program that trains the model: a command to start, or unix:PATH where it listens")
-      ->type_name("COMMAND");
+      ->type_name("COMMAND")
+      ->not_blank();
   command.add_option("--trainer-deadline", deadline, "Seconds that a call to the trainer may take")
       ->type_name("S")
       ->check_range(0.1, 1e7);

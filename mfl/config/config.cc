@@ -41,11 +41,18 @@ bool is_digested(const Key& key, const Config& config) {
          (key.digested == Digested::kUnlessDefault && key.get(config) != key.get(Config{}));
 }
 
+// What a trainer decides: its data, who has which samples, and its loss.
+bool is_the_trainers(const Key& key) {
+  return (key.table == "data" && key.key != "source") || (key.table == "model" && key.key != "name") ||
+         (key.table == "federation" && (key.key == "partition" || key.key == "feature_skew"));
+}
+
 std::string canonical_text(const Config& config, bool only_digested) {
   std::string out;
   std::string_view table;
+  const bool external = is_external(config.model);
   for (const Key& key : config_keys()) {
-    if (only_digested && !is_digested(key, config)) continue;
+    if (only_digested ? !is_digested(key, config) : external && is_the_trainers(key)) continue;
     if (key.table != table) out += fmt::format("{}[{}]\n", table.empty() ? "" : "\n", key.table);
     table = key.table;
     out += fmt::format("{} = {}\n", key.key, key.get(config));
@@ -225,17 +232,20 @@ Result<void> validate_length(const Config& config) {
         "leave local_epochs out, or use fl or mfl");
   if (algorithm.drop_last && algorithm.batch_size == 0)
     return refuse("drop_last without a batch_size has no effect", "set batch_size, or leave drop_last out");
-  if (config.run.evaluate_every != 0 && algorithm.batch_size == 0 && !is_external(config.model))
+  const bool evaluates = needs_evaluations(config);
+  if (config.run.evaluate_every.value_or(0) != 0 && !evaluates)
     return refuse(
-        "evaluate_every without a batch_size has no effect: every round has the loss over all samples",
+        "evaluate_every has no effect: without batches, trainers and lookahead every round has the loss over "
+        "all "
+        "samples",
         "set batch_size, or leave evaluate_every out");
   if (const bool stops_early =
           config.run.target_loss || config.run.target_accuracy || config.run.patience != 0;
-      stops_early && algorithm.batch_size != 0 && config.run.evaluate_every == 0)
+      stops_early && evaluates && config.run.evaluate_every == 0)
     return refuse(
-        "target_loss, target_accuracy and patience judge rounds with a loss over all samples, which "
-        "batch_size leaves out",
-        "set evaluate_every, the rounds between such losses");
+        "target_loss, target_accuracy and patience judge rounds with a loss over all samples, and "
+        "evaluate_every = 0 measures none",
+        "leave evaluate_every out, or set it to the rounds between such losses");
   constexpr std::uint64_t kMost = kLargestInteger / 2;
   if (config.run.rounds != 0 && config.run.rounds > kMost / round_length(algorithm))
     return refuse(fmt::format("{} rounds are too many", config.run.rounds), "lower rounds");

@@ -129,8 +129,9 @@ struct RunConfig {
   Precision precision = Precision::kF32;
   std::string engine = "threads";  // threads, serial, mpi
   std::uint64_t threads = 0;       // 0: one per core
-  // Rounds between passes over all samples for F(w), where batches are smaller; 0: only at the end.
-  std::uint64_t evaluate_every = 0;
+  // Rounds between passes over all samples for F(w), where a round does not measure it anyway; 0: there are none; empty: by the work
+  // that they are (evaluations.h).
+  std::optional<std::uint64_t> evaluate_every = {};
   std::uint64_t record_every = 0;      // steps between recorded metrics; 0: about a hundred records per run
   std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
   std::uint64_t keep_states = 5;       // States of the last rounds that a server keeps, 1 to kMaxKeepStates

@@ -538,11 +538,12 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) { return set_integer(c.run.threads, t, 0, kMaxThreads); },
      [](const Config& c) { return toml_integer(c.run.threads, ""); }},
     {"run", "evaluate_every", "--evaluate-every", "N",
-     "rounds between passes over all samples for the training loss, where batches are smaller; 0 for only at "
-     "the end",
-     KeyKind::kInteger, "", kLaterResult,
-     [](Config& c, Text t) { return set_integer(c.run.evaluate_every, t, 0); },
-     [](const Config& c) { return toml_integer(c.run.evaluate_every, ""); }},
+     "rounds between passes over all samples for the training loss, where a round does not measure it "
+     "(batches, "
+     "trainers, lookahead); auto for 10 to 100 of them, 0 for none",
+     KeyKind::kInteger, "auto", kLaterResult,
+     [](Config& c, Text t) { return set_integer(c.run.evaluate_every, t, 0, "auto"); },
+     [](const Config& c) { return toml_integer(c.run.evaluate_every, "auto"); }},
     {"run", "record_every", "--record-every", "N",
      "steps between records, 0 for about a hundred records per run", KeyKind::kInteger, "", kNoResult,
      [](Config& c, Text t) { return set_integer(c.run.record_every, t, 0); },

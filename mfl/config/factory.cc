@@ -139,9 +139,18 @@ EngineOptions engine_options(const Config& config) {
           .update_digests = true};
 }
 
+bool needs_evaluations(const Config& config) {
+  return make_loss_rule(config).passing != LossRule::Passing::kTrain;
+}
+
 LossRule make_loss_rule(const Config& config) {
-  return {config.algorithm.batch_size != 0, config.run.evaluate_every,
-          !make_algorithm(config.algorithm).starts_at_w()};
+  using Passing = LossRule::Passing;
+  const bool elsewhere = !make_algorithm(config.algorithm).starts_at_w();
+  const bool batches = config.algorithm.batch_size != 0 || is_external(config.model);
+  return {batches     ? Passing::kBatch
+          : elsewhere ? Passing::kStart
+                      : Passing::kTrain,
+          config.run.evaluate_every.value_or(0), elsewhere};
 }
 
 StopRule make_stop_rule(const Config& config) {

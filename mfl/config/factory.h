@@ -56,6 +56,9 @@ std::shared_ptr<const Aggregator> aggregator_of(const Config& config);
 // The same; a centralised algorithm sends nothing and has none.
 CodecChain codecs_of(const Config& config);
 EngineOptions engine_options(const Config& config);
+// Whether rounds do not measure F(w) in passing (LossRule).
+bool needs_evaluations(const Config& config);
+// With evaluate_every resolved (evaluations.h).
 LossRule make_loss_rule(const Config& config);
 StopRule make_stop_rule(const Config& config);
 // For settings that share the data, the batches and where nodes run.

@@ -76,13 +76,13 @@ struct StepRange {
       true;  // a round starts here: nodes start from the state's vectors; else they continue with their own
   bool ends = true;  // a round ends here: what the nodes send up is aggregated; else they keep their vectors
   std::uint64_t round_steps = 0;  // of the whole round; 0: it is this range
-  // loss_before is written when the round starts, vectors when it ends; memory is reused. With batches smaller than a node's
-  // samples the node's part of loss_before is the mean over its batches, each at the w of its step.
+  // loss_before and evaluated are written when the round starts, vectors when it ends; memory is reused. With batches a node's part of
+  // loss_before is the mean over its batches, each at the w of its step.
   Aggregate<T>* out = nullptr;
   // Written; out.vectors are then undefined, and loss_before is NaN if it was the loss.
   std::optional<NotFinite> failure = {};
   bool measure_moves = false;  // out.mean_square_move is written when the round ends
-  bool evaluate = false;       // loss_before is to be that of all samples, whatever the batches
+  bool evaluate = false;       // out.evaluated is wanted; for batches and external nodes
   // The nodes that take part, ascending; empty: all. The same for all ranges of a call, and from the start of a round
   // to its end.
   std::span<const std::uint32_t> participants = {};

@@ -34,8 +34,9 @@ double ExternalRounds<T>::evaluate(unsigned worker, std::size_t node, const Vect
 }
 
 template <class T>
-double ExternalRounds<T>::train(unsigned worker, std::size_t node, const Algorithm& algorithm,
-                                const StepRange<T>& range, std::uint64_t steps, std::vector<Vector<T>>& own) {
+NodeLosses ExternalRounds<T>::train(unsigned worker, std::size_t node, const Algorithm& algorithm,
+                                    const StepRange<T>& range, std::uint64_t steps,
+                                    std::vector<Vector<T>>& own) {
   const std::uint64_t round = range.state->round + 1;
   const std::size_t samples = federation_.nodes[node].count;
   const std::uint64_t taken = steps_of_node(batching_, samples, steps);
@@ -57,10 +58,11 @@ double ExternalRounds<T>::train(unsigned worker, std::size_t node, const Algorit
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   algorithm.method().end_node(view);
   NodeReport& report = evaluated ? last_report(worker) : new_report(worker, node);
-  report.loss = evaluated.value_or(trained.loss);
+  report.loss = trained.loss;
+  report.evaluated = evaluated;
   report.seconds = took.count();
   report.metrics.merge(trained.metrics);
-  return report.loss;
+  return {trained.loss, evaluated.value_or(0)};
 }
 
 template <class T>

@@ -18,9 +18,9 @@ class ExternalRounds {
   // The federation has external nodes and outlives it. `poll` as of ExternalWork.
   ExternalRounds(const Federation<T>& federation, const Batching& batching, std::function<void()> poll);
 
-  // A round of a node whose vectors are `own`, before and after it. Returns the loss before it.
-  double train(unsigned worker, std::size_t node, const Algorithm& algorithm, const StepRange<T>& range,
-               std::uint64_t steps, std::vector<Vector<T>>& own);
+  // A round of a node whose vectors are `own`, before and after it.
+  NodeLosses train(unsigned worker, std::size_t node, const Algorithm& algorithm, const StepRange<T>& range,
+                   std::uint64_t steps, std::vector<Vector<T>>& own);
   // The loss of w.
   double evaluate(unsigned worker, std::size_t node, const Vector<T>& w);
   // Of the node that the worker called last.

@@ -29,7 +29,7 @@ struct Worker {
 
   NodeMemory<T> memory;
   std::optional<Samples<T>> buffer;  // of a fleet: what the node that is run holds
-  std::vector<double> losses;
+  std::vector<NodeLosses> losses;
   std::vector<Sums> sums;  // one per setting
 };
 
@@ -273,7 +273,7 @@ class LocalEngine final : public Engine<T> {
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const StepRange<T>& range = ranges[i];
       Sums& sums = worker.sums[range.setting];
-      if (range.starts && sums.loss.add(std::span<const double>(&worker.losses[i], 1), samples)) {
+      if (range.starts && add_losses(sums, worker.losses[i], range.evaluate, samples)) {
         sums.loss_is_finite = false;
         sums.fail(federation_.first_node + node, "the loss");
       }
@@ -286,6 +286,12 @@ class LocalEngine final : public Engine<T> {
       end_node(vectors, range, node, place, samples, sums,
                external_ && update_digests_ ? &external_->last_report(number_of(worker)) : nullptr);
     }
+  }
+
+  // Whether one of them is not finite.
+  static bool add_losses(Sums& sums, const NodeLosses& losses, bool evaluated, std::size_t samples) {
+    const bool bad = sums.loss.add(std::span(&losses.loss, 1), samples).has_value();
+    return (evaluated && sums.evaluated.add(std::span(&losses.evaluated, 1), samples)) || bad;
   }
 
   unsigned number_of(const Worker<T>& worker) const {
@@ -369,6 +375,7 @@ class LocalEngine final : public Engine<T> {
     Sums& total = states_.front().sums[setting];
     for (const Worker<T>& worker : std::span(states_).subspan(1)) {
       total.loss.merge(worker.sums[setting].loss);
+      total.evaluated.merge(worker.sums[setting].evaluated);
       total.loss_is_finite = total.loss_is_finite && worker.sums[setting].loss_is_finite;
     }
   }
@@ -398,7 +405,8 @@ class LocalEngine final : public Engine<T> {
   // The same over the ranks, each of which tells the others what it knows.
   void hear_ranks(std::span<StepRange<T>> ranges) {
     const auto parts = [](const StepRange<T>& range) {
-      return SmallParts{range.starts, range.ends && range.measure_moves, range.ends};
+      return SmallParts{range.starts, range.starts && range.evaluate, range.ends && range.measure_moves,
+                        range.ends};
     };
     vectors_are_small_ = small(ranges);
     MessageWriter mine;
@@ -433,6 +441,8 @@ class LocalEngine final : public Engine<T> {
   void conclude(StepRange<T>& range) {
     Sums& total = total_of(range);
     if (range.starts) range.out->loss_before = mean_loss(range.setting);
+    if (range.starts && range.evaluate && total.loss_is_finite)
+      total.evaluated.mean(std::span(&range.out->evaluated, 1));
     range.failure = total.failure;
     if (!range.ends || total.failure) return;
     if (range.measure_moves) total.square_moves.mean(std::span(&range.out->mean_square_move, 1));

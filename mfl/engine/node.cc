@@ -72,19 +72,20 @@ const Samples<T>& NodeMemory<T>::gather(const Samples<T>& samples, Shard shard,
 template <class T>
 void train_node(std::span<const Setting> settings, std::span<const Chosen<T>> chosen, const Model<T>& model,
                 const NodeData<T>& data, std::uint64_t steps, const Stepping& stepping, NodeMemory<T>& memory,
-                std::span<double> losses, const ForEach* run) {
+                std::span<NodeLosses> losses, const ForEach* run) {
   const NodeTraining<T> work{settings, chosen, model, data, stepping, memory, run};
   const Batching& batching = stepping.batching;
   const bool all = takes_all(batching, data.shard.count);
+  const bool batches = batching.batch_size != 0;
   const std::uint64_t taken = work.steps_of_node(steps);
+  std::ranges::fill(losses, NodeLosses{});
   if (!all) {
     memory.order().start(batching, data.key, stepping.round, data.shard.count);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const std::size_t s = chosen[i].setting;
-      losses[i] =
-          chosen[i].starts && chosen[i].evaluate
-              ? model.evaluate(data.samples, data.shard, settings[s].lambda, memory.vectors(s)[0].data()).loss
-              : 0;
+      if (chosen[i].starts && chosen[i].evaluate)
+        losses[i].evaluated =
+            model.evaluate(data.samples, data.shard, settings[s].lambda, memory.vectors(s)[0].data()).loss;
     }
   }
   for (const Chosen<T>& one : chosen)
@@ -104,7 +105,7 @@ void train_node(std::span<const Setting> settings, std::span<const Chosen<T>> ch
         items[i] = {.w = memory.vectors(one.setting)[0].data(),
                     .gradient = memory.gradient(one.setting).data(),
                     .lambda = settings[one.setting].lambda,
-                    .wants_loss = one.starts && (all ? step == 0 : !one.evaluate),
+                    .wants_loss = one.starts && (batches || step == 0),
                     .cache = all ? data.cache : nullptr,
                     .setting = one.setting,
                     .shard = data.cached};
@@ -112,8 +113,10 @@ void train_node(std::span<const Setting> settings, std::span<const Chosen<T>> ch
       model.loss_and_gradient(samples, rows, std::span(items.data(), count), memory.workspace(), run);
       for (std::size_t i = 0; i < count; ++i) {
         const Chosen<T>& one = chosen[first + i];
-        if (all && step == 0) losses[first + i] = items[i].loss;
-        if (!all && items[i].wants_loss) losses[first + i] += items[i].loss / static_cast<double>(taken);
+        NodeLosses& own = losses[first + i];
+        if (items[i].wants_loss)
+          own.loss += batches ? items[i].loss / static_cast<double>(taken) : items[i].loss;
+        if (all && step == 0) own.evaluated = items[i].loss;
         work.at_node(one, steps, [&](const Method& method, NodeRound<T>& node) {
           method.step_node(node, memory.gradient(one.setting));
         });
@@ -129,7 +132,7 @@ void train_node(std::span<const Setting> settings, std::span<const Chosen<T>> ch
   template class NodeMemory<T>;                                                                   \
   template void train_node(std::span<const Setting>, std::span<const Chosen<T>>, const Model<T>&, \
                            const NodeData<T>&, std::uint64_t, const Stepping&, NodeMemory<T>&,    \
-                           std::span<double>, const ForEach*);
+                           std::span<NodeLosses>, const ForEach*);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE

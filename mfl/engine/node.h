@@ -54,7 +54,7 @@ struct Chosen {
   bool starts = true, ends = true;             // a round, within the call
   std::uint64_t round = 1;                     // of the setting, from 1
   std::uint64_t round_steps = 0;               // as of StepRange
-  bool evaluate = false;                       // the loss is to be that of all rows, whatever the batches
+  bool evaluate = false;                       // the loss over all rows is wanted beside that over batches
 };
 
 // How a node takes its steps.
@@ -74,13 +74,18 @@ struct NodeData {
   std::uint64_t key = 0;       // of the node's name (node_key), for the order of batches
 };
 
+// Of a node and a setting.
+struct NodeLosses {
+  double loss = 0, evaluated = 0;
+};
+
 // Takes `steps` >= 1 steps (epochs with by_epochs) with each of the chosen settings on the node's data, updating their vectors
-// in `memory`. If chosen[i].starts, losses[i] becomes F_i at the w of the first step where steps are on all rows or
-// `evaluate` is set, and otherwise the mean of the losses of the batches, each at the w of its step. `run` is as for
-// Model::loss_and_gradient.
+// in `memory`. If chosen[i].starts, losses[i].loss becomes F_i at the w of the first step or, with batches, the mean of their losses,
+// each at the w of its step; losses[i].evaluated becomes F_i at the w of the first step where that is asked for. `run` is as
+// for Model::loss_and_gradient.
 template <class T>
 void train_node(std::span<const Setting> settings, std::span<const Chosen<T>> chosen, const Model<T>& model,
                 const NodeData<T>& data, std::uint64_t steps, const Stepping& stepping, NodeMemory<T>& memory,
-                std::span<double> losses, const ForEach* run = nullptr);
+                std::span<NodeLosses> losses, const ForEach* run = nullptr);
 
 }  // namespace mfl

@@ -35,11 +35,12 @@ std::vector<Vector<T>> take_plain(MessageReader& from) {
 }  // namespace
 
 Sums::Sums(std::span<const std::size_t> lengths)
-    : vectors(lengths.begin(), lengths.end()), loss(1), square_moves(1) {}
+    : vectors(lengths.begin(), lengths.end()), loss(1), evaluated(1), square_moves(1) {}
 
 void Sums::clear() {
   for (ExactMean& sum : vectors) sum.clear();
   loss.clear();
+  evaluated.clear();
   square_moves.clear();
   loss_is_finite = true;
   samples = nodes = 0;
@@ -65,6 +66,7 @@ void put_small(MessageWriter& to, const Sums& sums, SmallParts parts) {
     to.put(sums.loss_is_finite);
     put_mean(to, sums.loss);
   }
+  if (parts.evaluated) put_mean(to, sums.evaluated);
   if (parts.square_moves) put_mean(to, sums.square_moves);
   if (parts.weights) {
     to.put(sums.samples);
@@ -81,6 +83,7 @@ void merge_small_from(MessageReader& from, Sums& total, SmallParts parts) {
     total.loss_is_finite &= from.take<bool>();
     merge_mean(from, total.loss);
   }
+  if (parts.evaluated) merge_mean(from, total.evaluated);
   if (parts.square_moves) merge_mean(from, total.square_moves);
   if (parts.weights) {
     total.samples += from.take<std::uint64_t>();

@@ -28,7 +28,7 @@ struct Sums {
   void fail(std::size_t node, std::string what);
 
   std::vector<ExactMean> vectors;
-  ExactMean loss;
+  ExactMean loss, evaluated;  // of the same nodes, or of none
   ExactMean square_moves;
   bool loss_is_finite = true;
   std::uint64_t samples = 0, nodes = 0;  // of everything added to a vector, by all processes of the run
@@ -37,7 +37,7 @@ struct Sums {
 
 // Which of the small parts a range of steps has changed.
 struct SmallParts {
-  bool loss = false;
+  bool loss = false, evaluated = false;
   bool square_moves = false;
   bool weights = false;
 };

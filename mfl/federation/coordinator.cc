@@ -497,9 +497,15 @@ class RoundCoordinator final : public Coordinator {
     if (update.payload.size() != expected)
       return {Reason::kShape,
               fmt::format("{} bytes of vectors, {} expected", update.payload.size(), expected)};
+    const Losses& losses = update.losses;
+    const Losses wanted = wanted_losses();
+    if (losses.train_loss.has_value() != wanted.train_loss.has_value() ||
+        losses.batch_loss.has_value() != wanted.batch_loss.has_value() ||
+        losses.start_loss.has_value() != wanted.start_loss.has_value())
+      return {Reason::kShape, "sent other losses than the round measures"};
     const std::string digest = steps_ == 0 ? "" : sha256_hex(update.payload);
     if (steps_ != 0) decode(update.payload);
-    UpdateSize size{{}, update.loss};
+    UpdateSize size{{}, *loss_of_rounds(losses).value};
     Verdict verdict = measure(update, size);
     if (verdict.reason == Reason::kNotFinite) diverging_.insert(node);
     if (!verdict.counts()) return verdict;
@@ -507,17 +513,24 @@ class RoundCoordinator final : public Coordinator {
     if (judged.kind == SizeVerdict::Kind::kDiverging) diverging_.insert(node);
     if (judged.kind == SizeVerdict::Kind::kUnusual) unusual_[node] = size;
     if (!judged.verdict.counts()) return judged.verdict;
+    if (losses.train_loss)
+      if (const auto other = limits_.check({{}, *losses.train_loss}).verdict; !other.counts()) return other;
     if (steps_ != 0) sum_->add(node, std::move(update.payload), weight);
-    loss_.add(std::span<const double>(&size.loss, 1), weight);
+    for (const auto& [mean, loss] :
+         {std::pair(&train_loss_, losses.train_loss), std::pair(&batch_loss_, losses.batch_loss),
+          std::pair(&start_loss_, losses.start_loss)})
+      if (loss) mean->add(std::span(&*loss, 1), weight);
     sizes_[node] = std::move(size);
     const double took = update.timing.compute;
     parts_[node] = {ticket_.round,
                     node,
                     weight,
-                    update.loss,
+                    losses.train_loss,
                     std::isfinite(took) && took >= 0 ? std::optional(took) : std::nullopt,
                     digest,
-                    metrics_json(update.metrics)};
+                    metrics_json(update.metrics),
+                    losses.batch_loss,
+                    losses.start_loss};
     metrics_.add(update.metrics, weight);
     return {};
   }
@@ -531,8 +544,23 @@ class RoundCoordinator final : public Coordinator {
     payload = to_payload(numbers);
   }
 
+  // Those that an update of the round has, as zeros.
+  Losses wanted_losses() const {
+    if (steps_ == 0) return {.train_loss = 0};
+    Losses out;
+    switch (options_.losses.passing) {
+      case LossRule::Passing::kTrain: out.train_loss = 0; break;
+      case LossRule::Passing::kBatch: out.batch_loss = 0; break;
+      case LossRule::Passing::kStart: out.start_loss = 0; break;
+    }
+    if (options_.losses.evaluates(state_.round)) out.train_loss = 0;
+    return out;
+  }
+
   Verdict measure(const Update& update, UpdateSize& size) {
-    if (!std::isfinite(update.loss)) return {Reason::kNotFinite, "the loss is not finite"};
+    const Losses& losses = update.losses;
+    for (const auto& loss : {losses.train_loss, losses.batch_loss, losses.start_loss})
+      if (!std::isfinite(loss.value_or(0))) return {Reason::kNotFinite, "the loss is not finite"};
     if (steps_ == 0) return {};
     auto measured = sum_->measure(update.payload, state_);
     if (const auto bad = measured.not_finite)
@@ -694,7 +722,7 @@ class RoundCoordinator final : public Coordinator {
     parts_.clear();
     refusal_.clear();
     if (sum_) sum_->clear();
-    loss_.clear();
+    for (ExactMean* mean : {&train_loss_, &batch_loss_, &start_loss_}) mean->clear();
     metrics_.clear();
   }
 
@@ -713,6 +741,10 @@ class RoundCoordinator final : public Coordinator {
     ticket_ = {options_.epoch, state_.round + 1, ++attempt_};
     steps_ = next_round_steps(algorithm_, state_.step, options_.steps);
     fit_round();
+    if (steps_ == 0 && options_.losses.never_knows()) {
+      note_last(state_);
+      return end(RunStatus::kDone, "", {.batch_loss = round_batch_loss_});
+    }
     started_ = now_;
     deadline_ = now_ + options_.round_deadline;
     open_ = true;
@@ -788,19 +820,28 @@ class RoundCoordinator final : public Coordinator {
     return loss || row.accuracy ? std::optional(std::move(row)) : std::nullopt;
   }
 
-  RoundRow row_of_state(double train_loss) const {
-    return {state_.round, state_.step, train_loss, bytes_up_, bytes_down_, state_digest_};
+  RoundRow row_of_state(const Losses& losses) const {
+    RoundRow row{state_.round, state_.step, losses.train_loss, bytes_up_, bytes_down_, state_digest_};
+    row.batch_loss = losses.batch_loss;
+    row.start_loss = losses.start_loss;
+    return row;
+  }
+
+  static std::optional<double> mean_of(ExactMean& mean) {
+    if (mean.total_weight() == 0) return std::nullopt;
+    double out = 0;
+    mean.mean(std::span(&out, 1));
+    return out;
   }
 
   void close_round() {
-    double train_loss = 0;
-    loss_.mean(std::span(&train_loss, 1));
-    if (options_.losses.decides_best(state_.round, steps_ == 0)) note_loss(state_, train_loss);
-    if (steps_ == 0) return end(RunStatus::kDone, "", train_loss);
-    if (auto why = stop_early(train_loss)) return end(RunStatus::kDone, *std::move(why), train_loss);
+    const Losses losses{mean_of(train_loss_), round_batch_loss_, mean_of(start_loss_)};
+    if (losses.train_loss) note_loss(state_, *losses.train_loss);
+    if (steps_ == 0) return end(RunStatus::kDone, "", losses);
+    if (auto why = stop_early(losses)) return end(RunStatus::kDone, *std::move(why), losses);
     CommittedRound round;
     round.round = ticket_.round;
-    round.closed = row_of_state(train_loss);
+    round.closed = row_of_state(losses);
     round.measured = test_of_nodes();
     round.weights = weights_;
     round.nodes = seats_.names(Seat::State::kCounted);
@@ -832,16 +873,17 @@ class RoundCoordinator final : public Coordinator {
     bytes_down_ = down;
     attempt_ = 0;
     trouble_.clear();
-    report_round(train_loss);
+    round_batch_loss_ = mean_of(batch_loss_);
+    report_round(losses);
     end_attempt();
   }
 
-  // Why the run ends with the State whose loss this is.
-  std::optional<std::string> stop_early(double train_loss) {
+  // Why the run ends with the State that has these.
+  std::optional<std::string> stop_early(const Losses& losses) {
     std::optional<double> accuracy;
     if (options_.test_accuracy && stop_.needs_accuracy(state_.round))
       accuracy = options_.test_accuracy(*weights_);
-    return stop_.judge(state_.round, train_loss, accuracy);
+    return stop_.judge(state_.round, losses.train_loss, accuracy);
   }
 
   // What a committed round tells of its nodes.
@@ -855,13 +897,15 @@ class RoundCoordinator final : public Coordinator {
   }
 
   // The round that was committed before this one is durable; this one may still be written.
-  void report_round(double train_loss) {
+  void report_round(const Losses& losses) {
     reported_ = written_;
     const Time took = now_ - started_;
     ++written_.rounds_timed;
     written_.last_round = took;
     written_.all_rounds += took;
-    written_.train_loss = train_loss;
+    if (losses.train_loss) written_.losses.train_loss = losses.train_loss;
+    written_.losses.batch_loss = round_batch_loss_;
+    written_.losses.start_loss = losses.start_loss;
     note_written();
     report_durable();
   }
@@ -877,14 +921,18 @@ class RoundCoordinator final : public Coordinator {
     if (log_.durable().value_or(written_.round) >= written_.round) reported_ = written_;
   }
 
-  void diverge() { end(RunStatus::kDiverged, fmt::format("{} in round {}", refusal_, ticket_.round), NAN); }
+  void diverge() {
+    end(RunStatus::kDiverged, fmt::format("{} in round {}", refusal_, ticket_.round),
+        options_.losses.passing == LossRule::Passing::kTrain ? Losses{.train_loss = NAN}
+                                                             : Losses{.batch_loss = round_batch_loss_});
+  }
 
-  void end(RunStatus status, std::string message, double train_loss) {
-    Ending ending{status, std::move(message), row_of_state(train_loss), weights_, {}};
+  void end(RunStatus status, std::string message, const Losses& losses) {
+    Ending ending{status, std::move(message), row_of_state(losses), weights_, {}};
     ending.measured = test_of_nodes();
     RunSummary& summary = ending.summary;
-    summary.final = {state_.step, train_loss, {}, {}};
-    summary.best = {state_.best.step, state_.best.train_loss};
+    summary.final = {state_.step, losses.train_loss, {}, {}};
+    summary.best = best_of(state_);
     summary.rounds = state_.round;
     summary.bytes_up = bytes_up_;
     summary.bytes_down = bytes_down_;
@@ -894,7 +942,8 @@ class RoundCoordinator final : public Coordinator {
       ending.model = FinalModel{.tensors = tensors_json(model_of_(shape_.whole_schema())->tensors()),
                                 .weights = number_bytes(state_.w())};
     if (auto kept = log_.finish(ending); !kept) return stop_with(std::move(kept).error());
-    if (std::isfinite(train_loss)) written_.train_loss = train_loss;
+    if (losses.train_loss && std::isfinite(*losses.train_loss))
+      written_.losses.train_loss = losses.train_loss;
     reported_ = written_;
     trouble_ = status == RunStatus::kDone ? "" : ending.message;
     digest_ = summary.digest;
@@ -947,7 +996,7 @@ class RoundCoordinator final : public Coordinator {
   std::unique_ptr<Workers> workers_;
   std::optional<RoundSum<T>> sum_;
   Aggregate<T> aggregate_;  // its memory is the next round's
-  ExactMean loss_{1};
+  ExactMean train_loss_{1}, batch_loss_{1}, start_loss_{1};
   MetricMeans metrics_;
 
   // What nodes have said of the current State, over all attempts.
@@ -959,6 +1008,7 @@ class RoundCoordinator final : public Coordinator {
   Quarantine quarantine_{options_.round_deadline};
   RunWarnings warnings_;
   EarlyStop stop_;
+  std::optional<double> round_batch_loss_ = options_.batch_loss;  // of the round that led to the State
 
   std::string phase_;  // empty while the run continues
   std::string digest_ = options_.ended_digest;

@@ -74,7 +74,8 @@ struct CoordinatorOptions {
   std::uint64_t max_samples = 0;                        // that a node may join with; 0: any number
   double max_update_norm =
       0;            // of an update's distance from the broadcast State; 0: automatic (update_limits.h)
-  LossRule losses;  // that nodes follow too
+  LossRule losses;  // that nodes follow too: LossRule::in_federation()
+  std::optional<double> batch_loss = {};  // of the round that led to the State that is resumed
   StopRule stop_rule;
   std::vector<RoundLoss> past_losses;  // of committed rounds, in their order, for the stop rule
   // The test accuracy of the weights with which the string begins; called where the stop rule asks for it. May be empty.
@@ -111,7 +112,7 @@ struct NodeStatus {
   Time silent{0};                                        // since it was last heard of
   std::uint64_t samples = 0;                             // as when it joined
   std::uint64_t round = 0;                               // of its last counted update; 0: none yet
-  std::optional<double> loss = {};                       // F_i, with that update
+  Losses losses = {};                                    // with that update; train_loss as it was sent last
   std::optional<double> seconds = {};                    // that its local steps took, with that update
   std::optional<std::int64_t> certificate_expires = {};  // Unix time in seconds; nothing without TLS
   std::uint64_t failures = 0;                            // as NodeStanding, since the process started
@@ -134,7 +135,7 @@ struct FederationStatus {
   Time last_round{0};                     // from the start of the attempt to the commit
   Time all_rounds{0};                     // sum over those rounds
   std::uint64_t bytes_up = 0, bytes_down = 0;
-  std::optional<double> train_loss;  // of the state before the last
+  Losses losses;  // of the state before the last; train_loss as it was measured last
   std::array<std::uint64_t, kReasons> refused = {};
   std::string digest;   // of the final weights; empty while the run continues
   std::string schema;   // schema_text() and where it comes from; empty while nothing is known

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mfl/aggregate/metric_means.h"
+#include "mfl/algorithm/losses.h"
 #include "mfl/data/schema.h"
 
 namespace mfl {
@@ -17,8 +18,8 @@ using Time = std::chrono::milliseconds;  // since any fixed moment; never runs b
 
 // Raised when server and nodes of different versions would no longer understand each other.
 // 2: schemas are compared. 3: a plan carries the experiment as text, and vectors are named blocks. 4: data is measured before the
-// first round.
-inline constexpr std::uint32_t kProtocolVersion = 4;
+// first round. 5: an update has three losses.
+inline constexpr std::uint32_t kProtocolVersion = 5;
 
 // What a node must know to train. A further key of an experiment needs no other message.
 struct Plan {
@@ -104,7 +105,7 @@ struct Update {
   std::string run_id;
   Ticket ticket;
   std::uint64_t weight = 0;        // as when it joined
-  double loss = 0;                 // F_i at the w of the task
+  Losses losses = {};              // those that the round measures (LossRule), of this node's samples alone
   std::vector<Block> blocks = {};  // of the payload
   std::string payload = {};        // the vectors that are sent up, encoded; empty for a task of 0 steps
   Timing timing = {};

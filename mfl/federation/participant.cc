@@ -17,7 +17,7 @@ Participant::Next Participant::next() const {
 }
 
 Update Participant::update() const {
-  return {task_->run_id, task_->ticket,  weight_, work_->loss,
+  return {task_->run_id, task_->ticket,  weight_, work_->losses,
           work_->blocks, work_->payload, {},      work_->metrics};
 }
 
@@ -38,8 +38,9 @@ void Participant::ordered(Order order) {
   }
 }
 
-void Participant::trained(double loss, std::vector<Block> blocks, std::string payload, Metrics metrics) {
-  work_ = Done{task_->state_digest, task_->steps,       task_->work,       loss,
+void Participant::trained(const Losses& losses, std::vector<Block> blocks, std::string payload,
+                          Metrics metrics) {
+  work_ = Done{task_->state_digest, task_->steps,       task_->work,       losses,
                std::move(blocks),   std::move(payload), std::move(metrics)};
 }
 

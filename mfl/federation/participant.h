@@ -34,7 +34,7 @@ class Participant {
   void lost();
   void ordered(Order order);
   // The work of task(): no blocks and no payload for a task of 0 steps.
-  void trained(double loss, std::vector<Block> blocks, std::string payload, Metrics metrics = {});
+  void trained(const Losses& losses, std::vector<Block> blocks, std::string payload, Metrics metrics = {});
   void judged(const Verdict& verdict);
 
   // How the run ended; nothing while it continues.
@@ -47,7 +47,7 @@ class Participant {
     std::string state_digest;
     std::uint64_t steps;
     Work kind;
-    double loss;
+    Losses losses;
     std::vector<Block> blocks;
     std::string payload;
     Metrics metrics;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <utility>
 
 namespace mfl {
@@ -44,8 +45,11 @@ std::vector<RecordRow> StoreLog::records_of(const RoundRow& row,
   recorded_ = row.step;
   if (!passed && !is_last) return {};
   RecordRow record{row.step, row.round, row.train_loss, {}, {}, row.bytes_up, row.bytes_down, 0, row.digest};
+  record.batch_loss = row.batch_loss;
+  record.start_loss = row.start_loss;
   std::optional<TestRow> test = measured;
-  if (options_.test && weights && std::isfinite(row.train_loss)) test = options_.test(*weights, is_last);
+  if (options_.test && weights && std::isfinite(row.train_loss.value_or(0)))
+    test = options_.test(*weights, is_last);
   if (test) {
     if (!measured || !std::isnan(test->loss)) record.test_loss = test->loss;
     record.test_accuracy = test->accuracy;
@@ -57,10 +61,12 @@ std::vector<RecordRow> StoreLog::records_of(const RoundRow& row,
 
 Result<void> StoreLog::commit(const CommittedRound& round) {
   const auto records = records_of(round.closed, round.weights, round.measured, false);
+  std::vector<NodeRow> nodes = round.node_rows;
+  for (NodeRow& node : nodes) node.committed = std::time(nullptr);
   // First, and on its own: a schema without a round binds nobody to anything else than the round would.
   if (!round.data_schema.empty()) MFL_CHECK(store_.set_data_schema(run_id_, round.data_schema));
   MFL_CHECK(store_.append(run_id_, std::span(&round.closed, 1), records,
-                          Checkpoint{round.round, round.blob, 0}, round.node_rows));
+                          Checkpoint{round.round, round.blob, 0}, nodes));
   return options_.committed ? options_.committed(round.round, checkpoint_digest(round.blob)) : Result<void>{};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cassert>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -118,7 +119,7 @@ class ShardTrainer final : public Trainer {
   Result<Trained> work(const Assignment& task) {
     if (task.steps == 0) {
       const double loss = engine_->train_loss(0, state_.w());
-      return Trained{loss, {}, {}, engine_->measured()};
+      return Trained{{.train_loss = loss}, {}, {}, engine_->measured()};
     }
     state_.round = task.ticket.round - 1;
     if (algorithm_.keeps_at_nodes()) {
@@ -132,13 +133,27 @@ class ShardTrainer final : public Trainer {
     std::vector<Block> blocks = blocks_of(layout, layout.up(), parameters(), options_.codecs.encoding<T>());
     // Numbers that are not finite are for the server to see and refuse; the engine does not keep them.
     if (range.failure)
-      return Trained{std::numeric_limits<double>::quiet_NaN(), std::move(blocks),
+      return Trained{losses_of(std::numeric_limits<double>::quiet_NaN()), std::move(blocks),
                      std::string(up_bytes(layout), '\0')};
     if (algorithm_.keeps_at_nodes()) {
       engine_->keep(0);
       MFL_CHECK(kept_.propose(task.ticket.round, engine_->kept(0)));
     }
-    return Trained{aggregate_.loss_before, std::move(blocks), encoded(layout), engine_->measured()};
+    return Trained{losses_of(aggregate_.loss_before), std::move(blocks), encoded(layout),
+                   engine_->measured()};
+  }
+
+  // Of the round that was run; `loss` is what it measured in passing.
+  Losses losses_of(double loss) const {
+    Losses out;
+    switch (options_.losses.passing) {
+      case LossRule::Passing::kTrain: out.train_loss = loss; break;
+      case LossRule::Passing::kBatch: out.batch_loss = loss; break;
+      case LossRule::Passing::kStart: out.start_loss = loss; break;
+    }
+    if (options_.losses.evaluates(state_.round))
+      out.train_loss = std::isfinite(loss) ? aggregate_.evaluated : loss;
+    return out;
   }
 
   // The aggregate's vectors as they are sent.

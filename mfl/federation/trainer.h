@@ -13,7 +13,7 @@
 namespace mfl {
 
 struct Trained {
-  double loss = 0;            // F_i at the task's w; may be not finite
+  Losses losses = {};         // of the node; may be not finite
   std::vector<Block> blocks;  // of the payload
   std::string payload;
   Metrics metrics = {};  // of an external node
@@ -33,7 +33,7 @@ class Trainer {
 
 struct TrainerOptions {
   Batching batching = {};
-  LossRule losses = {};
+  LossRule losses = {};    // of a federation
   CodecChain codecs = {};  // that an update passes
 };
 

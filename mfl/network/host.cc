@@ -13,9 +13,11 @@
 #include <thread>
 #include <utility>
 
+#include "mfl/aggregate/exact_mean.h"
 #include "mfl/base/files.h"
 #include "mfl/base/json.h"
 #include "mfl/base/version.h"
+#include "mfl/config/evaluations.h"
 #include "mfl/config/factory.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/preparation.h"
@@ -156,6 +158,38 @@ Result<ServedRun<T>> find_run(StateFolder& folder, const RunSpec& spec, const Ho
   return out;
 }
 
+// Of that round, as its row will have it: the row is written with the next round.
+Result<std::optional<double>> batch_loss_of(const Store& store, const std::string& run, std::uint64_t round) {
+  MFL_TRY(const auto nodes, store.nodes(run, round));
+  ExactMean mean(1);
+  for (const NodeRow& node : nodes)
+    if (node.batch_loss) (void)mean.add(std::span(&*node.batch_loss, 1), node.weight);
+  double loss = 0;
+  if (mean.total_weight() == 0) return std::nullopt;
+  mean.mean(std::span(&loss, 1));
+  return loss;
+}
+
+// Nodes' samples are not known before they join: where their number decides, F(w) is evaluated about ten times.
+Config with_evaluations_of_nodes(const Config& config) {
+  std::optional<SamplesRead> read;
+  if (counts_epochs(config.algorithm) || config.algorithm.batch_size == 0)
+    read = SamplesRead{round_length(config.algorithm), 1};
+  return with_evaluations(config, make_cadence(config).record_every, read);
+}
+
+// Where nodes do not start at w, they do not know it before the end.
+Result<void> check_stop_rule(const Config& config) {
+  if (!make_loss_rule(config).elsewhere || (!config.run.target_loss && config.run.patience == 0)) return {};
+  return fail(
+      ErrorCode::kBadConfig,
+      fmt::format(
+          "target_loss and patience judge F(w), and the nodes of {} start elsewhere: in a federation it "
+          "is measured at the end alone",
+          config.algorithm.name),
+      "leave them out, or use target_accuracy with --test-data");
+}
+
 std::uint64_t random_number() {
   std::random_device device;
   return (std::uint64_t{device()} << 32U) | device();
@@ -185,7 +219,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.max_samples = federation.max_samples;
   out.max_update_norm = federation.max_update_norm;
   out.least_loss = make_model<double>(config.model, 1, {})->least_loss(effective_lambda(config.model));
-  out.losses = make_loss_rule(config);
+  out.losses = make_loss_rule(config).in_federation();
   out.stop_rule = make_stop_rule(config);
   out.aggregator = aggregator_of(config);
   out.codecs = codecs_of(config);
@@ -390,7 +424,11 @@ Result<HostOutcome> host_as(const Config& config, const std::optional<TrainedMod
   std::unique_ptr<TestBench<T>> bench;
   CoordinatorOptions coordinator = coordinator_options(config, options, run);
   coordinator.warnings = folder.warnings();
-  for (const RoundRow& row : rows) coordinator.past_losses.push_back({row.round, row.train_loss});
+  for (const RoundRow& row : rows)
+    if (row.train_loss) coordinator.past_losses.push_back({row.round, *row.train_loss});
+  if (served.from) {
+    MFL_TRY(coordinator.batch_loss, batch_loss_of(store, run.id, served.from->state.round));
+  }
   if (!options.server.tls) coordinator.warnings.emplace_back(kPlaintextWarning);
   MFL_CHECK(state_schema(config, options, run, initial, coordinator));
   if (!options.test_data.empty() && is_external(config.model))
@@ -457,7 +495,8 @@ Result<HostOutcome> host_as(const Config& config, const std::optional<TrainedMod
     MFL_TRY(const auto committed, store.rounds(run.id));
     outcome.run.rounds = status.round;
     outcome.run.final.step = status.step;
-    outcome.run.final.train_loss = committed.empty() ? NAN : committed.back().train_loss;
+    for (const RoundRow& row : committed)
+      if (row.train_loss) outcome.run.final.train_loss = row.train_loss;
     outcome.run.final.test_loss = status.test_loss;
     outcome.run.final.test_accuracy = status.test_accuracy;
     outcome.run.bytes_up = status.bytes_up;
@@ -471,7 +510,8 @@ Result<HostOutcome> host_as(const Config& config, const std::optional<TrainedMod
 }  // namespace
 
 Result<HostOutcome> host_run(const Config& given_config, const HostOptions& given) {
-  Config config = without_data(given_config);
+  Config config = with_evaluations_of_nodes(without_data(given_config));
+  MFL_CHECK(check_stop_rule(config));
   MFL_TRY(const auto initial, take_initial_model(config, default_store_path()));
   HostOptions options = given;
   options.server.log = serialised(given.server.log);

@@ -80,7 +80,12 @@ void add_run(Families& out, const FederationStatus& status) {
   counter(out, "mfl_vector_bytes_up_total", "Bytes of vectors in counted updates", status.bytes_up);
   counter(out, "mfl_vector_bytes_down_total", "Bytes of vectors sent for committed rounds",
           status.bytes_down);
-  optional_gauge(out, "mfl_train_loss", "Training loss before the last round", status.train_loss);
+  optional_gauge(out, "mfl_train_loss", "Training loss over all samples, as it was measured last",
+                 status.losses.train_loss);
+  optional_gauge(out, "mfl_batch_loss", "Mean loss over the batches of a round, before the last round",
+                 status.losses.batch_loss);
+  optional_gauge(out, "mfl_start_loss", "Loss of where nodes started, if not at w, in the last round",
+                 status.losses.start_loss);
   optional_gauge(out, "mfl_test_loss", "Test loss at the last record", status.test_loss);
   optional_gauge(out, "mfl_test_accuracy", "Test accuracy at the last record, from 0 to 1",
                  status.test_accuracy);
@@ -115,8 +120,12 @@ void add_nodes(Families& out, const std::vector<NodeStatus>& nodes) {
        [](const NodeStatus& node) -> Value { return number(node.samples); });
   each("mfl_node_last_round", "Round of the node's last counted update",
        [](const NodeStatus& node) -> Value { return number(node.round); });
-  each("mfl_node_train_loss", "Training loss of the node at its last counted update",
-       [](const NodeStatus& node) { return node.loss; });
+  each("mfl_node_train_loss", "Training loss of the node over all its samples, as it was measured last",
+       [](const NodeStatus& node) { return node.losses.train_loss; });
+  each("mfl_node_batch_loss", "Mean loss over the batches of the node's last counted update",
+       [](const NodeStatus& node) { return node.losses.batch_loss; });
+  each("mfl_node_start_loss", "Loss of where the node's last counted update started, if not at w",
+       [](const NodeStatus& node) { return node.losses.start_loss; });
   each("mfl_node_last_seconds", "Duration of the local steps of the node's last counted update",
        [](const NodeStatus& node) { return node.seconds; });
   each("mfl_node_failures", "Refused updates and missed deadlines of the node since the process started",

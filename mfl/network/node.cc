@@ -134,10 +134,11 @@ class LoadedWorkplace final : public Workplace {
   Trainer& trainer(double eta) override {
     if (trainer_) return *trainer_;
     if (eta != 0) config_.algorithm.eta = eta;
-    trainer_ = make_trainer<T>(problem_.federation, setting_of(config_, make_algorithm(config_.algorithm)),
-                               problem_.federation.external ? serial_workers() : make_workers(config_.run),
-                               stop_, {make_batching(config_), make_loss_rule(config_), codecs_of(config_)},
-                               std::move(kept_));
+    trainer_ =
+        make_trainer<T>(problem_.federation, setting_of(config_, make_algorithm(config_.algorithm)),
+                        problem_.federation.external ? serial_workers() : make_workers(config_.run), stop_,
+                        {make_batching(config_), make_loss_rule(config_).in_federation(), codecs_of(config_)},
+                        std::move(kept_));
     return *trainer_;
   }
 
@@ -429,7 +430,7 @@ class NodeRun {
       sums_ = sums.pack();
     }
     log(LogLine::Level::kInfo, "measured", {{"text", "sums of the columns"}});
-    return Trained{0, {{"sums", kSumsEncoding, sums_.size()}}, sums_};
+    return Trained{{}, {{"sums", kSumsEncoding, sums_.size()}}, sums_};
   }
 
   Result<Trained> prepare(const Assignment& task) {
@@ -445,7 +446,7 @@ class NodeRun {
       log(LogLine::Level::kInfo, "prepared", {{"smoothness", fmt::format("{:.6g}", smoothness_)}});
     }
     return Trained{
-        0, {{kSmoothness, "f64", 1}}, {reinterpret_cast<const char*>(&smoothness_), sizeof smoothness_}};
+        {}, {{kSmoothness, "f64", 1}}, {reinterpret_cast<const char*>(&smoothness_), sizeof smoothness_}};
   }
 
   Result<Trained> initialise() {
@@ -454,7 +455,7 @@ class NodeRun {
                   "check that server and node have the same mfl");
     MFL_TRY(std::string w, workplace_->initial_weights());
     const char* const encoding = config_.run.precision == Precision::kF32 ? "f32" : "f64";
-    return Trained{0, {{"w", encoding, outcome_.columns}}, std::move(w)};
+    return Trained{{}, {{"w", encoding, outcome_.columns}}, std::move(w)};
   }
 
   Result<Trained> work(const Assignment& task) {
@@ -511,7 +512,7 @@ class NodeRun {
           if (stopped()) return stop_here();
           if (!trained) return tl::unexpected<Error>(std::move(trained).error());
           timing_.compute = seconds_since(start);
-          participant_->trained(trained->loss, std::move(trained->blocks), std::move(trained->payload),
+          participant_->trained(trained->losses, std::move(trained->blocks), std::move(trained->payload),
                                 std::move(trained->metrics));
           break;
         }
@@ -530,24 +531,26 @@ class NodeRun {
   }
 
   void note(const Update& update, const Verdict& verdict) {
-    const std::string round = fmt::to_string(update.ticket.round), loss = fmt::format("{:.9g}", update.loss);
+    const auto [name, value] = loss_of_rounds(update.losses);
+    const std::string round = fmt::to_string(update.ticket.round);
+    const std::pair loss(std::string(name), fmt::format("{:.9g}", value.value_or(0)));
     if (!verdict.counts()) {
       log(LogLine::Level::kWarning, "refused",
           {{"round", round}, {"reason", std::string(reason_name(verdict.reason))}, {"text", verdict.text}});
     } else if (update.ticket.round == 0) {
       // told when it was done
     } else if (update.payload.empty()) {
-      log(LogLine::Level::kDebug, "evaluated", {{"loss", loss}});  // the final model; not a round
+      log(LogLine::Level::kDebug, "evaluated", {loss});  // the final model; not a round
     } else {
       ++outcome_.rounds;
       log(LogLine::Level::kDebug, "sent",
-          {{"round", round}, {"loss", loss}, {"seconds", fmt::format("{:.3g}", update.timing.compute)}});
+          {{"round", round}, loss, {"seconds", fmt::format("{:.3g}", update.timing.compute)}});
       report_progress(round, loss);
     }
     if (Clock::now() - expiry_checked_ > std::chrono::hours(24)) warn_of_expiry();
   }
 
-  void report_progress(const std::string& round, const std::string& loss) {
+  void report_progress(const std::string& round, const std::pair<std::string, std::string>& loss) {
     constexpr std::chrono::seconds kPause{30};
     const auto now = Clock::now();
     if (now - reported_ < kPause) return;
@@ -556,7 +559,7 @@ class NodeRun {
     reported_ = now;
     reported_rounds_ = outcome_.rounds;
     log(LogLine::Level::kInfo, "progress",
-        {{"round", round}, {"loss", loss}, {"rounds_per_minute", fmt::format("{:.3g}", 60 * rate)}});
+        {{"round", round}, loss, {"rounds_per_minute", fmt::format("{:.3g}", 60 * rate)}});
   }
 
   void warn_of_expiry() {

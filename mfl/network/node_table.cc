@@ -42,12 +42,15 @@ void NodeTable::heard(Time now, const std::string& node) {
   if (Row* row = find(node)) row->heard = now;
 }
 
-void NodeTable::counted(Time now, const std::string& node, std::uint64_t round, double loss, double seconds) {
+void NodeTable::counted(Time now, const std::string& node, std::uint64_t round, const Losses& losses,
+                        double seconds) {
   Row* row = find(node);
   if (row == nullptr) return;
   row->heard = now;
   row->status.round = round;
-  row->status.loss = loss;
+  const auto last_known = row->status.losses.train_loss;
+  row->status.losses = losses;
+  if (!losses.train_loss) row->status.losses.train_loss = last_known;
   row->status.seconds = seconds;
 }
 

@@ -25,7 +25,7 @@ class NodeTable {
   // The node made a call.
   void heard(Time now, const std::string& node);
   // An update of the node was counted.
-  void counted(Time now, const std::string& node, std::uint64_t round, double loss, double seconds);
+  void counted(Time now, const std::string& node, std::uint64_t round, const Losses& losses, double seconds);
 
   // These nodes, and no others, are kept out.
   void bar(const std::map<std::string, std::string>& nodes);

@@ -157,7 +157,8 @@ void Session::submit(Upload& upload, Update update, double seconds) {
   const auto answer = measure_ ? answer_of(upload, update, seconds) : std::nullopt;
   const Time now = clock_now();
   const Ticket ticket = update.ticket;
-  const double loss = update.loss, compute = update.timing.compute;
+  const Losses losses = update.losses;
+  const double compute = update.timing.compute;
   const bool closing = update.payload.empty();
   upload.ticket_.reset();
   const Verdict verdict = coordinator_->submit(now, node, std::move(update));
@@ -165,7 +166,7 @@ void Session::submit(Upload& upload, Update update, double seconds) {
     const std::lock_guard lock(mutex_);
     table_.heard(now, node);
     if (verdict.counts() && answer) measured_.answers.push_back(*answer);
-    if (verdict.counts() && !closing) table_.counted(now, node, ticket.round, loss, compute);
+    if (verdict.counts() && !closing) table_.counted(now, node, ticket.round, losses, compute);
     if (const auto asked = expected_.find(node); asked != expected_.end() && asked->second.ticket == ticket)
       expected_.erase(asked);
     for (std::string spare; buffers_.size() < kMostBuffers;) {

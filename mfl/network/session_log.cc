@@ -51,11 +51,12 @@ void SessionLog::refused(const std::string& node, std::string_view call, Reason 
 }
 
 void SessionLog::progress(FederationStatus status) {
+  const auto [loss, value] = loss_of_rounds(status.losses);
   if (started_ && status.round != last_.round)
     write(LogLine::Level::kInfo, "round",
           {{"round", fmt::to_string(status.round)},
            {"step", fmt::format("{}/{}", status.step, status.steps)},
-           {"loss", status.train_loss ? fmt::format("{:.9g}", *status.train_loss) : "-"},
+           {std::string(loss), value ? fmt::format("{:.9g}", *value) : "-"},
            {"nodes", fmt::to_string(status.nodes)},
            {"ms", fmt::to_string(status.last_round.count())}});
   if (status.schema != last_.schema && !status.schema.empty())

@@ -90,7 +90,7 @@ v1::NodeStatus node_to_wire(const NodeStatus& node) {
   out.set_silent_ms(static_cast<std::uint64_t>(node.silent.count()));
   out.set_samples(node.samples);
   out.set_round(node.round);
-  if (node.loss) out.set_loss(*node.loss);
+  losses_to_wire(node.losses, out);
   if (node.seconds) out.set_seconds(*node.seconds);
   if (node.certificate_expires) out.set_certificate_expires(*node.certificate_expires);
   out.set_failures(node.failures);
@@ -106,7 +106,7 @@ NodeStatus node_from_wire(const v1::NodeStatus& node) {
   out.silent = Time(static_cast<std::int64_t>(node.silent_ms()));
   out.samples = node.samples();
   out.round = node.round();
-  if (node.has_loss()) out.loss = node.loss();
+  out.losses = losses_from_wire(node);
   if (node.has_seconds()) out.seconds = node.seconds();
   if (node.has_certificate_expires()) out.certificate_expires = node.certificate_expires();
   out.failures = node.failures();
@@ -168,7 +168,7 @@ v1::Status to_message(const FederationStatus& status) {
   out.set_abandoned(status.abandoned);
   out.set_bytes_up(status.bytes_up);
   out.set_bytes_down(status.bytes_down);
-  if (status.train_loss) out.set_train_loss(*status.train_loss);
+  losses_to_wire(status.losses, out);
   // Reasons that came later are left out until they occur.
   constexpr std::size_t kFirstReasons = 15;
   std::size_t reasons = status.refused.size();
@@ -240,7 +240,7 @@ FederationStatus from_message(const v1::Status& message) {
   out.abandoned = message.abandoned();
   out.bytes_up = message.bytes_up();
   out.bytes_down = message.bytes_down();
-  if (message.has_train_loss()) out.train_loss = message.train_loss();
+  out.losses = losses_from_wire(message);
   for (int i = 0; i < std::min(message.refused_size(), kReasons); ++i)
     out.refused[static_cast<std::size_t>(i)] = message.refused(i);
   out.digest = message.digest();

@@ -145,7 +145,7 @@ void append_piece(std::string& out, const Update& update, std::size_t number) {
     header.set_run_id(update.run_id);
     *header.mutable_ticket() = ticket_to_wire(update.ticket);
     header.set_weight(update.weight);
-    header.set_loss(update.loss);
+    losses_to_wire(update.losses, header);
     header.set_size(update.payload.size());
     header.set_compute_seconds(update.timing.compute);
     header.set_down_seconds(update.timing.down);
@@ -224,7 +224,7 @@ Result<void> UpdateReader::take(std::string_view bytes) {
     update_ = {header.run_id(),
                ticket_from_wire(header.ticket()),
                header.weight(),
-               header.loss(),
+               losses_from_wire(header),
                std::move(blocks),
                {},
                {header.compute_seconds(), header.down_seconds(), header.round_trip_seconds()},

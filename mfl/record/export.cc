@@ -19,6 +19,11 @@ std::string csv_number(const std::string& text) {
   return quoted + '"';
 }
 
+std::string csv_losses(const Losses& losses) {
+  return fmt::format("{},{},{}", csv_number(losses.train_loss), csv_number(losses.batch_loss),
+                     csv_number(losses.start_loss));
+}
+
 std::string time_fields(const std::optional<RoundTime>& time) {
   if (!time) return ",,,,,,";
   return fmt::format("{},{},{},{},{},{},{}", csv_number(time->total_seconds), csv_number(time->seconds),
@@ -51,12 +56,12 @@ Result<RunExport> load_run(const Store& store, std::string_view id, bool with_ro
 
 std::string records_csv(std::span<const RunExport> runs) {
   std::string csv =
-      "run,step,round,train_loss,test_loss,test_accuracy,bytes_up,bytes_down,wall_seconds,digest,"
-      "virtual_seconds\n";
+      "run,step,round,train_loss,batch_loss,start_loss,test_loss,test_accuracy,bytes_up,bytes_down,"
+      "wall_seconds,digest,virtual_seconds\n";
   for (const RunExport& one : runs)
     for (const RecordRow& row : one.records)
       csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", one.run.id, row.step, row.round,
-                         csv_number(row.train_loss), csv_number(row.test_loss), csv_number(row.test_accuracy),
+                         csv_losses(row.losses()), csv_number(row.test_loss), csv_number(row.test_accuracy),
                          row.bytes_up, row.bytes_down, csv_number(row.wall_seconds), row.digest,
                          csv_number(row.virtual_seconds));
   return csv;
@@ -64,25 +69,27 @@ std::string records_csv(std::span<const RunExport> runs) {
 
 std::string rounds_csv(std::span<const RunExport> runs) {
   std::string csv =
-      "run,round,step,train_loss,bytes_up,bytes_down,digest,virtual_seconds,round_seconds,slowest_seconds,"
-      "idle_share,chosen,missed,abandoned\n";
+      "run,round,step,train_loss,batch_loss,start_loss,bytes_up,bytes_down,digest,virtual_seconds,"
+      "round_seconds,slowest_seconds,idle_share,chosen,missed,abandoned\n";
   for (const RunExport& one : runs) {
     if (!one.rounds) continue;
     for (const RoundRow& row : *one.rounds)
-      csv += fmt::format("{},{},{},{},{},{},{},{}\n", one.run.id, row.round, row.step,
-                         csv_number(row.train_loss), row.bytes_up, row.bytes_down, row.digest,
-                         time_fields(row.time));
+      csv +=
+          fmt::format("{},{},{},{},{},{},{},{}\n", one.run.id, row.round, row.step, csv_losses(row.losses()),
+                      row.bytes_up, row.bytes_down, row.digest, time_fields(row.time));
   }
   return csv;
 }
 
 std::string nodes_csv(std::span<const RunExport> runs) {
-  std::string csv = "run,round,node,weight,loss,seconds,digest,metrics\n";
+  std::string csv =
+      "run,round,node,weight,train_loss,batch_loss,start_loss,seconds,digest,metrics,committed\n";
   for (const RunExport& one : runs) {
     if (!one.nodes) continue;
     for (const NodeRow& row : *one.nodes)
-      csv += fmt::format("{},{},{},{},{},{},{},{}\n", one.run.id, row.round, csv_number(row.node), row.weight,
-                         csv_number(row.loss), csv_number(row.seconds), row.digest, csv_number(row.metrics));
+      csv += fmt::format("{},{},{},{},{},{},{},{},{}\n", one.run.id, row.round, csv_number(row.node),
+                         row.weight, csv_losses(row.losses()), csv_number(row.seconds), row.digest,
+                         csv_number(row.metrics), row.committed ? utc_text(*row.committed) : "");
   }
   return csv;
 }
@@ -135,10 +142,10 @@ Json run_json(const RunRow& run) {
   if (!run.summary) return out;
   const RunSummary& summary = *run.summary;
   out["final"] = {{"step", summary.final.step},
-                  {"train_loss", number(summary.final.train_loss)},
+                  {"train_loss", maybe(summary.final.train_loss)},
                   {"test_loss", maybe(summary.final.test_loss)},
                   {"test_accuracy", maybe(summary.final.test_accuracy)}};
-  out["best"] = {{"step", summary.best.step}, {"train_loss", number(summary.best.train_loss)}};
+  out["best"] = {{"step", summary.best.step}, {"train_loss", maybe(summary.best.train_loss)}};
   out["rounds"] = summary.rounds;
   out["bytes_up"] = summary.bytes_up;
   out["bytes_down"] = summary.bytes_down;
@@ -151,7 +158,9 @@ Json run_json(const RunRow& run) {
 Json record_json(const RecordRow& record) {
   return {{"step", record.step},
           {"round", record.round},
-          {"train_loss", number(record.train_loss)},
+          {"train_loss", maybe(record.train_loss)},
+          {"batch_loss", maybe(record.batch_loss)},
+          {"start_loss", maybe(record.start_loss)},
           {"test_loss", maybe(record.test_loss)},
           {"test_accuracy", maybe(record.test_accuracy)},
           {"bytes_up", record.bytes_up},
@@ -164,7 +173,9 @@ Json record_json(const RecordRow& record) {
 Json round_json(const RoundRow& round) {
   Json out = {{"round", round.round},
               {"step", round.step},
-              {"train_loss", number(round.train_loss)},
+              {"train_loss", maybe(round.train_loss)},
+              {"batch_loss", maybe(round.batch_loss)},
+              {"start_loss", maybe(round.start_loss)},
               {"bytes_up", round.bytes_up},
               {"bytes_down", round.bytes_down},
               {"digest", round.digest},
@@ -193,10 +204,13 @@ Json node_json(const NodeRow& node) {
   return {{"round", node.round},
           {"node", node.node},
           {"weight", node.weight},
-          {"loss", number(node.loss)},
+          {"train_loss", maybe(node.train_loss)},
+          {"batch_loss", maybe(node.batch_loss)},
+          {"start_loss", maybe(node.start_loss)},
           {"seconds", maybe(node.seconds)},
           {"digest", node.digest.empty() ? Json() : Json(node.digest)},
-          {"metrics", node.metrics.empty() ? Json() : Json::parse(node.metrics).value_or(Json())}};
+          {"metrics", node.metrics.empty() ? Json() : Json::parse(node.metrics).value_or(Json())},
+          {"committed", node.committed ? Json(utc_text(*node.committed)) : Json()}};
 }
 
 Json export_json(const RunExport& run) {

@@ -25,13 +25,16 @@ inline constexpr std::string_view kRunColumns =
     "best_train_loss, "
     "rounds, bytes_up, bytes_down, digest, virtual_seconds";
 inline constexpr std::string_view kRoundColumns =
-    "round, step, train_loss, bytes_up, bytes_down, digest, virtual_seconds, round_seconds, slowest_seconds, "
+    "round, step, train_loss, batch_loss, start_loss, bytes_up, bytes_down, digest, virtual_seconds, "
+    "round_seconds, slowest_seconds, "
     "idle_share, chosen, missed, abandoned";
 inline constexpr std::string_view kRecordColumns =
-    "step, round, train_loss, test_loss, test_accuracy, bytes_up, bytes_down, wall_seconds, digest, "
+    "step, round, train_loss, batch_loss, start_loss, test_loss, test_accuracy, bytes_up, bytes_down, "
+    "wall_seconds, digest, "
     "virtual_seconds";
 
-inline constexpr std::string_view kNodeColumns = "round, node, weight, loss, seconds, digest, metrics";
+inline constexpr std::string_view kNodeColumns =
+    "round, node, weight, train_loss, batch_loss, start_loss, seconds, digest, metrics, committed";
 
 Result<RunRow> read_run(const Database& database, Statement& row);
 RoundRow read_round(Statement& row);

@@ -1,11 +1,13 @@
 #include "mfl/record/run.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -50,6 +52,10 @@ bool process_alive(const Owner& owner) {
 }
 
 }  // namespace
+
+std::string utc_text(std::int64_t unix_seconds) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_seconds)));
+}
 
 std::string_view run_status_name(RunStatus status) {
   return kStatusNames.at(static_cast<std::size_t>(status));

@@ -1,11 +1,15 @@
 // The data that the store keeps of a run, as plain values.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "mfl/algorithm/losses.h"
+#include "mfl/algorithm/state.h"
 
 namespace mfl {
 
@@ -53,13 +57,14 @@ struct RunSpec {
 struct RunSummary {
   struct Final {
     std::uint64_t step = 0;
-    double train_loss = 0;
+    std::optional<double> train_loss;
     std::optional<double> test_loss;
     std::optional<double> test_accuracy;
   };
+  // The State with the lowest F(w) of those whose F(w) was measured; without a loss the last one, of a run that never measures it.
   struct Best {
     std::uint64_t step = 0;
-    double train_loss = 0;
+    std::optional<double> train_loss;
   };
   Final final;
   Best best;
@@ -71,6 +76,12 @@ struct RunSummary {
   // How the final weights do on the test set, as JSON (mfl/model/score_metrics.h); empty: there is no test set.
   std::string test_metrics = {};
 };
+
+template <class T>
+RunSummary::Best best_of(const State<T>& state) {
+  const double loss = state.best.train_loss;
+  return {state.best.step, std::isfinite(loss) ? std::optional(loss) : std::nullopt};
+}
 
 // The trained model of a run that is done. Its name, its precision, its schema and the digest of its weights are those of the run's row.
 struct FinalModel {
@@ -115,6 +126,9 @@ struct RunRow : RunSpec {
   std::vector<RoundDrop> drops;       // oldest first
 };
 
+// "2025-01-31T09:30:00Z"
+std::string utc_text(std::int64_t unix_seconds);
+
 // True if the run's process is on this host and still alive.
 bool owner_alive(const RunRow& run);
 
@@ -151,12 +165,15 @@ struct RoundChoice {
 struct RoundRow {
   std::uint64_t round = 0;
   std::uint64_t step = 0;
-  double train_loss = 0;  // may be infinite or NaN if the run diverges
+  std::optional<double> train_loss = {};  // these are Losses; may be infinite or NaN if the run diverges
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  std::string digest;                      // of the state: 64 hexadecimal digits, or empty
+  std::string digest = {};                 // of the state: 64 hexadecimal digits, or empty
   std::optional<RoundTime> time = {};      // absent if the run has no virtual time
   std::optional<RoundChoice> choice = {};  // absent unless tau is adaptive
+  std::optional<double> batch_loss = {}, start_loss = {};
+
+  Losses losses() const { return {train_loss, batch_loss, start_loss}; }
 };
 
 // One per node whose update a committed round of a federation counted, or, in a simulation, a round with external trainers. Other simulations
@@ -164,12 +181,18 @@ struct RoundRow {
 struct NodeRow {
   std::uint64_t round = 0;  // that the update led to: the first one is 1
   std::string node;
-  std::uint64_t weight = 0;  // its samples
-  double loss = 0;           // F_i at the w that the round started from
+  std::uint64_t weight = 0;               // its samples
+  std::optional<double> train_loss = {};  // F_i at the w that the round started from
   std::optional<double> seconds =
       {};                    // that its local steps took, as the node says; absent if it says nonsense
   std::string digest = {};   // SHA-256 of the update as it is sent: 64 hexadecimal digits, or empty
   std::string metrics = {};  // that its trainer measured at that w, as a JSON object; empty: none
+  std::optional<double> batch_loss = {},
+                        start_loss = {};  // over the batches of the round, and where it started if not at w
+  std::optional<std::int64_t> committed =
+      {};  // when the server did so, Unix time in seconds; absent in a simulation
+
+  Losses losses() const { return {train_loss, batch_loss, start_loss}; }
 
   bool operator==(const NodeRow&) const = default;
 };
@@ -178,14 +201,17 @@ struct NodeRow {
 struct RecordRow {
   std::uint64_t step = 0;
   std::uint64_t round = 0;
-  double train_loss = 0;
-  std::optional<double> test_loss;
-  std::optional<double> test_accuracy;
+  std::optional<double> train_loss = {};  // these are Losses
+  std::optional<double> test_loss = {};
+  std::optional<double> test_accuracy = {};
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
   double wall_seconds = 0;
-  std::string digest;  // 64 hexadecimal digits, or empty
+  std::string digest = {};  // 64 hexadecimal digits, or empty
   std::optional<double> virtual_seconds = {};
+  std::optional<double> batch_loss = {}, start_loss = {};
+
+  Losses losses() const { return {train_loss, batch_loss, start_loss}; }
 };
 
 }  // namespace mfl

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "mfl/record/older_losses.h"
+
 namespace mfl {
 namespace {
 
@@ -51,11 +53,24 @@ CREATE TABLE runs (
   test_metrics TEXT                    -- JSON, part of the summary; NULL: none
 );
 CREATE INDEX runs_by_work ON runs (config_digest, data_digest, mfl_version);
-CREATE TABLE rounds (
+CREATE TABLE checkpoints (
+  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  round INTEGER NOT NULL,
+  sha256 BLOB NOT NULL,
+  blob BLOB NOT NULL,
+  UNIQUE (run, round)
+);
+)sql";
+
+// The tables with training losses, since version 10; of dropped_rounds the rows are those of the rounds that a drop dropped.
+constexpr std::string_view kLossTables = R"sql(
+CREATE TABLE {0}rounds (
   run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
   round INTEGER NOT NULL,
   step INTEGER NOT NULL,
-  train_loss NOT NULL,
+  train_loss,                          -- NULL, and the next two: not measured
+  batch_loss,
+  start_loss,
   bytes_up INTEGER NOT NULL,
   bytes_down INTEGER NOT NULL,
   digest BLOB,
@@ -68,11 +83,13 @@ CREATE TABLE rounds (
   abandoned INTEGER,
   PRIMARY KEY (run, round)
 ) WITHOUT ROWID;
-CREATE TABLE records (
+CREATE TABLE {0}records (
   run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
   step INTEGER NOT NULL,
   round INTEGER NOT NULL,
-  train_loss NOT NULL,
+  train_loss,
+  batch_loss,
+  start_loss,
   test_loss,
   test_accuracy,
   bytes_up INTEGER NOT NULL,
@@ -82,17 +99,37 @@ CREATE TABLE records (
   virtual_seconds,
   PRIMARY KEY (run, step)
 ) WITHOUT ROWID;
-CREATE TABLE checkpoints (
+CREATE TABLE {0}dropped_rounds (
+  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+  number INTEGER NOT NULL,             -- of the drop
+  round INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  train_loss,
+  batch_loss,
+  start_loss,
+  bytes_up INTEGER NOT NULL,
+  bytes_down INTEGER NOT NULL,
+  digest BLOB,
+  PRIMARY KEY (run, number, round)
+) WITHOUT ROWID;
+CREATE TABLE {0}nodes (
   run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
   round INTEGER NOT NULL,
-  sha256 BLOB NOT NULL,
-  blob BLOB NOT NULL,
-  UNIQUE (run, round)
-);
+  node TEXT NOT NULL,
+  weight INTEGER NOT NULL,
+  train_loss,
+  batch_loss,
+  start_loss,
+  seconds,                             -- NULL: not known
+  digest BLOB,                         -- SHA-256 of the update; NULL: not known
+  metrics TEXT,                        -- JSON: what a trainer measured; NULL: nothing
+  committed INTEGER,                   -- Unix time in seconds; NULL: of a simulation, or not known
+  PRIMARY KEY (run, round, node)
+) WITHOUT ROWID;
 )sql";
 
-// Of version 4. A drop is a return of a server to an earlier State; its rows are those of the rounds that it dropped.
-constexpr const char* kDropTables = R"sql(
+// Of version 4. A drop is a return of a server to an earlier State.
+constexpr const char* kDropTable = R"sql(
 CREATE TABLE drops (
   run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
   number INTEGER NOT NULL,             -- 1, 2, ... for each run
@@ -101,30 +138,6 @@ CREATE TABLE drops (
   last_round INTEGER NOT NULL,
   reason TEXT NOT NULL,
   PRIMARY KEY (run, number)
-) WITHOUT ROWID;
-CREATE TABLE dropped_rounds (
-  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
-  number INTEGER NOT NULL,             -- of the drop
-  round INTEGER NOT NULL,
-  step INTEGER NOT NULL,
-  train_loss NOT NULL,
-  bytes_up INTEGER NOT NULL,
-  bytes_down INTEGER NOT NULL,
-  digest BLOB,
-  PRIMARY KEY (run, number, round)
-) WITHOUT ROWID;
-)sql";
-
-// Of version 6.
-constexpr const char* kNodeTable = R"sql(
-CREATE TABLE nodes (
-  run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
-  round INTEGER NOT NULL,
-  node TEXT NOT NULL,
-  weight INTEGER NOT NULL,
-  loss NOT NULL,
-  seconds,                             -- NULL: not known
-  PRIMARY KEY (run, round, node)
 ) WITHOUT ROWID;
 )sql";
 
@@ -155,24 +168,8 @@ CREATE TABLE choices (
 ) WITHOUT ROWID;
 )sql";
 
-// Of version 9: what tells two runs apart that should be the same.
-constexpr const char* kNodeFurther = R"sql(
-ALTER TABLE nodes ADD COLUMN digest BLOB;   -- SHA-256 of the update; NULL: not known
-ALTER TABLE nodes ADD COLUMN metrics TEXT;  -- JSON: what a trainer measured; NULL: nothing
-)sql";
-
-// The additions of versions 2, 3 and 5.
-constexpr const char* kFromOne = R"sql(
-ALTER TABLE runs ADD COLUMN virtual_seconds;
-ALTER TABLE rounds ADD COLUMN virtual_seconds;
-ALTER TABLE rounds ADD COLUMN round_seconds;
-ALTER TABLE rounds ADD COLUMN slowest_seconds;
-ALTER TABLE rounds ADD COLUMN idle_share;
-ALTER TABLE rounds ADD COLUMN chosen INTEGER;
-ALTER TABLE rounds ADD COLUMN missed INTEGER;
-ALTER TABLE rounds ADD COLUMN abandoned INTEGER;
-ALTER TABLE records ADD COLUMN virtual_seconds;
-)sql";
+// The additions of versions 2, 3 and 5 to the table of runs.
+constexpr const char* kFromOne = "ALTER TABLE runs ADD COLUMN virtual_seconds;";
 constexpr const char* kFromTwo = R"sql(
 ALTER TABLE runs ADD COLUMN warnings TEXT;
 ALTER TABLE runs ADD COLUMN sampled INTEGER NOT NULL DEFAULT 0;
@@ -181,19 +178,6 @@ ALTER TABLE runs ADD COLUMN data_schema TEXT;
 constexpr const char* kFromFour = "ALTER TABLE runs ADD COLUMN test_metrics TEXT;";
 
 // A temporary view hides the table of its name.
-constexpr const char* kViewOne = R"sql(
-CREATE TEMP VIEW runs AS SELECT *, NULL AS virtual_seconds, NULL AS warnings, 0 AS sampled, NULL AS data_schema,
-  NULL AS test_metrics FROM main.runs;
-CREATE TEMP VIEW rounds AS SELECT *, NULL AS virtual_seconds, NULL AS round_seconds, NULL AS slowest_seconds,
-  NULL AS idle_share, NULL AS chosen, NULL AS missed, NULL AS abandoned FROM main.rounds;
-CREATE TEMP VIEW records AS SELECT *, NULL AS virtual_seconds FROM main.records;
-)sql";
-constexpr const char* kViewTwo = R"sql(
-CREATE TEMP VIEW runs AS SELECT *, NULL AS warnings, 0 AS sampled, NULL AS data_schema, NULL AS test_metrics
-  FROM main.runs;
-)sql";
-constexpr const char* kViewThreeOrFour =
-    "CREATE TEMP VIEW runs AS SELECT *, NULL AS test_metrics FROM main.runs;";
 constexpr const char* kViewOfModels =
     "CREATE TEMP VIEW models AS SELECT 0 AS run, '' AS tensors, NULL AS scale, NULL AS sha256, NULL AS "
     "weights "
@@ -201,21 +185,29 @@ constexpr const char* kViewOfModels =
 constexpr const char* kViewOfDrops = R"sql(
 CREATE TEMP VIEW drops AS SELECT 0 AS run, 0 AS number, '' AS created, 0 AS first_round, 0 AS last_round,
   '' AS reason WHERE 0;
-CREATE TEMP VIEW dropped_rounds AS SELECT 0 AS run, 0 AS number, 0 AS round, 0 AS step, 0 AS train_loss, 0 AS bytes_up,
-  0 AS bytes_down, NULL AS digest WHERE 0;
 )sql";
-
-constexpr const char* kViewOfNodes = R"sql(
-CREATE TEMP VIEW nodes AS SELECT 0 AS run, 0 AS round, '' AS node, 0 AS weight, 0 AS loss, NULL AS seconds,
-  NULL AS digest, NULL AS metrics WHERE 0;
-)sql";
-constexpr const char* kViewOfNodeColumns =
-    "CREATE TEMP VIEW nodes AS SELECT *, NULL AS digest, NULL AS metrics FROM main.nodes;";
-
 constexpr const char* kViewOfChoices = R"sql(
 CREATE TEMP VIEW choices AS SELECT 0 AS run, 0 AS round, 0 AS tau, 0 AS rho, 0 AS beta, 0 AS delta, 0 AS bound,
   0 AS step_seconds, 0 AS round_seconds WHERE 0;
 )sql";
+
+// To version 10, of a store whose table of runs is still as it was.
+Result<void> sort_losses(const Database& database, std::int64_t version) {
+  MFL_CHECK(database.run(views_of_older_losses(version, "main", "older_")));
+  MFL_CHECK(database.run(fmt::format(kLossTables, "new_")));
+  std::string sql =
+      "CREATE TEMP TABLE sorted AS SELECT number, final_train_loss, best_step, best_train_loss FROM "
+      "older_runs;"
+      "UPDATE runs SET final_train_loss = sorted.final_train_loss, best_step = sorted.best_step, "
+      "best_train_loss = sorted.best_train_loss FROM sorted WHERE sorted.number = runs.number;";
+  for (const std::string_view table : tables_with_losses())
+    if (table != "runs") sql += fmt::format("INSERT INTO new_{0} SELECT * FROM older_{0};", table);
+  for (const std::string_view table : tables_with_losses()) sql += fmt::format("DROP VIEW older_{};", table);
+  for (const std::string_view table : tables_with_losses())
+    if (table != "runs")
+      sql += fmt::format("DROP TABLE IF EXISTS {0}; ALTER TABLE new_{0} RENAME TO {0};", table);
+  return database.run(sql + "DROP TABLE temp.sorted;");
+}
 
 struct Header {
   std::int64_t application = 0, version = 0, objects = 0, tables = 0;
@@ -271,11 +263,10 @@ Result<void> create_schema(const Database& database) {
   MFL_TRY(const std::int64_t objects, database.integer("SELECT count(*) FROM sqlite_master"));
   if (objects != 0) return {};
   MFL_CHECK(database.run(kTables));
-  MFL_CHECK(database.run(kDropTables));
-  MFL_CHECK(database.run(kNodeTable));
+  MFL_CHECK(database.run(fmt::format(kLossTables, "")));
+  MFL_CHECK(database.run(kDropTable));
   MFL_CHECK(database.run(kModelTable));
   MFL_CHECK(database.run(kChoiceTable));
-  MFL_CHECK(database.run(kNodeFurther));
   MFL_CHECK(database.run(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
   return transaction.commit();
@@ -285,24 +276,21 @@ Result<void> migrate_schema(const Database& database) {
   MFL_TRY(Transaction transaction, Transaction::begin(database));
   MFL_TRY(const std::int64_t version, database.integer("PRAGMA user_version"));
   if (version >= kSchemaVersion) return {};
+  MFL_CHECK(sort_losses(database, version));
   if (version < 2) MFL_CHECK(database.run(kFromOne));
   if (version < 3) MFL_CHECK(database.run(kFromTwo));
-  if (version < 4) MFL_CHECK(database.run(kDropTables));
+  if (version < 4) MFL_CHECK(database.run(kDropTable));
   if (version < 5) MFL_CHECK(database.run(kFromFour));
-  if (version < 6) MFL_CHECK(database.run(kNodeTable));
   if (version < 7) MFL_CHECK(database.run(kModelTable));
   if (version < 8) MFL_CHECK(database.run(kChoiceTable));
-  if (version < 9) MFL_CHECK(database.run(kNodeFurther));
   MFL_CHECK(database.run(fmt::format("PRAGMA user_version = {}", kSchemaVersion)));
   return transaction.commit();
 }
 
 Result<void> view_as_current(const Database& database) {
   MFL_TRY(const std::int64_t version, database.integer("PRAGMA user_version"));
-  if (version < 5)
-    MFL_CHECK(database.run(version < 2 ? kViewOne : version < 3 ? kViewTwo : kViewThreeOrFour));
+  MFL_CHECK(database.run(views_of_older_losses(version, "main", "")));
   if (version < 4) MFL_CHECK(database.run(kViewOfDrops));
-  if (version < 9) MFL_CHECK(database.run(version < 6 ? kViewOfNodes : kViewOfNodeColumns));
   if (version < 7) MFL_CHECK(database.run(kViewOfModels));
   return version < 8 ? database.run(kViewOfChoices) : Result<void>{};
 }

@@ -7,8 +7,8 @@ namespace mfl {
 
 inline constexpr std::int64_t kApplicationId = 0x4d464c31;  // "MFL1"
 inline constexpr std::int64_t kSchemaVersion =
-    9;  // 2: virtual time; 3: warnings, data schema; 4: drops; 5: metrics of the test set; 6: nodes; 7: models; 8: choices of tau;
-        // 9: digests and metrics of nodes
+    10;  // 2: virtual time; 3: warnings, data schema; 4: drops; 5: metrics of the test set; 6: nodes; 7: models; 8: choices of tau;
+         // 9: digests and metrics of nodes; 10: three training losses, dates of nodes' rounds
 
 enum class StoreKind { kStore, kOlder, kEmpty };
 

@@ -161,7 +161,8 @@ class Store {
   Result<RunRow> get(std::string_view run) const;
   Result<std::vector<RoundRow>> rounds(std::string_view id) const;    // by round
   Result<std::vector<RecordRow>> records(std::string_view id) const;  // by step
-  Result<std::vector<NodeRow>> nodes(std::string_view id) const;      // by round and name
+  // By round and name; of one round, where it is given.
+  Result<std::vector<NodeRow>> nodes(std::string_view id, std::optional<std::uint64_t> round = {}) const;
   // The first round whose training loss is at or below the target. NaN is below nothing.
   Result<std::optional<RoundRow>> first_round_at(std::string_view id, double target_loss) const;
   // The newest checkpoint whose bytes match their checksum; absent if none was written, an error if every

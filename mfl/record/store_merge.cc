@@ -6,26 +6,35 @@
 #include <utility>
 #include <vector>
 
+#include "mfl/record/older_losses.h"
 #include "mfl/record/rows.h"
+#include "mfl/record/schema.h"
 #include "mfl/record/state_files.h"
 #include "mfl/record/store.h"
 
 namespace mfl {
 namespace {
 
-// Another store as the schema "source" of a connection.
+// Another store as the schema "source" of a connection. The tables of an older one that this version has otherwise are views.
 class Attached {
  public:
   static Result<Attached> open(const Database& database, const std::filesystem::path& path) {
     MFL_TRY(Statement attach, database.prepare("ATTACH ? AS source"));
     const std::string name = path.string();
     MFL_CHECK(attach.with(std::string_view(name)).run());
-    return Attached(database);
+    Attached attached(database);
+    MFL_TRY(const std::int64_t version, database.integer("PRAGMA source.user_version"));
+    if (version < kSchemaVersion)
+      MFL_CHECK(database.run(views_of_older_losses(version, "source", "source_")));
+    return attached;
   }
   Attached(Attached&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
   Attached& operator=(Attached&&) = delete;
   ~Attached() {
-    if (database_ != nullptr) (void)database_->run("DETACH source");
+    if (database_ == nullptr) return;
+    for (const std::string_view table : tables_with_losses())
+      (void)database_->run(fmt::format("DROP VIEW IF EXISTS temp.source_{}", table));
+    (void)database_->run("DETACH source");
   }
 
  private:
@@ -33,14 +42,24 @@ class Attached {
   const Database* database_;
 };
 
+// Where the rows of the other store's table are.
+Result<std::string> source_table(const Database& database, std::string_view table) {
+  MFL_TRY(const std::int64_t views,
+          database.integer(
+              fmt::format("SELECT count(*) FROM temp.sqlite_master WHERE name = 'source_{}'", table)));
+  return fmt::format("{}{}", views > 0 ? "temp.source_" : "source.", table);
+}
+
 // The columns that both stores have, separated by commas: an older store lacks some, which stay NULL. Not those that
 // number runs, which are each store's own.
 Result<std::string> shared_columns(const Database& database, std::string_view table) {
+  MFL_TRY(const std::string from, source_table(database, table));
+  const std::size_t dot = from.find('.');
   MFL_TRY(Statement list,
           database.prepare(
               "SELECT name FROM pragma_table_info(?1, 'main') WHERE name <> 'run' AND (name <> 'number' OR "
-              "?1 <> 'runs') AND name IN (SELECT name FROM pragma_table_info(?1, 'source'))"));
-  list.with(table);
+              "?1 <> 'runs') AND name IN (SELECT name FROM pragma_table_info(?2, ?3))"));
+  list.with(table, std::string_view(from).substr(dot + 1), std::string_view(from).substr(0, dot));
   std::vector<std::string> names;
   for (;;) {
     MFL_TRY(const bool more, list.step());
@@ -51,10 +70,11 @@ Result<std::string> shared_columns(const Database& database, std::string_view ta
 
 Result<std::string> copy_rows_sql(const Database& database, std::string_view table) {
   MFL_TRY(const std::string columns, shared_columns(database, table));
+  MFL_TRY(const std::string from, source_table(database, table));
   return fmt::format(
       "INSERT INTO main.{0} (run, {1}) SELECT (SELECT number FROM main.runs WHERE id = ?1), {1} FROM "
-      "source.{0} WHERE run = (SELECT number FROM source.runs WHERE id = ?1)",
-      table, columns);
+      "{2} WHERE run = (SELECT number FROM source.runs WHERE id = ?1)",
+      table, columns, from);
 }
 
 // Those of a run that are in files. A damaged one stays behind, and its row is then damaged as it was.
@@ -79,11 +99,12 @@ Result<void> copy_files(Statement& rounds, Statement* models, const StateFiles& 
 Result<void> copy_runs(const Database& database, const StateFiles& from, const StateFiles& to,
                        std::span<const std::string> ids) {
   MFL_TRY(const std::string columns, shared_columns(database, "runs"));
+  MFL_TRY(const std::string from_runs, source_table(database, "runs"));
   MFL_TRY(Statement place, database.prepare("SELECT (SELECT number FROM main.runs WHERE id = ?1)"));
   MFL_TRY(Statement forget, database.prepare("DELETE FROM main.runs WHERE id = ?1"));
-  MFL_TRY(Statement copy_run,
-          database.prepare(fmt::format(
-              "INSERT INTO main.runs (number, {0}) SELECT ?2, {0} FROM source.runs WHERE id = ?1", columns)));
+  MFL_TRY(Statement copy_run, database.prepare(fmt::format(
+                                  "INSERT INTO main.runs (number, {0}) SELECT ?2, {0} FROM {1} WHERE id = ?1",
+                                  columns, from_runs)));
   std::vector<Statement> copies;
   for (const std::string_view table :
        {"rounds", "records", "checkpoints", "drops", "dropped_rounds", "nodes", "models", "choices"}) {

@@ -76,12 +76,12 @@ std::string sha256_bytes(std::string_view bytes) {
 
 RoundRow read_round(Statement& row) {
   // The members of a braced list are evaluated in order.
-  RoundRow out{.round = row.natural(),
-               .step = row.natural(),
-               .train_loss = row.number(),
-               .bytes_up = row.natural(),
-               .bytes_down = row.natural(),
-               .digest = to_hex(row.bytes())};
+  RoundRow out{.round = row.natural(), .step = row.natural(), .train_loss = row.maybe_number()};
+  out.batch_loss = row.maybe_number();
+  out.start_loss = row.maybe_number();
+  out.bytes_up = row.natural();
+  out.bytes_down = row.natural();
+  out.digest = to_hex(row.bytes());
   if (const auto total = row.maybe_number())
     out.time = RoundTime{.total_seconds = *total,
                          .seconds = row.number(),
@@ -94,26 +94,29 @@ RoundRow read_round(Statement& row) {
 }
 
 RecordRow read_record(Statement& row) {
-  return {.step = row.natural(),
-          .round = row.natural(),
-          .train_loss = row.number(),
-          .test_loss = row.maybe_number(),
-          .test_accuracy = row.maybe_number(),
-          .bytes_up = row.natural(),
-          .bytes_down = row.natural(),
-          .wall_seconds = row.number(),
-          .digest = to_hex(row.bytes()),
-          .virtual_seconds = row.maybe_number()};
+  RecordRow out{.step = row.natural(), .round = row.natural(), .train_loss = row.maybe_number()};
+  out.batch_loss = row.maybe_number();
+  out.start_loss = row.maybe_number();
+  out.test_loss = row.maybe_number();
+  out.test_accuracy = row.maybe_number();
+  out.bytes_up = row.natural();
+  out.bytes_down = row.natural();
+  out.wall_seconds = row.number();
+  out.digest = to_hex(row.bytes());
+  out.virtual_seconds = row.maybe_number();
+  return out;
 }
 
 NodeRow read_node(Statement& row) {
-  return {.round = row.natural(),
-          .node = row.bytes(),
-          .weight = row.natural(),
-          .loss = row.number(),
-          .seconds = row.maybe_number(),
-          .digest = to_hex(row.bytes()),
-          .metrics = row.bytes()};
+  NodeRow out{
+      .round = row.natural(), .node = row.bytes(), .weight = row.natural(), .train_loss = row.maybe_number()};
+  out.batch_loss = row.maybe_number();
+  out.start_loss = row.maybe_number();
+  out.seconds = row.maybe_number();
+  out.digest = to_hex(row.bytes());
+  out.metrics = row.bytes();
+  if (const auto committed = row.maybe_natural()) out.committed = static_cast<std::int64_t>(*committed);
+  return out;
 }
 
 Result<RunRow> read_run(const Database& database, Statement& row) {
@@ -145,8 +148,8 @@ Result<RunRow> read_run(const Database& database, Statement& row) {
   run.data_schema = row.bytes();
   run.drops = read_drops(row.bytes());
   if (const auto final_step = row.maybe_natural())
-    run.summary = RunSummary{{*final_step, row.number(), row.maybe_number(), row.maybe_number()},
-                             {row.natural(), row.number()},
+    run.summary = RunSummary{{*final_step, row.maybe_number(), row.maybe_number(), row.maybe_number()},
+                             {row.natural(), row.maybe_number()},
                              row.natural(),
                              row.natural(),
                              row.natural(),
@@ -275,11 +278,13 @@ Result<std::vector<RecordRow>> Store::records(std::string_view id) const {
   }
 }
 
-Result<std::vector<NodeRow>> Store::nodes(std::string_view id) const {
+Result<std::vector<NodeRow>> Store::nodes(std::string_view id, std::optional<std::uint64_t> round) const {
   MFL_TRY(const std::int64_t number, number_of(id));
-  MFL_TRY(Statement rows, database_->prepare(fmt::format(
-                              "SELECT {} FROM nodes WHERE run = ? ORDER BY round, node", kNodeColumns)));
-  rows.with(number);
+  MFL_TRY(Statement rows,
+          database_->prepare(fmt::format(
+              "SELECT {} FROM nodes WHERE run = ?1 AND (?2 IS NULL OR round = ?2) ORDER BY round, node",
+              kNodeColumns)));
+  rows.with(number, round);
   std::vector<NodeRow> nodes;
   for (;;) {
     MFL_TRY(const bool more, rows.step());

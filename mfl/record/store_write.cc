@@ -1,4 +1,3 @@
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <ctime>
@@ -16,7 +15,7 @@ constexpr int kIdAttempts = 16;
 // Of a checkpoint or the weights of a model.
 constexpr std::size_t kLarge = std::size_t{1} << 20U;
 
-std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+std::string utc_now() { return utc_text(std::time(nullptr)); }
 
 std::string random_id() {
   std::random_device device;
@@ -45,21 +44,22 @@ Result<void> insert_choice(const Database& database, std::int64_t run, std::uint
 }
 
 Result<void> insert_rounds(const Database& database, std::int64_t run, std::span<const RoundRow> rounds) {
-  MFL_TRY(Statement insert,
-          database.prepare("INSERT INTO rounds (run, round, step, train_loss, bytes_up, bytes_down, digest, "
-                           "virtual_seconds, round_seconds, slowest_seconds, idle_share, chosen, missed, "
-                           "abandoned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  MFL_TRY(
+      Statement insert,
+      database.prepare("INSERT INTO rounds (run, round, step, train_loss, batch_loss, start_loss, bytes_up, "
+                       "bytes_down, digest, virtual_seconds, round_seconds, slowest_seconds, idle_share, "
+                       "chosen, missed, abandoned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   for (const RoundRow& row : rounds) {
     MFL_TRY(const std::string digest, digest_bytes(row.digest));
     const auto of_time = [&]<class V>(V RoundTime::*what) {
       return row.time ? std::optional<V>(*row.time.*what) : std::nullopt;
     };
     MFL_CHECK(insert
-                  .with(run, row.round, row.step, row.train_loss, row.bytes_up, row.bytes_down,
-                        maybe_blob(digest), of_time(&RoundTime::total_seconds), of_time(&RoundTime::seconds),
-                        of_time(&RoundTime::slowest_seconds), of_time(&RoundTime::idle_share),
-                        of_time(&RoundTime::chosen), of_time(&RoundTime::missed),
-                        of_time(&RoundTime::abandoned))
+                  .with(run, row.round, row.step, row.train_loss, row.batch_loss, row.start_loss,
+                        row.bytes_up, row.bytes_down, maybe_blob(digest), of_time(&RoundTime::total_seconds),
+                        of_time(&RoundTime::seconds), of_time(&RoundTime::slowest_seconds),
+                        of_time(&RoundTime::idle_share), of_time(&RoundTime::chosen),
+                        of_time(&RoundTime::missed), of_time(&RoundTime::abandoned))
                   .run());
     if (row.choice) MFL_CHECK(insert_choice(database, run, row.round, *row.choice));
   }
@@ -68,16 +68,16 @@ Result<void> insert_rounds(const Database& database, std::int64_t run, std::span
 
 Result<void> insert_records(const Database& database, std::int64_t run, std::span<const RecordRow> records) {
   if (records.empty()) return {};
-  MFL_TRY(Statement insert,
-          database.prepare(
-              "INSERT INTO records (run, step, round, train_loss, test_loss, test_accuracy, bytes_up, "
-              "bytes_down, wall_seconds, digest, virtual_seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  MFL_TRY(Statement insert, database.prepare("INSERT INTO records (run, step, round, train_loss, batch_loss, "
+                                             "start_loss, test_loss, test_accuracy, "
+                                             "bytes_up, bytes_down, wall_seconds, digest, virtual_seconds) "
+                                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   for (const RecordRow& row : records) {
     MFL_TRY(const std::string digest, digest_bytes(row.digest));
     MFL_CHECK(insert
-                  .with(run, row.step, row.round, row.train_loss, row.test_loss, row.test_accuracy,
-                        row.bytes_up, row.bytes_down, row.wall_seconds, maybe_blob(digest),
-                        row.virtual_seconds)
+                  .with(run, row.step, row.round, row.train_loss, row.batch_loss, row.start_loss,
+                        row.test_loss, row.test_accuracy, row.bytes_up, row.bytes_down, row.wall_seconds,
+                        maybe_blob(digest), row.virtual_seconds)
                   .run());
   }
   return {};
@@ -85,14 +85,15 @@ Result<void> insert_records(const Database& database, std::int64_t run, std::spa
 
 Result<void> insert_nodes(const Database& database, std::int64_t run, std::span<const NodeRow> nodes) {
   if (nodes.empty()) return {};
-  MFL_TRY(Statement insert, database.prepare("INSERT INTO nodes (run, round, node, weight, loss, seconds, "
-                                             "digest, metrics) VALUES (?, ?, ?, ?, ?, ?, "
-                                             "?, ?)"));
+  MFL_TRY(Statement insert, database.prepare("INSERT INTO nodes (run, round, node, weight, train_loss, "
+                                             "batch_loss, start_loss, seconds, digest, metrics, committed) "
+                                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   for (const NodeRow& row : nodes) {
     MFL_TRY(const std::string digest, digest_bytes(row.digest));
     MFL_CHECK(insert
-                  .with(run, row.round, view(row.node), row.weight, row.loss, row.seconds, maybe_blob(digest),
-                        maybe_text(row.metrics))
+                  .with(run, row.round, view(row.node), row.weight, row.train_loss, row.batch_loss,
+                        row.start_loss, row.seconds, maybe_blob(digest), maybe_text(row.metrics),
+                        row.committed)
                   .run());
   }
   return {};
@@ -276,9 +277,10 @@ Result<void> Store::mark_drop(std::int64_t number, std::int64_t kept, const Rewi
   MFL_TRY(
       Statement keep,
       database_->prepare(
-          "INSERT INTO dropped_rounds (run, number, round, step, train_loss, bytes_up, bytes_down, digest) "
-          "SELECT run, (SELECT max(number) FROM drops WHERE run = ?1), round, step, train_loss, bytes_up, "
-          "bytes_down, digest FROM rounds WHERE run = ?1 AND round > ?2"));
+          "INSERT INTO dropped_rounds (run, number, round, step, train_loss, batch_loss, start_loss, "
+          "bytes_up, bytes_down, digest) SELECT run, (SELECT max(number) FROM drops WHERE run = ?1), round, "
+          "step, train_loss, batch_loss, start_loss, bytes_up, bytes_down, digest FROM rounds WHERE run = ?1 "
+          "AND round > ?2"));
   return keep.with(number, kept).run();
 }
 

@@ -23,24 +23,21 @@ Family family_of(const RunRow& run) { return {run.problem, run.model, run.algori
 
 bool is_baseline(const RunRow& run, const CompareOptions& options) {
   return run.algorithm == options.baseline && run.status == RunStatus::kDone && run.summary &&
-         std::isfinite(run.summary->final.train_loss);
+         run.summary->final.train_loss && std::isfinite(*run.summary->final.train_loss);
 }
 
-// Those whose losses can be compared with a loss over all samples.
+// Those whose F(w) was measured.
 Result<std::vector<RoundRow>> comparable_rounds(const Store& store, const RunRow& run) {
   MFL_TRY(auto rounds, store.rounds(run.id));
-  const RecordedLosses losses = recorded_losses(run);
-  const bool done = run.status == RunStatus::kDone && run.summary;
-  std::erase_if(rounds, [&](const RoundRow& row) {
-    return !losses.over_samples(row.round, done && row.round == run.summary->rounds);
-  });
+  std::erase_if(rounds, [](const RoundRow& row) { return !row.train_loss; });
   return rounds;
 }
 
+// Of a baseline.
 Result<double> comparable_final_loss(const Store& store, const RunRow& run) {
-  if (!run.sampled) return run.summary->final.train_loss;
+  if (!run.sampled) return *run.summary->final.train_loss;
   MFL_TRY(const auto rounds, comparable_rounds(store, run));
-  return rounds.empty() ? run.summary->final.train_loss : smoothed_losses(rounds).back();
+  return rounds.empty() ? *run.summary->final.train_loss : smoothed_losses(rounds).back();
 }
 
 std::optional<std::uint64_t> seed_of(const RunRow& run) { return config_number(run, "seed"); }
@@ -90,28 +87,20 @@ Result<void> set_targets(const Store& store, Comparison& comparison, const Compa
   return {};
 }
 
-Result<std::optional<RoundRow>> first_round_at(const Store& store, const RunRow& run, double target) {
-  const RecordedLosses recorded = recorded_losses(run);
-  if (recorded.end_only()) return std::nullopt;
-  if (!run.sampled && !recorded.batches) return store.first_round_at(run.id, target);
-  MFL_TRY(auto rounds, comparable_rounds(store, run));
-  const std::vector<double> smoothed = run.sampled ? smoothed_losses(rounds) : std::vector<double>{};
+Result<std::optional<RoundRow>> first_round_at(const Store& store, const CompareRow& row) {
+  if (row.losses.end_only()) return std::nullopt;
+  if (!row.run.sampled) return store.first_round_at(row.run.id, *row.target);
+  MFL_TRY(auto rounds, comparable_rounds(store, row.run));
+  const std::vector<double> smoothed = smoothed_losses(rounds);
   for (std::size_t i = 0; i < rounds.size(); ++i)
-    if ((run.sampled ? smoothed[i] : rounds[i].train_loss) <= target) return std::move(rounds[i]);
+    if (smoothed[i] <= *row.target) return std::move(rounds[i]);
   return std::nullopt;
 }
 
-// The round of last_known().
-Result<std::uint64_t> last_round(const Store& store, const RunRow& run) {
-  if (run.summary) return run.summary->rounds;
-  MFL_TRY(const auto rounds, store.rounds(run.id));
-  return rounds.empty() ? 0 : rounds.back().round;
-}
-
-Result<std::optional<RunSummary::Final>> last_known(const Store& store, const RunRow& run) {
+Result<std::optional<RunSummary::Final>> last_known(const Store& store, const RunRow& run,
+                                                    const std::vector<RoundRow>& rounds) {
   if (run.summary) return run.summary->final;
   MFL_TRY(const auto records, store.records(run.id));
-  MFL_TRY(const auto rounds, store.rounds(run.id));
   if (rounds.empty()) return std::nullopt;
   RunSummary::Final last{rounds.back().step, rounds.back().train_loss, {}, {}};
   if (!records.empty()) {
@@ -178,23 +167,16 @@ Result<std::vector<Parting>> partings_of(const Store& store, const std::vector<C
 
 }  // namespace
 
-RecordedLosses recorded_losses(const RunRow& run) {
-  RecordedLosses losses{config_number(run, "batch_size").value_or(0) != 0,
-                        config_number(run, "evaluate_every").value_or(0)};
-  if (!losses.batches || losses.evaluate_every == 1) losses = {};
-  return losses;
-}
-
 Result<Comparison> compare_runs(const Store& store, std::span<const std::string> ids,
                                 const CompareOptions& options) {
   Comparison comparison;
   comparison.baseline = options.baseline;
   for (const std::string& id : ids) {
     MFL_TRY(RunRow run, store.get(id));
-    MFL_TRY(const auto last, last_known(store, run));
-    MFL_TRY(const std::uint64_t round, last_round(store, run));
-    const RecordedLosses losses = recorded_losses(run);
-    const bool over_batches = !losses.over_samples(round, run.status == RunStatus::kDone);
+    MFL_TRY(const auto rounds, store.rounds(run.id));
+    MFL_TRY(const auto last, last_known(store, run, rounds));
+    const auto measured = static_cast<std::size_t>(
+        std::ranges::count_if(rounds, [](const RoundRow& row) { return row.train_loss.has_value(); }));
     comparison.rows.push_back({.run = std::move(run),
                                .last = last,
                                .target = {},
@@ -202,8 +184,7 @@ Result<Comparison> compare_runs(const Store& store, std::span<const std::string>
                                .rounds_to_target = {},
                                .bytes_to_target = {},
                                .seconds_to_target = {},
-                               .losses = losses,
-                               .last_over_batches = over_batches});
+                               .losses = {rounds.size(), measured}});
   }
   std::vector<RunRow> runs;
   for (const CompareRow& row : comparison.rows) runs.push_back(row.run);
@@ -211,7 +192,7 @@ Result<Comparison> compare_runs(const Store& store, std::span<const std::string>
   MFL_CHECK(set_targets(store, comparison, options));
   for (CompareRow& row : comparison.rows) {
     if (!row.target) continue;
-    MFL_TRY(const auto reached, first_round_at(store, row.run, *row.target));
+    MFL_TRY(const auto reached, first_round_at(store, row));
     if (!reached) continue;
     row.steps_to_target = reached->step;
     row.rounds_to_target = reached->round;
@@ -251,7 +232,7 @@ std::vector<double> smoothed_losses(std::span<const RoundRow> rounds) {
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     const std::size_t first = i - std::min(i, reach), last = std::min(i + reach, rounds.size() - 1);
     double sum = 0;
-    for (std::size_t j = first; j <= last; ++j) sum += rounds[j].train_loss;
+    for (std::size_t j = first; j <= last; ++j) sum += rounds[j].train_loss.value_or(0);
     out.push_back(sum / static_cast<double>(last - first + 1));
   }
   return out;

@@ -25,20 +25,14 @@ struct CompareOptions {
   std::string baseline = "fl";
 };
 
-// What the training losses of a run's rounds are over.
-struct RecordedLosses {
-  bool batches = false;  // the mean over a round's batches, else all samples
-  std::uint64_t evaluate_every =
-      0;  // with batches: rounds between losses over all samples; 0: only that of the end
+// How often F(w) of a run was measured, its train_loss.
+struct MeasuredLosses {
+  std::size_t rows = 0, measured = 0;  // States, and those whose F(w) is known
 
-  // Only the end compares with a loss over all samples.
-  bool end_only() const { return batches && evaluate_every == 0; }
-  // Of the state after `round` rounds; `ended` where the run is done and has no more of them.
-  bool over_samples(std::uint64_t round, bool ended) const {
-    return !batches || ended || (evaluate_every != 0 && round % evaluate_every == 0);
-  }
+  bool sparse() const { return measured < rows; }
+  // One of the end alone says nothing of the way there.
+  bool end_only() const { return sparse() && measured < 2; }
 };
-RecordedLosses recorded_losses(const RunRow& run);
 
 struct CompareRow {
   RunRow run;
@@ -46,15 +40,14 @@ struct CompareRow {
   std::optional<RunSummary::Final> last;
   std::optional<double> target;  // absent: none was given and the group has no finished baseline
   std::string target_run = {};   // the baseline's run; empty when the target was given
-  // The first round at or below the target, of those with a loss over all samples; absent when the run never got there, and where only
+  // The first round at or below the target, of those whose F(w) was measured; absent when the run never got there, and where only
   // the end has such a loss. Where losses are those of the nodes that each round counted, a mean over neighbouring rounds
   // decides (smoothed_losses).
   std::optional<std::uint64_t> steps_to_target;
   std::optional<std::uint64_t> rounds_to_target;
   std::optional<std::uint64_t> bytes_to_target;  // up and down until then
   std::optional<double> seconds_to_target;       // of virtual time, where the run has one
-  RecordedLosses losses = {};
-  bool last_over_batches = false;  // the training loss of `last` is not over all samples
+  MeasuredLosses losses = {};
 };
 
 // Two runs of the same problem, model, algorithm and precision, round by round.
@@ -105,7 +98,7 @@ struct Comparison {
   std::string baseline;
 };
 
-// For each round the mean loss of those up to a twentieth of the run before and after it.
+// For each round the mean train_loss of those up to a twentieth of the run before and after it. All of them have one.
 std::vector<double> smoothed_losses(std::span<const RoundRow> rounds);
 
 // `ids` as Store::get takes them; rows come in their order.
@@ -119,12 +112,12 @@ inline constexpr std::string_view kSampledNote =
     "neighbouring rounds.";
 bool has_sampled_target(const Comparison& comparison);
 
-// "samples", "batches" or "batches, samples every 20 rounds".
-std::string losses_text(const RecordedLosses& losses);
-// Whether a run has losses over batches: tables then show what the losses are over.
-bool has_batches(const Comparison& comparison);
-// One sentence for each kind of run whose losses over batches were left out of the comparison.
-std::vector<std::string> batch_notes(const Comparison& comparison);
+// "51 of 251 States", "" where all have it.
+std::string measured_text(const MeasuredLosses& losses);
+// Whether F(w) of some run was not measured in each round: tables then show how often it was.
+bool has_sparse_losses(const Comparison& comparison);
+// One sentence for each kind of run whose F(w) was not measured in each round.
+std::vector<std::string> sparse_notes(const Comparison& comparison);
 
 // True when a run has a virtual time: tables then show the time to the target.
 bool has_virtual_time(const Comparison& comparison);

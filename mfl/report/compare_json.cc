@@ -75,9 +75,7 @@ Json compare_json(const Comparison& comparison) {
     one.erase("config");
     one.erase("test_metrics");
     one["shown_status"] = shown_status(row.run);
-    one["losses_over"] = row.losses.batches ? "batches" : "samples";
-    one["evaluate_every"] = row.losses.evaluate_every;
-    one["last_loss_over"] = row.last_over_batches ? "batches" : "samples";
+    one["train_losses"] = row.losses.measured;
     one["target"] = number_json(row.target);
     one["steps_to_target"] = count_json(row.steps_to_target);
     one["rounds_to_target"] = count_json(row.rounds_to_target);

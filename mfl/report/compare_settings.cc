@@ -202,7 +202,7 @@ std::vector<SettingRow> setting_rows(const Comparison& comparison) {
     const auto over = [&](auto get) { return spread_over(comparison, setting, get); };
     SettingRow row;
     row.setting = s;
-    row.loss = over([](const CompareRow& one) { return std::optional(one.last->train_loss); });
+    row.loss = over([](const CompareRow& one) { return one.last->train_loss; });
     row.test_loss = over([](const CompareRow& one) { return one.last->test_loss; });
     row.accuracy = over([](const CompareRow& one) { return one.last->test_accuracy; });
     for (const std::size_t i : setting.runs) {

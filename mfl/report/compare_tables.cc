@@ -13,10 +13,6 @@
 namespace mfl {
 namespace {
 
-std::string loss_at_end_text(const CompareRow& row) {
-  return number_text(row.last->train_loss) + (row.last_over_batches ? " (batches)" : "");
-}
-
 std::string plain(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 std::string plain(const std::optional<std::uint64_t>& value) {
   return value ? fmt::format("{}", *value) : "";
@@ -126,7 +122,7 @@ Table runs_for_programs(const Comparison& comparison) {
                {"tau"},
                {"step"},
                {"train_loss"},
-               {"train_loss_over"},
+               {"train_losses"},
                {"test_loss"},
                {"test_accuracy"},
                {"target"},
@@ -157,7 +153,7 @@ Table runs_for_programs(const Comparison& comparison) {
                plain(run.tau),
                plain(step),
                plain(loss),
-               row.last_over_batches ? "batches" : "samples",
+               fmt::format("{}", row.losses.measured),
                plain(test_loss),
                plain(accuracy),
                plain(row.target),
@@ -188,8 +184,8 @@ Table runs_table(const Comparison& comparison, TableFormat format) {
                                  {"digest"}};
   const bool timed = has_virtual_time(comparison);
   if (timed) columns.insert(columns.end() - 1, {"time to target", Align::kRight});
-  const bool batches = has_batches(comparison);
-  if (batches) columns.insert(columns.begin() + 7, {"losses over"});
+  const bool batches = has_sparse_losses(comparison);
+  if (batches) columns.insert(columns.begin() + 7, {"losses of"});
   Table table(std::move(columns));
   for (const CompareRow& row : comparison.rows) {
     const RunRow& run = row.run;
@@ -197,14 +193,15 @@ Table runs_table(const Comparison& comparison, TableFormat format) {
         run.id, run.model, run.algorithm, number_text(run.eta), number_text(run.gamma), count_text(run.tau)};
     const std::string status = run.summary ? "" : fmt::format(" ({})", shown_status(run));
     if (row.last)
-      cells.insert(cells.end(), {fmt::format("{}{}", row.last->step, status), loss_at_end_text(row),
-                                 percent_text(row.last->test_accuracy)});
+      cells.insert(cells.end(), {fmt::format("{}{}", row.last->step, status),
+                                 number_text(row.last->train_loss), percent_text(row.last->test_accuracy)});
     else
       cells.insert(cells.end(), {shown_status(run), "-", "-"});
     cells.insert(cells.end(), {count_text(row.steps_to_target), bytes_text(row.bytes_to_target)});
     if (timed) cells.push_back(seconds_text(row.seconds_to_target));
     cells.push_back(digest_text(run.summary ? run.summary->digest : ""));
-    if (batches) cells.insert(cells.begin() + 7, losses_text(row.losses));
+    if (batches)
+      cells.insert(cells.begin() + 7, row.losses.sparse() ? measured_text(row.losses) : "all States");
     table.add(std::move(cells));
   }
   return table;

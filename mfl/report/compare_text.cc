@@ -116,7 +116,7 @@ std::string notes_text(const Comparison& comparison) {
   for (const Target& target : comparison.targets) out += target_text(target, comparison.baseline);
   for (const Headline& headline : comparison.headlines) out += printable(headline.text) + "\n";
   if (has_sampled_target(comparison)) out += fmt::format("{}\n", kSampledNote);
-  for (const std::string& note : batch_notes(comparison)) out += note + "\n";
+  for (const std::string& note : sparse_notes(comparison)) out += note + "\n";
   if (const std::string differences = differences_text(runs_of(comparison)); !differences.empty())
     out += fmt::format("configurations differ in: {}\n", printable(differences));
   for (const Parting& parting : comparison.partings)
@@ -160,28 +160,27 @@ std::string commented(const std::string& text) {
 
 }  // namespace
 
-std::string losses_text(const RecordedLosses& losses) {
-  if (!losses.batches) return "samples";
-  if (losses.evaluate_every == 0) return "batches";
-  return fmt::format("batches, samples every {} rounds", losses.evaluate_every);
+std::string measured_text(const MeasuredLosses& losses) {
+  return losses.sparse() ? fmt::format("{} of {} States", losses.measured, losses.rows) : "";
 }
 
-bool has_batches(const Comparison& comparison) {
-  return std::ranges::any_of(comparison.rows, [](const CompareRow& row) { return row.losses.batches; });
+bool has_sparse_losses(const Comparison& comparison) {
+  return std::ranges::any_of(comparison.rows, [](const CompareRow& row) { return row.losses.sparse(); });
 }
 
-std::vector<std::string> batch_notes(const Comparison& comparison) {
+std::vector<std::string> sparse_notes(const Comparison& comparison) {
   std::vector<std::string> none, some, notes;
   for (const CompareRow& row : comparison.rows)
-    if (row.target && row.losses.batches) (row.losses.end_only() ? none : some).push_back(row.run.id);
+    if (row.target && row.losses.sparse()) (row.losses.end_only() ? none : some).push_back(row.run.id);
   if (!none.empty())
-    notes.push_back(
-        fmt::format("No steps to target for {}: losses over batches do not compare with a target over all "
-                    "samples. Train with evaluate_every to record both.",
-                    names_of(none)));
+    notes.push_back(fmt::format(
+        "No steps to target for {}: the train loss over all samples was not measured on the way. Train with "
+        "evaluate_every = \"auto\" to record it.",
+        names_of(none)));
   if (!some.empty())
     notes.push_back(fmt::format(
-        "Steps to target of {} are read off rounds with a loss over all samples only.", names_of(some)));
+        "Steps to target of {} are read off the rounds whose train loss over all samples was measured.",
+        names_of(some)));
   return notes;
 }
 
@@ -200,7 +199,7 @@ std::vector<std::string> comparison_notes(const Comparison& comparison) {
   for (std::string& note : left_out_notes(comparison.settings, runs_of(comparison)))
     notes.push_back(std::move(note));
   if (has_sampled_target(comparison)) notes.emplace_back(kSampledNote);
-  for (std::string& note : batch_notes(comparison)) notes.push_back(std::move(note));
+  for (std::string& note : sparse_notes(comparison)) notes.push_back(std::move(note));
   for (const Parting& parting : comparison.partings)
     if (repeats(comparison, parting))
       notes.push_back(

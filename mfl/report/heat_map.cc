@@ -111,6 +111,9 @@ double colour_share(double value, const HeatMap& map, const PlotRange& range) {
   return map.dark_is_low ? 1 - share : share;
 }
 
+// A page has its own black and white (page.cc); those on a cell's colour stay.
+std::string fixed(const std::string& color) { return color == "#000000" ? "#010101" : "#fefefe"; }
+
 // In cells from the upper left corner; y grows downwards.
 std::string cell_script(const HeatMap& map, const HeatLayout& layout, std::size_t row, std::size_t column) {
   const HeatCell* cell = cell_at(map, row, column);
@@ -129,7 +132,7 @@ std::string cell_script(const HeatMap& map, const HeatLayout& layout, std::size_
          fmt::format(
              "set label {} at first {},{} center font ',{:.1f}' textcolor rgb '{}' noenhanced front\n",
              gnuplot_string(heat_cell_text(cell)), x + 0.5, y + 0.5, size,
-             filled ? heat_text_color(share) : "#444444");
+             filled ? fixed(heat_text_color(share)) : "#444444");
 }
 
 std::string names_script(const HeatMap& map, const HeatLayout& layout) {

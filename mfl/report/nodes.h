@@ -9,6 +9,7 @@
 
 #include "mfl/base/json.h"
 #include "mfl/record/export.h"
+#include "mfl/report/page.h"
 
 namespace mfl {
 
@@ -17,8 +18,10 @@ struct NodeSummary {
   std::uint64_t rounds = 0;            // that counted it
   std::uint64_t first = 0, last = 0;   // of them
   std::uint64_t samples = 0;           // its weight in the last of them
-  double loss = 0;                     // F_i with the last of them
+  Losses losses = {};                  // each as it was recorded last
   std::optional<double> seconds = {};  // of its local steps over all of them; absent if never known
+  std::optional<std::int64_t> first_committed = {},
+                              last_committed = {};  // Unix times of the first and the last of them
 
   bool operator==(const NodeSummary&) const = default;
 };
@@ -32,6 +35,7 @@ struct Attendance {
   std::vector<std::string> present, missing;  // missing: took part in other rounds of the run
   std::optional<bool> complete =
       {};  // at least as many as the run needs; absent where rounds draw some of the nodes
+  std::optional<std::int64_t> since = {}, until = {};  // Unix times at which they were committed
 
   bool operator==(const Attendance&) const = default;
 };
@@ -39,13 +43,15 @@ struct Attendance {
 // `needed` nodes take part in every round; absent where rounds draw some of the nodes.
 std::vector<Attendance> attendance(std::span<const NodeRow> nodes, std::optional<std::uint64_t> needed);
 
-// An audit: what the nodes' rows and the rows of rounds disagree on, one sentence each. The training loss of a round's start must be the mean of its
-// nodes' losses by their weights, every node must have sent the same number of bytes, and no round may lack nodes. Takes rounds and nodes;
+// An audit: what the nodes' rows and the rows of rounds disagree on, one sentence each. Each of the losses of a round must be the mean of its
+// nodes' by their weights, as far as they have it, every node must have sent the same number of bytes, and no round may lack nodes. Takes rounds and nodes;
 // nothing to say where there are no nodes.
 std::vector<std::string> node_faults(const RunExport& run);
 
 // For `mfl runs show --nodes`, with rounds and nodes: the summaries, at most 100 of them, the attendance and the audit.
 std::string nodes_text(const RunExport& run);
+// For a page, with rounds and nodes: a table of the sites, what rounds they took part in, and the audit. Empty where there are no nodes.
+std::vector<PageBlock> sites_blocks(const RunExport& run);
 // {"nodes":[...],"attendance":[{"first_round","last_round","nodes","missing","complete"}],"faults":[...]}
 Json nodes_json(const RunExport& run);
 

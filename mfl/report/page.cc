@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -73,6 +75,49 @@ std::string_view svg_element(std::string_view svg) {
   return at == std::string_view::npos ? std::string_view() : svg.substr(at);
 }
 
+// The greys of figures, as gnuplot writes them without blanks, and the page's variables for them. Every other colour means something and
+// is the same in light and dark.
+constexpr std::array<std::array<std::string_view, 2>, 8> kGreys = {{{"black", "--ink"},
+                                                                    {"rgb(0,0,0)", "--ink"},
+                                                                    {"rgb(68,68,68)", "--axis"},
+                                                                    {"rgb(138,138,138)", "--mark"},
+                                                                    {"rgb(187,187,187)", "--guide"},
+                                                                    {"rgb(221,221,221)", "--grid"},
+                                                                    {"white", "--page"},
+                                                                    {"rgb(255,255,255)", "--page"}}};
+
+std::string grey_as_variable(std::string_view value) {
+  std::string plain(value);
+  std::erase(plain, ' ');
+  for (const auto& [grey, variable] : kGreys)
+    if (plain == grey) return fmt::format("var({}, {})", variable, grey);
+  return std::string(value);
+}
+
+// The element with its greys as variables. Attributes are in tags only: a title may hold any text.
+std::string themed(std::string_view svg) {
+  std::string out;
+  while (!svg.empty()) {
+    const std::size_t open = std::min(svg.find('<'), svg.size());
+    const std::size_t close = std::min(svg.find('>', open), svg.size());
+    out += svg.substr(0, open);
+    std::string_view tag = svg.substr(open, close - open);
+    svg.remove_prefix(close);
+    while (!tag.empty()) {
+      std::size_t next = std::string_view::npos;
+      for (const std::string_view name : {" fill=", " stroke=", " color="})
+        next = std::min(next, tag.find(name) == std::string_view::npos ? next : tag.find(name) + name.size());
+      if (next >= tag.size()) break;
+      const std::size_t end = std::min(tag.find(tag[next], next + 1), tag.size());
+      out += fmt::format("{}{}", tag.substr(0, next + 1),
+                         grey_as_variable(tag.substr(next + 1, end - next - 1)));
+      tag.remove_prefix(end);
+    }
+    out += tag;
+  }
+  return out;
+}
+
 std::string text_html(std::string_view text, bool maths) {
   return maths ? typeset_html(text) : html_escaped(text);
 }
@@ -124,7 +169,7 @@ struct BlockHtml {
       out += fmt::format(
           "<figure id=\"{0}\"><div role=\"img\" "
           "aria-label=\"{1}\">{2}</div>\n<figcaption>{1}</figcaption></figure>\n",
-          html_escaped(figure.name), html_escaped(figure.caption), svg_element(figure.drawing.svg));
+          html_escaped(figure.name), html_escaped(figure.caption), themed(svg_element(figure.drawing.svg)));
     return out + "</div>\n";
   }
 };

@@ -13,14 +13,15 @@ inline constexpr std::string_view kPageStyle = R"(:root {
   --page: #fff; --text: #1c1f23; --quiet: #545b64; --rule: #dfe3e8; --strong-rule: #59616b; --code: #f5f6f8; --link: #005a8e;
   --good: #00573f; --good-back: #e3f4ee; --limited: #6b4700; --limited-back: #fdf3dc;
   --bad: #8a2b00; --bad-back: #fce8dd; --neutral: #444; --neutral-back: #f0f0f0;
+  --ink: #000; --axis: #444; --mark: #8a8a8a; --guide: #bbb; --grid: #ddd;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --page: #15181c; --text: #e4e7eb; --quiet: #a5adb8; --rule: #333a43; --strong-rule: #7b8592; --code: #1e2228; --link: #7cc0ee;
     --good: #7fd9b8; --good-back: #12332a; --limited: #efc66d; --limited-back: #382b0f;
     --bad: #ffab85; --bad-back: #42200f; --neutral: #c3c9d1; --neutral-back: #2a3038;
+    --ink: #f0f2f4; --axis: #b4bbc4; --mark: #9aa1a9; --guide: #565e68; --grid: #2e343c;
   }
-  figure svg { filter: invert(0.9) hue-rotate(180deg); }
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--text);

@@ -145,7 +145,9 @@ std::string plot_legend_script(const Plot& plot, const std::vector<LegendEntry>&
 }
 
 std::string line_element(const PlotSeries& series, std::size_t number) {
-  const std::string points = fmt::format("pt {} ps 0.8 ", series.style.point);
+  constexpr std::size_t kManyPoints = 30;
+  const std::string points =
+      fmt::format("pt {} ps {} ", series.style.point, drawn_values(series) > kManyPoints ? 0.5 : 0.8);
   const double width = series.low.empty() ? 2.2 : 1.6;  // a band must not hide under its line
   const std::string line = fmt::format("lw {} {} ", width, dash_of(series.style));
   const auto element = [&](std::string_view with, const std::string& how) {

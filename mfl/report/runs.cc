@@ -16,7 +16,7 @@ namespace mfl {
 namespace {
 
 std::optional<double> listed_final_loss(const RunRow& run) {
-  return run.summary ? std::optional(run.summary->final.train_loss) : std::nullopt;
+  return run.summary ? run.summary->final.train_loss : std::nullopt;
 }
 std::optional<double> final_accuracy(const RunRow& run) {
   return run.summary ? run.summary->final.test_accuracy : std::nullopt;
@@ -66,13 +66,17 @@ Fields identity_fields(const RunRow& run) {
   return fields;
 }
 
+std::string whole_loss_text(const std::optional<double>& loss) {
+  return loss ? fmt::format("{:.17g}", *loss) : "not measured";
+}
+
 Fields summary_fields(const RunSummary& summary) {
   Fields fields = {{"final step", fmt::format("{}", summary.final.step)},
-                   {"final train loss", fmt::format("{:.17g}", summary.final.train_loss)},
+                   {"final train loss", whole_loss_text(summary.final.train_loss)},
                    {"final test loss", number_text(summary.final.test_loss)},
                    {"final test accuracy", percent_text(summary.final.test_accuracy)},
                    {"best step", fmt::format("{}", summary.best.step)},
-                   {"best train loss", fmt::format("{:.17g}", summary.best.train_loss)},
+                   {"best train loss", whole_loss_text(summary.best.train_loss)},
                    {"rounds", fmt::format("{}", summary.rounds)},
                    {"bytes up", bytes_text(summary.bytes_up)},
                    {"bytes down", bytes_text(summary.bytes_down)},
@@ -104,22 +108,46 @@ std::string indented(const std::string& text) {
   return out;
 }
 
+struct ShownLoss {
+  const char* title;
+  std::optional<double> RecordRow::*loss;
+};
+
+// Those that some record has.
+std::vector<ShownLoss> shown_losses(std::span<const RecordRow> records) {
+  std::vector<ShownLoss> out;
+  for (const ShownLoss& one :
+       {ShownLoss{"train loss", &RecordRow::train_loss}, ShownLoss{"batch loss", &RecordRow::batch_loss},
+        ShownLoss{"start loss", &RecordRow::start_loss}})
+    if (std::ranges::any_of(records, [&](const RecordRow& row) { return (row.*one.loss).has_value(); }))
+      out.push_back(one);
+  return out;
+}
+
 std::string records_text(std::span<const RecordRow> records) {
-  std::vector<Column> columns = {
-      {"step", Align::kRight},      {"round", Align::kRight},    {"train loss", Align::kRight},
-      {"test loss", Align::kRight}, {"accuracy", Align::kRight}, {"up", Align::kRight},
-      {"down", Align::kRight},      {"seconds", Align::kRight},  {"state digest"}};
+  std::vector<Column> columns = {{"step", Align::kRight},      {"round", Align::kRight},
+                                 {"test loss", Align::kRight}, {"accuracy", Align::kRight},
+                                 {"up", Align::kRight},        {"down", Align::kRight},
+                                 {"seconds", Align::kRight},   {"state digest"}};
   const bool timed =
       std::ranges::any_of(records, [](const RecordRow& row) { return row.virtual_seconds.has_value(); });
   if (timed) columns.insert(columns.end() - 1, {"virtual time", Align::kRight});
+  const std::vector<ShownLoss> losses = shown_losses(records);
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    columns.insert(columns.begin() + 2 + static_cast<std::ptrdiff_t>(i), {losses[i].title, Align::kRight});
   Table table(std::move(columns));
   for (const RecordRow& row : records) {
-    std::vector<std::string> cells = {
-        fmt::format("{}", row.step), fmt::format("{}", row.round),           number_text(row.train_loss),
-        number_text(row.test_loss),  percent_text(row.test_accuracy),        bytes_text(row.bytes_up),
-        bytes_text(row.bytes_down),  fmt::format("{:.2f}", row.wall_seconds)};
+    std::vector<std::string> cells = {fmt::format("{}", row.step),
+                                      fmt::format("{}", row.round),
+                                      number_text(row.test_loss),
+                                      percent_text(row.test_accuracy),
+                                      bytes_text(row.bytes_up),
+                                      bytes_text(row.bytes_down),
+                                      fmt::format("{:.2f}", row.wall_seconds)};
     if (timed) cells.push_back(seconds_text(row.virtual_seconds));
     cells.push_back(digest_text(row.digest));
+    for (std::size_t i = 0; i < losses.size(); ++i)
+      cells.insert(cells.begin() + 2 + static_cast<std::ptrdiff_t>(i), number_text(row.*losses[i].loss));
     table.add(std::move(cells));
   }
   return table.text();

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -12,6 +14,34 @@
 
 namespace mfl {
 namespace {
+
+// States without a record whose losses were measured have a row too, which lacks the rest: a figure shows all that was measured. Their
+// seconds are not a number.
+RunExport with_measured_rounds(RunExport run) {
+  std::set<std::uint64_t> recorded;
+  std::size_t known = 0;
+  for (const RecordRow& row : run.records) {
+    recorded.insert(row.step);
+    known += row.train_loss ? 1 : 0;
+  }
+  if (known == run.records.size() || !run.rounds) return run;
+  for (const RoundRow& row : *run.rounds)
+    if (row.train_loss && !recorded.contains(row.step)) {
+      RecordRow added{.step = row.step, .round = row.round, .train_loss = row.train_loss};
+      added.bytes_up = row.bytes_up;
+      added.bytes_down = row.bytes_down;
+      added.wall_seconds = std::numeric_limits<double>::quiet_NaN();
+      if (row.time) added.virtual_seconds = row.time->total_seconds;
+      run.records.push_back(std::move(added));
+    }
+  std::ranges::sort(run.records, {}, &RecordRow::step);
+  return run;
+}
+
+std::size_t records_of(const RunExport& run) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(run.records, [](const RecordRow& row) { return !std::isnan(row.wall_seconds); }));
+}
 
 // One curve: the mean over its runs.
 struct RunCurve {
@@ -184,12 +214,15 @@ Plot plot_of(const CurveGroup& group, std::string name, std::string title, const
     const RunCurve& curve = group.curves[i];
     MeanCurve mean = mean_curve(curve.runs, axes.x_value, axes.y_value);
     if (mean.x.empty() || mean.x.back() <= 0) continue;
+    // The first record has no loss over batches, the last one none of a start.
+    const bool sparse = mean.x.size() + 1 < records_of(*curve.runs.front());
     PlotSeries series{.title = titles[i],
                       .x = std::move(mean.x),
                       .y = std::move(mean.mean),
                       .low = std::move(mean.low),
                       .high = std::move(mean.high),
                       .style = styles[i]};
+    if (sparse) series.mark = PlotSeries::Mark::kLineAndPoints;
     series.diverged = curve.first().status == RunStatus::kDiverged;
     plot.series.push_back(std::move(series));
   }
@@ -204,12 +237,15 @@ Plot plot_of(const CurveGroup& group, std::string name, std::string title, const
 struct CurveKind {
   std::string name, title, what;
   CurveAxes axes;
+  bool of_train_loss = false;
 };
 
 std::vector<CurveKind> curve_kinds() {
-  PlotAxis steps, loss, accuracy, test_loss, traffic, time;
+  PlotAxis steps, loss, batch_loss, start_loss, accuracy, test_loss, traffic, time;
   steps.label = "local steps t";
   loss.label = "training loss F(w)";
+  batch_loss.label = "mean loss over a round's batches";
+  start_loss.label = "loss where nodes start";
   accuracy.label = "test accuracy (%)";
   test_loss.label = "test loss";
   traffic.label = "traffic (MB)";
@@ -220,20 +256,34 @@ std::vector<CurveKind> curve_kinds() {
   };
   const auto tested = [](const RecordRow& row) { return row.test_loss; };
   std::vector<CurveKind> kinds;
+  kinds.push_back({"loss",
+                   "Training loss",
+                   "Training loss F(w) over local steps",
+                   {steps, loss, steps_of, train_loss},
+                   true});
   kinds.push_back(
-      {"loss", "Training loss", "Training loss over local steps", {steps, loss, steps_of, train_loss}});
+      {"batch-loss",
+       "Batch loss",
+       "Mean loss over the batches of the round that ended there, each at the weights of its step",
+       {steps, batch_loss, steps_of, [](const RecordRow& row) { return row.batch_loss; }}});
+  kinds.push_back({"start-loss",
+                   "Start loss",
+                   "Loss over all samples of where the nodes start, which is not w",
+                   {steps, start_loss, steps_of, [](const RecordRow& row) { return row.start_loss; }}});
   kinds.push_back(
       {"accuracy", "Test accuracy", "Test accuracy over local steps", {steps, accuracy, steps_of, percent}});
   kinds.push_back(
       {"test-loss", "Test loss", "Test loss over local steps", {steps, test_loss, steps_of, tested}});
   kinds.push_back({"traffic",
                    "Loss over traffic",
-                   "Training loss over traffic, up and down",
-                   {traffic, loss, megabytes_of, train_loss}});
+                   "Training loss F(w) over traffic, up and down",
+                   {traffic, loss, megabytes_of, train_loss},
+                   true});
   kinds.push_back({"time-loss",
                    "Loss over time",
-                   "Training loss over virtual time",
-                   {time, loss, virtual_seconds_of, train_loss}});
+                   "Training loss F(w) over virtual time",
+                   {time, loss, virtual_seconds_of, train_loss},
+                   true});
   kinds.push_back({"time-accuracy",
                    "Accuracy over time",
                    "Test accuracy over virtual time",
@@ -253,6 +303,17 @@ std::string seeds_note(const CurveGroup& group) {
                      least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most));
 }
 
+// What F(w) is of, and where it was measured, in the figure's caption.
+std::string measured_note(const CurveGroup& group, const Plot& plot) {
+  std::string out;
+  if (std::ranges::any_of(group.curves, [](const RunCurve& curve) { return curve.first().sampled; }))
+    out += " Over all samples of the nodes that each round counted, not of all nodes.";
+  if (std::ranges::any_of(plot.series,
+                          [](const PlotSeries& one) { return one.mark != PlotSeries::Mark::kLine; }))
+    out += " Points show where it was measured.";
+  return out;
+}
+
 Result<PageFigures> group_figures(const CurveGroup& group, std::size_t number) {
   PageFigures figures;
   const std::string where = subject_of(group);
@@ -261,15 +322,20 @@ Result<PageFigures> group_figures(const CurveGroup& group, std::size_t number) {
                               fmt::format("{}: {}", kind.title, where), kind.axes);
     if (plot.series.empty()) continue;
     MFL_TRY(Drawing drawing, draw(plot));
-    figures.push_back(
-        {plot.name, fmt::format("{}: {}.{}", kind.what, where, seeds_note(group)), std::move(drawing)});
+    figures.push_back({plot.name,
+                       fmt::format("{}: {}.{}{}", kind.what, where, seeds_note(group),
+                                   measured_note(kind.of_train_loss ? group : CurveGroup{}, plot)),
+                       std::move(drawing)});
   }
   return figures;
 }
 
 }  // namespace
 
-Result<std::vector<PageFigures>> runs_figures(const std::vector<RunExport>& runs, const Settings& settings) {
+Result<std::vector<PageFigures>> runs_figures(const std::vector<RunExport>& recorded,
+                                              const Settings& settings) {
+  std::vector<RunExport> runs;
+  for (const RunExport& run : recorded) runs.push_back(with_measured_rounds(run));
   const std::vector<CurveGroup> groups = groups_of(runs, settings);
   std::vector<PageFigures> out;
   for (std::size_t i = 0; i < groups.size(); ++i) {

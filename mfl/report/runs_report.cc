@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "mfl/record/export.h"
+#include "mfl/report/nodes.h"
 #include "mfl/report/runs.h"
 #include "mfl/report/runs_figures.h"
 #include "mfl/report/table.h"
@@ -106,7 +107,7 @@ std::vector<std::string> run_notes(const Comparison& comparison) {
   for (const Headline& headline : comparison.headlines) notes.push_back(headline.text);
   for (const Target& target : comparison.targets) notes.push_back(target_note(target, comparison.baseline));
   if (has_sampled_target(comparison)) notes.emplace_back(kSampledNote);
-  for (std::string& note : batch_notes(comparison)) notes.push_back(std::move(note));
+  for (std::string& note : sparse_notes(comparison)) notes.push_back(std::move(note));
   for (const Parting& parting : comparison.partings)
     notes.push_back(fmt::format("Runs {} and {}: {}.", parting.first, parting.second, parting_text(parting)));
   return notes;
@@ -117,10 +118,6 @@ PageSection comparison_section(const Comparison& comparison) {
   PageSection section{"comparison", "Comparison", {}};
   section.blocks.emplace_back(grouped ? settings_page_table(comparison) : runs_page_table(comparison));
   PageList notes{grouped ? comparison_notes(comparison) : run_notes(comparison)};
-  for (const CompareRow& row : comparison.rows)
-    if (row.last_over_batches)
-      notes.items.push_back(
-          fmt::format("The training loss of run {} is the mean over the batches of a round.", row.run.id));
   for (const CompareRow& row : comparison.rows)
     for (const RunWarning& warning : row.run.warnings)
       notes.items.push_back(fmt::format("Run {}: {} ({}).", row.run.id, warning.message, warning.hint));
@@ -211,6 +208,10 @@ std::vector<PageBlock> tested_blocks(const RunRow& run) {
   return blocks;
 }
 
+std::string exact_loss_text(const std::optional<double>& loss) {
+  return loss ? fmt::format("{:.10g}", *loss) : "not measured";
+}
+
 PageSection run_section(const RunExport& run, bool with_config) {
   const RunRow& row = run.run;
   PageTable facts{.caption = "", .columns = {{"what"}, {"value"}}, .rows = {}, .prose = true};
@@ -228,13 +229,15 @@ PageSection run_section(const RunExport& run, bool with_config) {
   add("time", fmt::format("{:.2f} s loading, {:.2f} s training", row.load_seconds, row.wall_seconds));
   if (row.summary) {
     const RunSummary& summary = *row.summary;
-    add("final", fmt::format("step {}, training loss {:.10g}", summary.final.step, summary.final.train_loss));
+    add("final", fmt::format("step {}, training loss {}", summary.final.step,
+                             exact_loss_text(summary.final.train_loss)));
     if (summary.final.test_accuracy) {
       const auto tested = read_test_metrics(summary.test_metrics);
       add("test accuracy", percent_text(summary.final.test_accuracy) + (tested ? top_text(*tested) : ""));
     }
     for (auto& [what, value] : metric_lines(summary.test_metrics)) add(std::move(what), std::move(value));
-    add("best", fmt::format("step {}, training loss {:.10g}", summary.best.step, summary.best.train_loss));
+    add("best", fmt::format("step {}, training loss {}", summary.best.step,
+                            exact_loss_text(summary.best.train_loss)));
     add("traffic", fmt::format("{} rounds, {} up, {} down", summary.rounds, bytes_text(summary.bytes_up),
                                bytes_text(summary.bytes_down)));
     if (summary.virtual_seconds) add("virtual time", seconds_text(summary.virtual_seconds));
@@ -246,6 +249,7 @@ PageSection run_section(const RunExport& run, bool with_config) {
                       fmt::format("Run {}: {} with {}", row.id, row.model, row.algorithm),
                       {std::move(facts)}};
   for (PageBlock& block : tested_blocks(row)) section.blocks.push_back(std::move(block));
+  for (PageBlock& block : sites_blocks(run)) section.blocks.push_back(std::move(block));
   if (with_config) section.blocks.emplace_back(PageCode{row.config, "Configuration"});
   return section;
 }
@@ -256,7 +260,7 @@ Result<std::vector<RunExport>> load_once(const Store& store, std::span<const std
   for (const std::string& id : ids) {
     MFL_TRY(const RunRow row, store.get(id));
     if (!known.insert(row.id).second) continue;
-    MFL_TRY(runs.emplace_back(), load_run(store, row.id, true));
+    MFL_TRY(runs.emplace_back(), load_run(store, row.id, true, true));
   }
   return runs;
 }
@@ -309,6 +313,8 @@ Result<Report> runs_report(const Store& store, std::span<const std::string> ids,
   for (PageSection& section : run_sections(runs, comparison))
     report.page.sections.push_back(std::move(section));
   report.files = {{"data/records.csv", records_csv(runs)}, {"data/rounds.csv", rounds_csv(runs)}};
+  if (std::ranges::any_of(runs, [](const RunExport& run) { return run.nodes && !run.nodes->empty(); }))
+    report.files.emplace_back("data/nodes.csv", nodes_csv(runs));
   for (const auto& [name, format] : {std::pair("data/comparison.csv", TableFormat::kCsv),
                                      std::pair("data/comparison.md", TableFormat::kMarkdown),
                                      std::pair("data/comparison.tex", TableFormat::kLatex)})

@@ -40,6 +40,7 @@ Values values_of(const RunRow& run) {
 Values deciding(const RunRow& run) {
   Values values = values_of(run);
   for (const std::string_view key : kWithoutEffect) values.erase(std::string(key));
+  values.erase("run.evaluate_every");  // how often they are measured
   if (!run.gamma) values.erase("algorithm.gamma");
   if (!run.tau) values.erase("algorithm.tau");
   values["algorithm.name"] = run.algorithm;
@@ -56,7 +57,8 @@ std::string without_quotes(const std::string& value) {
 }
 
 bool counts(const RunRow& run) {
-  return run.status == RunStatus::kDone && run.summary && std::isfinite(run.summary->final.train_loss);
+  return run.status == RunStatus::kDone && run.summary &&
+         std::isfinite(run.summary->final.train_loss.value_or(0));
 }
 
 // The runs so far, by seed.

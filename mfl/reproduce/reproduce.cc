@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "mfl/base/files.h"
@@ -21,6 +22,11 @@ Result<std::vector<RunOutcome>> train(const std::vector<Config>& configs, const 
   if (finished == configs.size()) return outcomes;
   return fail(ErrorCode::kRunFailed, fmt::format("interrupted after {} of {} runs", finished, configs.size()),
               "run the same command again: it trains only what is missing");
+}
+
+// Steps of the paper are on all samples, so that every round has one.
+double loss_of(const std::optional<double>& train_loss) {
+  return train_loss.value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
 // A run in the store may have been recorded at other steps than the figures need.
@@ -46,14 +52,14 @@ Result<RunEvidence> evidence_of(const Store& store, const PlannedRun& planned, c
                   .diverged = outcome.status == "diverged",
                   .rounds = {},
                   .accuracy = {},
-                  .final_loss = outcome.final.train_loss,
+                  .final_loss = loss_of(outcome.final.train_loss),
                   .final_accuracy = outcome.final.test_accuracy,
                   .bytes_up = outcome.bytes_up,
                   .bytes_down = outcome.bytes_down,
                   .id = outcome.run_id,
                   .digest = outcome.digest};
   MFL_TRY(const auto records, store.records(run.id));
-  if (!records.empty()) run.start_loss = records.front().train_loss;
+  if (!records.empty()) run.start_loss = loss_of(records.front().train_loss);
   for (const RecordRow& record : records)
     if (planned.accuracy && record.test_accuracy &&
         (config.run.record_every == 0 || record.step % config.run.record_every == 0))
@@ -61,7 +67,8 @@ Result<RunEvidence> evidence_of(const Store& store, const PlannedRun& planned, c
   if (!planned.rounds) return run;
   MFL_TRY(const auto rounds, store.rounds(run.id));
   for (const RoundRow& round : rounds)
-    run.rounds.push_back({round.step, round.round, round.train_loss, round.bytes_up, round.bytes_down});
+    run.rounds.push_back(
+        {round.step, round.round, loss_of(round.train_loss), round.bytes_up, round.bytes_down});
   return run;
 }
 

@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "mfl/base/version.h"
+#include "mfl/config/evaluations.h"
 #include "mfl/config/factory.h"
 #include "mfl/model/tensors.h"
+#include "mfl/run/training.h"
+#include "mfl/solve/batches.h"
 
 namespace mfl {
 
@@ -36,6 +39,21 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, double eta, 
   spec.load_seconds = problem.load_seconds;
   spec.data_schema = schema_json(problem.schema);
   return spec;
+}
+
+template <class T>
+Config with_evaluations(const Config& config, const Problem<T>& problem) {
+  if (config.run.evaluate_every || !needs_evaluations(config)) return config;
+  const Batching batching = make_batching(config);
+  const std::uint64_t length = is_centralised(config.algorithm) ? 1 : round_length(config.algorithm);
+  SamplesRead read;
+  for (std::size_t node = 0; node < problem.federation.node_count(); ++node) {
+    const std::uint64_t samples = problem.federation.samples_of(node);
+    const std::uint64_t of_step = batching.batch_size == 0 ? samples : std::min(batching.batch_size, samples);
+    read.evaluation += samples;
+    read.training += batching.by_epochs ? length * samples : length * of_step;
+  }
+  return with_evaluations(config, make_cadence(config).record_every, read);
 }
 
 template <class T>
@@ -100,6 +118,8 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   return out;
 }
 
+template Config with_evaluations(const Config&, const Problem<float>&);
+template Config with_evaluations(const Config&, const Problem<double>&);
 template RunSpec make_spec(const Config&, const Algorithm&, double, const Problem<float>&);
 template RunSpec make_spec(const Config&, const Algorithm&, double, const Problem<double>&);
 template Result<void> check_target_accuracy(const Config&, const Problem<float>&);

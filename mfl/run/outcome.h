@@ -14,6 +14,10 @@ namespace mfl {
 template <class T>
 RunSpec make_spec(const Config& config, const Algorithm& algorithm, double eta, const Problem<T>& problem);
 
+// With evaluate_every resolved for that data (evaluations.h).
+template <class T>
+Config with_evaluations(const Config& config, const Problem<T>& problem);
+
 template <class T>
 TestLabels test_labels(const Config& config, const Problem<T>& problem);
 

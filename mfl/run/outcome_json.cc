@@ -25,36 +25,30 @@ Json warnings_json(const std::vector<RunWarning>& warnings) {
 
 }  // namespace
 
-std::string best_loss_kind(const Config& config) {
-  return config.algorithm.batch_size != 0 && config.run.evaluate_every == 0 ? "batches" : "samples";
-}
-
 Json outcome_json(const RunOutcome& run) {
-  return {
-      {"run_id", run.run_id},
-      {"status", run.status},
-      {"message", run.message},
-      {"reused", run.reused},
-      {"config", config_json(run.config)},
-      {"schema", Json::parse(schema_json(run.schema)).value_or(nullptr)},
-      {"label_column", run.label_column == 0 ? Json(nullptr) : Json(run.label_column)},
-      {"header_guessed", run.header_guessed},
-      {"final",
-       {{"step", run.final.step},
-        {"train_loss", run.final.train_loss},
-        {"test_loss", run.final.test_loss},
-        {"test_accuracy", run.final.test_accuracy}}},
-      {"best",
-       {{"step", run.best_step}, {"train_loss", run.best_train_loss}, {"over", best_loss_kind(run.config)}}},
-      {"rounds", run.rounds},
-      {"bytes_up", run.bytes_up},
-      {"bytes_down", run.bytes_down},
-      {"load_seconds", run.load_seconds},
-      {"wall_seconds", run.wall_seconds},
-      {"virtual_seconds", run.virtual_seconds},
-      {"digest", run.digest},
-      {"test_metrics", Json::parse(run.test_metrics).value_or(nullptr)},
-      {"warnings", warnings_json(run.warnings)}};
+  return {{"run_id", run.run_id},
+          {"status", run.status},
+          {"message", run.message},
+          {"reused", run.reused},
+          {"config", config_json(run.config)},
+          {"schema", Json::parse(schema_json(run.schema)).value_or(nullptr)},
+          {"label_column", run.label_column == 0 ? Json(nullptr) : Json(run.label_column)},
+          {"header_guessed", run.header_guessed},
+          {"final",
+           {{"step", run.final.step},
+            {"train_loss", run.final.train_loss},
+            {"test_loss", run.final.test_loss},
+            {"test_accuracy", run.final.test_accuracy}}},
+          {"best", {{"step", run.best_step}, {"train_loss", run.best_train_loss}}},
+          {"rounds", run.rounds},
+          {"bytes_up", run.bytes_up},
+          {"bytes_down", run.bytes_down},
+          {"load_seconds", run.load_seconds},
+          {"wall_seconds", run.wall_seconds},
+          {"virtual_seconds", run.virtual_seconds},
+          {"digest", run.digest},
+          {"test_metrics", Json::parse(run.test_metrics).value_or(nullptr)},
+          {"warnings", warnings_json(run.warnings)}};
 }
 
 }  // namespace mfl

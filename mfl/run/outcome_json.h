@@ -11,9 +11,6 @@ namespace mfl {
 // {"data":{...},"federation":{...},...}: every key with its value.
 Json config_json(const Config& config);
 
-// What the best training loss is over: "samples", or "batches" (docs/formats.md).
-std::string best_loss_kind(const Config& config);
-
 Json outcome_json(const RunOutcome& run);
 
 }  // namespace mfl

@@ -57,17 +57,18 @@ Result<void> check_clock(const Config& config, const Ranks& ranks) {
 }
 
 template <class T>
-Result<RunOutcome> run_as(const Config& given, const InitialModel& initial, const RunOptions& options,
+Result<RunOutcome> run_as(const Config& asked, const InitialModel& initial, const RunOptions& options,
                           const RunHooks& hooks) {
-  if (!initial && given.model.standardise != Standardise::kNone)
+  if (!initial && asked.model.standardise != Standardise::kNone)
     return tl::unexpected<Error>(initial.error());
   std::optional<TrainerSetup> trainer = options.trainer;
   if (trainer) trainer->stop = hooks.stop;
-  auto loaded = is_external(given.model)
-                    ? start_trainers<T>(given, trainer)
-                    : load_problem<T>(prepared_as(given, initial ? *initial : std::nullopt), options.where(),
+  auto loaded = is_external(asked.model)
+                    ? start_trainers<T>(asked, trainer)
+                    : load_problem<T>(prepared_as(asked, initial ? *initial : std::nullopt), options.where(),
                                       options.memory);
   MFL_TRY(Problem<T> problem, std::move(loaded));
+  const Config given = with_evaluations(asked, problem);
   if (initial && *initial) {
     MFL_TRY(problem.federation.model,
             starting_from(**initial, problem.schema, problem.scale, problem.federation.model));

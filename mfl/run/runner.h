@@ -6,7 +6,7 @@
 //   config.algorithm = {.name = "mfl", .eta = 0.01, .gamma = 0.5, .tau = 4};
 //   const Result<RunOutcome> run = run_experiment(config, {.store = "runs.db"}, {});
 //   if (!run) return report(run.error());                  // it could not run, or not be recorded
-//   use(run->status, run->final.train_loss, run->digest);  // "done", "interrupted" or "diverged"
+//   use(run->status, *run->final.train_loss, run->digest);  // "done", "interrupted" or "diverged"
 //
 // Two runs of one configuration on the same data have the same digest, whatever the engine and the number of threads or processes.
 #pragma once
@@ -31,7 +31,7 @@ namespace mfl {
 struct Progress {
   std::uint64_t step, steps;  // of all settings together
   std::uint64_t round;        // of the first setting that is still training
-  double train_loss;          // the last one known of that setting; of a finished run its final one
+  Losses losses;              // of that setting, each as it was measured last
   double wall_seconds;
   std::uint64_t settings = 1, settings_done = 0;
 };
@@ -65,7 +65,7 @@ std::filesystem::path store_of(const RunOptions& options);
 
 struct FinalMetrics {
   std::uint64_t step = 0;
-  double train_loss = 0;  // not finite when the run diverged
+  std::optional<double> train_loss;  // absent where it was not measured; not finite when the run diverged
   std::optional<double> test_loss, test_accuracy;
 };
 
@@ -80,7 +80,7 @@ struct RunOutcome {
   bool header_guessed = false;   // the first line of the CSV file was taken for column names (header = auto)
   FinalMetrics final;
   std::uint64_t best_step = 0;
-  double best_train_loss = 0;
+  std::optional<double> best_train_loss;  // RunSummary::Best
   std::uint64_t rounds = 0, bytes_up = 0, bytes_down = 0;
   double load_seconds = 0, wall_seconds = 0;
   std::optional<double> virtual_seconds;  // present when [devices] or [network] define a virtual time

@@ -147,6 +147,7 @@ Result<void> run_group(std::vector<Member>& members, Recorder& recorder, const R
                           options.memory));
   std::map<std::uint64_t, std::vector<Starting<T>>> by_round;  // those that share passes
   for (Member& member : members) {
+    member.config = with_evaluations(member.config, problem);
     MFL_CHECK(check_target_accuracy(member.config, problem));
     MFL_TRY(const Config settled, with_measured_eta(member.config, problem));
     member.algorithm = make_algorithm(settled.algorithm);

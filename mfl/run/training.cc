@@ -187,15 +187,41 @@ Result<double> Training<T>::train_loss() {
   return engine_.train_loss(setting_, state_.w(), plan_->counted);
 }
 
+template <class T>
+Result<Losses> Training<T>::losses_of_state(const Aggregate<T>& next) {
+  Losses losses{.batch_loss = batch_loss_};
+  if (losses_.passing == LossRule::Passing::kTrain) losses.train_loss = next.loss_before;
+  if (losses_.passing == LossRule::Passing::kStart) losses.start_loss = next.loss_before;
+  if (!losses_.evaluates(state_.round)) return losses;
+  if (losses_.elsewhere) {
+    MFL_TRY(losses.train_loss, train_loss());
+  } else {
+    losses.train_loss = next.evaluated;
+  }
+  return losses;
+}
+
 // So that the row of the state does not depend on where the run was stopped.
 template <class T>
-Result<double> Training<T>::loss_of_next_round() {
-  if (!losses_.batches && !losses_.elsewhere) return train_loss();
-  MFL_TRY(StepRange<T> whole, range(round_steps_));
+Result<Losses> Training<T>::losses_when_stopped() {
   Aggregate<T> discarded;
-  whole.out = &discarded;
-  engine_.run(std::span(&whole, 1), round_steps_);
-  return discarded.loss_before;
+  if (losses_.passing == LossRule::Passing::kTrain) {
+    MFL_TRY(discarded.loss_before, train_loss());
+  } else {
+    MFL_TRY(StepRange<T> whole, range(round_steps_));
+    whole.out = &discarded;
+    engine_.run(std::span(&whole, 1), round_steps_);
+  }
+  return losses_of_state(discarded);
+}
+
+template <class T>
+Result<Losses> Training<T>::losses_of_end() {
+  Losses losses{.batch_loss = batch_loss_};
+  if (losses_.knows_train_loss(state_.round, true)) {
+    MFL_TRY(losses.train_loss, train_loss());
+  }
+  return losses;
 }
 
 template <class T>
@@ -210,7 +236,7 @@ Result<StepRange<T>> Training<T>::range(std::uint64_t steps) {
                       .out = &aggregate_,
                       .failure = std::nullopt,
                       .measure_moves = monitor_ != nullptr,
-                      .evaluate = losses_.evaluates(state_.round),
+                      .evaluate = losses_.evaluates(state_.round) && !losses_.elsewhere,
                       .participants = plan_->counted};
 }
 
@@ -223,15 +249,18 @@ Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
         RunStatus::kDiverged,
         fmt::format("node {}: {} is not finite in round {} (steps {} to {})", range.failure->node,
                     range.failure->what, state_.round + 1, state_.step + 1, state_.step + round_steps_),
-        aggregate_.loss_before);
+        losses_.passing == LossRule::Passing::kTrain ? Losses{.train_loss = aggregate_.loss_before}
+                                                     : Losses{.batch_loss = batch_loss_});
   if (range.starts) {
-    MFL_CHECK(close_round(aggregate_.loss_before));
-    if (stopped_) return end(RunStatus::kDone, *stopped_, aggregate_.loss_before);
+    MFL_TRY(const Losses losses, losses_of_state(aggregate_));
+    MFL_CHECK(close_round(losses));
+    if (stopped_) return end(RunStatus::kDone, *stopped_, losses);
     MFL_CHECK(checkpoint_if_due());
   }
   taken_ += steps;
   if (!range.ends) return {};
   previous_step_ = state_.step;
+  if (losses_.passing == LossRule::Passing::kBatch) batch_loss_ = aggregate_.loss_before;
   const std::size_t counted = plan_->counted.empty() ? population_.nodes : plan_->counted.size();
   apply(algorithm_, state_, aggregate_, {round_steps_, counted, population_.nodes});
   engine_.keep(setting_);
@@ -239,10 +268,11 @@ Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
     journal_.add(NodeRow{.round = state_.round,
                          .node = node_name(node.node),
                          .weight = node.samples,
-                         .loss = node.loss,
+                         .train_loss = node.evaluated,
                          .seconds = node.seconds,
                          .digest = node.digest,
-                         .metrics = metrics_json(node.metrics)});
+                         .metrics = metrics_json(node.metrics),
+                         .batch_loss = node.loss});
   if (monitor_ != nullptr)  // whose algorithms swap: aggregate_ has the vectors of the round before
     monitor_->round_done(round_signs(monitor_->descent(), round_steps_, aggregate_.vectors, state_.vectors,
                                      aggregate_.mean_square_move));
@@ -255,45 +285,52 @@ Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
   closed_ = false;
   MFL_CHECK(start_round());
   if (round_steps_ > 0) return {};
-  MFL_TRY(const double train_loss, this->train_loss());
-  if (!std::isfinite(train_loss))
+  MFL_TRY(const Losses losses, losses_of_end());
+  if (!std::isfinite(losses.train_loss.value_or(0)))
     return end(RunStatus::kDiverged, fmt::format("the loss is not finite after step {}", state_.step),
-               train_loss);
+               losses);
   return end(RunStatus::kDone,
-             state_.step < steps_ ? budget_text(budget_, spent(), virtual_seconds_.has_value()) : "",
-             train_loss);
+             state_.step < steps_ ? budget_text(budget_, spent(), virtual_seconds_.has_value()) : "", losses);
 }
 
-// The loss of the state's own w is known: its row can be written.
+// The losses of the state are known: its row can be written.
 template <class T>
-Result<void> Training<T>::close_round(double train_loss, Row row) {
-  last_loss_ = train_loss;
+Result<void> Training<T>::close_round(const Losses& losses, Row row) {
+  if (losses.train_loss) last_losses_.train_loss = losses.train_loss;
+  last_losses_.batch_loss = losses.batch_loss;
+  last_losses_.start_loss = losses.start_loss;
   if (closed_) return {};
   closed_ = true;
+  const bool finite = std::isfinite(losses.train_loss.value_or(0));
   std::optional<TestMetrics> test;
-  if (row != Row::kLast && (stopped_ = judge(train_loss, test))) row = Row::kLast;
-  if (losses_.decides_best(state_.round, row == Row::kLast)) note_loss(state_, train_loss);
+  if (row != Row::kLast && (stopped_ = judge(losses, test))) row = Row::kLast;
+  if (losses.train_loss) note_loss(state_, *losses.train_loss);
+  if (losses_.never_knows() && row == Row::kLast) note_last(state_);
   const std::string digest = journal_.recorder().keeps() ? state_digest(state_) : "";
   journal_.add(RoundRow{.round = state_.round,
                         .step = state_.step,
-                        .train_loss = train_loss,
+                        .train_loss = losses.train_loss,
                         .bytes_up = bytes_up_,
                         .bytes_down = bytes_down_,
                         .digest = digest,
                         .time = last_time_,
-                        .choice = last_choice_});
+                        .choice = last_choice_,
+                        .batch_loss = losses.batch_loss,
+                        .start_loss = losses.start_loss});
   const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
   if (passed || row != Row::kOfRound || state_.step == 0) {
-    if (!test && std::isfinite(train_loss)) test = engine_.test(setting_, state_.w());
+    if (!test && finite) test = engine_.test(setting_, state_.w());
     RecordRow record{.step = state_.step,
                      .round = state_.round,
-                     .train_loss = train_loss,
+                     .train_loss = losses.train_loss,
                      .test_loss = {},
                      .test_accuracy = {},
                      .bytes_up = bytes_up_,
                      .bytes_down = bytes_down_,
                      .wall_seconds = 0,
-                     .digest = digest};
+                     .digest = digest,
+                     .batch_loss = losses.batch_loss,
+                     .start_loss = losses.start_loss};
     set_test(test, record);
     record.wall_seconds = seconds();
     record.virtual_seconds = virtual_seconds_;
@@ -312,10 +349,10 @@ void Training<T>::set_test(const std::optional<TestMetrics>& test, auto& to) con
 }
 
 template <class T>
-std::optional<std::string> Training<T>::judge(double train_loss, std::optional<TestMetrics>& test) {
-  if (stop_.needs_accuracy(state_.round) && std::isfinite(train_loss))
+std::optional<std::string> Training<T>::judge(const Losses& losses, std::optional<TestMetrics>& test) {
+  if (stop_.needs_accuracy(state_.round) && std::isfinite(losses.train_loss.value_or(0)))
     test = engine_.test(setting_, state_.w());
-  return stop_.judge(state_.round, train_loss, test ? std::optional(test->accuracy) : std::nullopt);
+  return stop_.judge(state_.round, losses.train_loss, test ? std::optional(test->accuracy) : std::nullopt);
 }
 
 template <class T>
@@ -341,25 +378,24 @@ Result<void> Training<T>::checkpoint_if_due() {
 
 template <class T>
 Result<void> Training<T>::stop() {
-  MFL_TRY(const double train_loss, loss_of_next_round());
-  MFL_CHECK(close_round(train_loss, Row::kWhenStopped));
-  if (stopped_) return end(RunStatus::kDone, *stopped_, train_loss);
-  return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps_),
-             train_loss);
+  MFL_TRY(const Losses losses, losses_when_stopped());
+  MFL_CHECK(close_round(losses, Row::kWhenStopped));
+  if (stopped_) return end(RunStatus::kDone, *stopped_, losses);
+  return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps_), losses);
 }
 
 template <class T>
-Result<void> Training<T>::end(RunStatus status, std::string message, double train_loss) {
+Result<void> Training<T>::end(RunStatus status, std::string message, const Losses& losses) {
   over_ = true;
-  MFL_CHECK(close_round(train_loss, status == RunStatus::kDone ? Row::kLast : Row::kWhenStopped));
+  MFL_CHECK(close_round(losses, status == RunStatus::kDone ? Row::kLast : Row::kWhenStopped));
   RunSummary summary;
-  summary.final = {state_.step, train_loss, {}, {}};
-  if (const auto test =
-          std::isfinite(train_loss) ? engine_.test(setting_, state_.w(), detail_of(labels_)) : std::nullopt) {
+  summary.final = {state_.step, losses.train_loss, {}, {}};
+  const bool finite = std::isfinite(losses.train_loss.value_or(0));
+  if (const auto test = finite ? engine_.test(setting_, state_.w(), detail_of(labels_)) : std::nullopt) {
     set_test(test, summary.final);
     summary.test_metrics = metrics_text(*test, labels_);
   }
-  summary.best = {state_.best.step, state_.best.train_loss};
+  summary.best = best_of(state_);
   summary.rounds = state_.round;
   summary.bytes_up = bytes_up_;
   summary.bytes_down = bytes_down_;
@@ -387,7 +423,7 @@ Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings,
     hooks.progress({.step = total([](const auto& t) { return t.step(); }),
                     .steps = all_steps,
                     .round = first.state().round,
-                    .train_loss = first.last_loss(),
+                    .losses = first.last_losses(),
                     .wall_seconds = taken.count(),
                     .settings = trainings.size(),
                     .settings_done = total([](const auto& t) { return t.over() ? 1U : 0U; })});

@@ -59,8 +59,8 @@ class Training {
   const State<T>& state() const { return state_; }
   std::uint64_t step() const { return state_.step + taken_; }
   std::uint64_t steps() const { return steps_; }
-  // The training loss where the last round started; of a run that is over the final one.
-  double last_loss() const { return last_loss_; }
+  // Each as it was measured last.
+  const Losses& last_losses() const { return last_losses_; }
 
   // Steps to the end of the current round.
   std::uint64_t steps_left_in_round() const { return round_steps_ - taken_; }
@@ -86,18 +86,21 @@ class Training {
   Result<Spent> cost_of(std::uint64_t round, std::uint64_t steps) const;
   Result<RoundCosts> measured_costs(std::uint64_t last_steps) const;
   Spent spent() const;
-  Result<void> prepare();               // decides who takes part in the current round, once
-  Result<double> train_loss();          // of the state's w, over the nodes of the round that starts from it
-  Result<double> loss_of_next_round();  // what that round would report
+  Result<void> prepare();       // decides who takes part in the current round, once
+  Result<double> train_loss();  // of the state's w, over the nodes of the round that starts from it
+  // The state's, given what the round that starts from it measured.
+  Result<Losses> losses_of_state(const Aggregate<T>& next);
+  Result<Losses> losses_when_stopped();
+  Result<Losses> losses_of_end();
   enum class Row { kOfRound, kLast, kWhenStopped };
-  Result<void> close_round(double train_loss, Row row = Row::kOfRound);
-  // Why the run ends with the State whose loss this is; nothing if it continues.
-  std::optional<std::string> judge(double train_loss, std::optional<TestMetrics>& test);
+  Result<void> close_round(const Losses& losses, Row row = Row::kOfRound);
+  // Why the run ends with the State that has these; nothing if it continues.
+  std::optional<std::string> judge(const Losses& losses, std::optional<TestMetrics>& test);
   void set_test(const std::optional<TestMetrics>& test, auto& to) const;
   Result<void> checkpoint_if_due();
   std::optional<Checkpoint> state_as_checkpoint();
   std::optional<FinalModel> trained_model();
-  Result<void> end(RunStatus status, std::string message, double train_loss);
+  Result<void> end(RunStatus status, std::string message, const Losses& losses);
 
   std::size_t setting_;
   Algorithm algorithm_;
@@ -119,7 +122,8 @@ class Training {
   double wall_before_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Aggregate<T> aggregate_;
-  double last_loss_ = 0;
+  std::optional<double> batch_loss_;  // of the round that led to the state
+  Losses last_losses_;
   std::uint64_t bytes_up_, bytes_down_;     // so far
   std::optional<double> virtual_seconds_;   // so far
   std::optional<RoundPlan> plan_;           // of the current round

@@ -13,7 +13,7 @@ Result<Unfinished> read_unfinished(const Store& store, const std::string& id) {
     if (row.round > run.checkpoint->round) break;
     run.bytes_up = row.bytes_up;
     run.bytes_down = row.bytes_down;
-    run.losses.push_back({row.round, row.train_loss});
+    if (row.train_loss) run.losses.push_back({row.round, *row.train_loss});
     if (row.time) run.virtual_seconds = row.time->total_seconds;
   }
   MFL_TRY(const auto records, store.records(id));

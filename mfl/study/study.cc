@@ -3,12 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
 #include "mfl/base/files.h"
 #include "mfl/record/store.h"
-#include "mfl/report/compare.h"
 #include "mfl/run/sweep.h"
 
 namespace mfl {
@@ -62,7 +62,7 @@ Result<bool> recorded_alike(const Store& store, const Config& config, const std:
   MFL_TRY(const RunRow row, store.get(id));
   MFL_TRY(const Config kept, parse_config(row.config, "run " + id));
   return kept.run.record_every == config.run.record_every &&
-         kept.run.evaluate_every == config.run.evaluate_every;
+         (!config.run.evaluate_every || kept.run.evaluate_every == config.run.evaluate_every);
 }
 
 Result<void> complete_records(const Sweeps& sweeps, const std::vector<Config>& configs,
@@ -86,19 +86,17 @@ Result<void> complete_records(const Sweeps& sweeps, const std::vector<Config>& c
 StudyRun ended(const PlannedStudyRun& planned, const RunOutcome& outcome) {
   return {.key = planned.key,
           .diverged = outcome.status == "diverged",
-          .final_loss = outcome.final.train_loss,
+          .final_loss = outcome.final.train_loss.value_or(std::numeric_limits<double>::quiet_NaN()),
           .final_accuracy = outcome.final.test_accuracy,
           .digest = outcome.digest};
 }
 
 Result<std::vector<StudyPoint>> loss_points(const Store& store, const std::string& id) {
-  MFL_TRY(const RunRow row, store.get(id));
   MFL_TRY(const auto rounds, store.rounds(id));
-  const RecordedLosses losses = recorded_losses(row);
   std::vector<StudyPoint> points;
   for (const RoundRow& round : rounds)
-    if (losses.over_samples(round.round, round.round == rounds.back().round))
-      points.push_back({round.round, round.train_loss, round.bytes_up + round.bytes_down,
+    if (round.train_loss)
+      points.push_back({round.round, *round.train_loss, round.bytes_up + round.bytes_down,
                         round.time ? std::optional(round.time->total_seconds) : std::nullopt});
   return points;
 }

@@ -9,7 +9,7 @@ COLOURS = ("#2a6f97", "#c8553d")
 
 
 def svg_curve(x: Sequence[float], series: Mapping[str, Sequence[float]], x_title: str) -> str:
-    """One line per series over x; numbers that are not finite are left out. Empty if nothing can be drawn."""
+    """One line per series over x, with points where some of its numbers are not finite and left out. Empty if nothing can be drawn."""
     points = {name: [(a, b) for a, b in zip(x, values) if math.isfinite(b)] for name, values in series.items()}
     points = {name: line for name, line in points.items() if len(line) > 1}
     if not points:
@@ -37,5 +37,7 @@ def svg_curve(x: Sequence[float], series: Mapping[str, Sequence[float]], x_title
         shape = " ".join(place(a, b) for a, b in line)
         dashes = ' stroke-dasharray="4 3"' if number else ""
         parts.append(f'<polyline points="{shape}" fill="none" stroke="{colour}" stroke-width="1.5"{dashes}/>')
+        if len(line) < len(x):
+            parts += [f'<circle cx="{at[0]}" cy="{at[1]}" r="1.8" fill="{colour}"/>' for at in (place(a, b).split(",") for a, b in line)]
         parts.append(f'<text x="{WIDTH - RIGHT - 4}" y="{TOP + 10 + 13 * number}" text-anchor="end" fill="{colour}">{name}</text>')
     return "".join(parts) + "</svg>"

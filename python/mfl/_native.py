@@ -28,7 +28,7 @@ class Progress(ctypes.Structure):
 
     _fields_ = [("step", ctypes.c_uint64), ("steps", ctypes.c_uint64), ("round", ctypes.c_uint64),
                 ("settings", ctypes.c_uint64), ("settings_done", ctypes.c_uint64), ("train_loss", ctypes.c_double),
-                ("seconds", ctypes.c_double)]
+                ("seconds", ctypes.c_double), ("batch_loss", ctypes.c_double), ("start_loss", ctypes.c_double)]
 
 
 ProgressCallback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(Progress), ctypes.c_void_p)

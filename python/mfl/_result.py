@@ -15,7 +15,7 @@ from ._model import Model
 from ._native import store_query
 from ._tables import table, text
 
-HISTORY = ["step", "round", "train_loss", "test_loss", "test_accuracy", "bytes_up", "bytes_down", "wall_seconds"]
+HISTORY = ["step", "round", "train_loss", "batch_loss", "start_loss", "test_loss", "test_accuracy", "bytes_up", "bytes_down", "wall_seconds"]
 
 
 class Result:
@@ -28,7 +28,8 @@ class Result:
         message: why the run ended early, or how to continue it.
         config: the whole configuration, by table and key.
         digest: SHA-256 of the final weights.
-        train_loss, test_loss, test_accuracy: of the final weights; None where they were not measured.
+        train_loss, test_loss, test_accuracy: of the final weights; None where they were not measured. `train_loss` is F(w), over all
+            samples.
         rounds: how many rounds were trained.
         warnings: each with `id`, `step`, `message` and `hint`.
         store: the file that has the run.
@@ -75,12 +76,14 @@ class Result:
 
     @property
     def history(self) -> Any:
-        """The evaluations of the run, about a hundred: a DataFrame if pandas is installed, else a dictionary of arrays."""
+        """The records of the run, about a hundred: a DataFrame if pandas is installed, else a dictionary of arrays. `train_loss` is F(w)
+        over all samples, `batch_loss` the mean over the batches of the round that ended there, `start_loss` the loss of where nodes
+        start if that is not w; each is NaN where it was not measured."""
         return table(self._records, HISTORY)
 
     @property
     def every_round(self) -> Any:
-        """Every round with its training loss, bytes and digest, read from the store."""
+        """Every round with its losses, bytes and digest, read from the store."""
         return table(store_query(self.store, what="run", run=self.run_id, rounds=True)["rounds"])
 
     def predict(self, X: Any) -> AnyArray:
@@ -100,7 +103,8 @@ class Result:
         return self.model.save(path)
 
     def plot(self, ax: Any = None, **style: Any) -> Any:
-        """Draws the losses over rounds with Matplotlib, and the test accuracy beside them; returns the axes."""
+        """Draws the losses over rounds with Matplotlib, and the test accuracy beside them; returns the axes. What was measured in some
+        records only has points there."""
         return plot_results([self], ax, **style)
 
     @property
@@ -152,7 +156,7 @@ def _numbers(records: list[dict[str, Any]], name: str) -> list[float]:
 
 
 def plot_results(results: list[Result], ax: Any = None, titles: list[str] | None = None, **style: Any) -> Any:
-    """Training losses over rounds, one line per result; of a single result the test loss and accuracy too."""
+    """Training losses F(w) over rounds, one line per result; of a single result the test loss and accuracy too."""
     try:
         import matplotlib.pyplot as plt
         from matplotlib.ticker import MaxNLocator
@@ -164,7 +168,7 @@ def plot_results(results: list[Result], ax: Any = None, titles: list[str] | None
     for number, result in enumerate(results):
         title = titles[number] if titles else result.title
         rounds = _numbers(result._records, "round")
-        ax.plot(rounds, _numbers(result._records, "train_loss"), label="train loss" if alone else title, **style)
+        _draw(ax, rounds, _numbers(result._records, "train_loss"), "train loss" if alone else title, **style)
         losses = _numbers(result._records, "test_loss")
         if alone and np.isfinite(losses).any():
             _draw(ax, rounds, losses, "test loss", linestyle="--")
@@ -188,4 +192,6 @@ def plot_results(results: list[Result], ax: Any = None, titles: list[str] | None
 
 def _draw(ax: Any, x: list[float], y: list[float], label: str, **style: Any) -> None:
     shown = np.isfinite(y)
+    if not shown.all():
+        style = {"marker": "o", "markersize": 3, **style}
     ax.plot(np.asarray(x)[shown], np.asarray(y)[shown], label=label, **style)

@@ -1,6 +1,7 @@
 """Waiting for a native call: signals are handled at once, a progress bar is drawn, the call stops at the end of a round."""
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Callable
@@ -24,7 +25,20 @@ class Progress:
     settings: int
     settings_done: int
     train_loss: float
+    """F(w) over all samples, as it was last measured; NaN before that."""
     seconds: float
+    batch_loss: float = float("nan")
+    """The mean over the batches of the last round; NaN where it was not measured."""
+    start_loss: float = float("nan")
+    """The loss of where nodes start, if that is not w; NaN where it was not measured."""
+
+    @property
+    def loss(self) -> tuple[str, float]:
+        """The one that every round of this run has, with its name."""
+        for name in ("batch_loss", "start_loss"):
+            if not math.isnan(getattr(self, name)):
+                return name, getattr(self, name)
+        return "train_loss", self.train_loss
 
 
 def _in_notebook() -> bool:
@@ -66,7 +80,8 @@ class Bar:
         if progress.settings > 1:
             self._bar.set_postfix(settings=f"{progress.settings_done}/{progress.settings}", refresh=False)
         else:
-            self._bar.set_postfix(round=progress.round, loss=f"{progress.train_loss:.4g}", refresh=False)
+            name, value = progress.loss
+            self._bar.set_postfix({"round": progress.round, name: f"{value:.4g}"}, refresh=False)
         self._bar.update(progress.step - self._bar.n)
 
     def close(self) -> None:
@@ -125,7 +140,7 @@ def run_native(experiment: Experiment, work: Callable[[], T], progress: bool | N
 
     def on_round(native: NativeProgress) -> bool:
         seen = Progress(native.step, native.steps, native.round, native.settings, native.settings_done, native.train_loss,
-                        native.seconds)
+                        native.seconds, native.batch_loss, native.start_loss)
         latest[:] = [seen]
         if callback is None or raised:
             return bool(raised)

@@ -86,7 +86,7 @@ class _Federated(BaseEstimator):  # type: ignore[misc]
             if result.status != "done":
                 warnings.warn(f"the run {result.status}: lower eta or gamma", ConvergenceWarning, stacklevel=3)
             self.model_: Model = result.model
-            self.history_ = {name: np.asarray(result.history[name]) for name in ("round", "step", "train_loss")}
+            self.history_ = {name: np.asarray(result.history[name]) for name in ("round", "step", "train_loss", "batch_loss")}
         finally:
             store.delete()
         self.digest_ = result.digest
@@ -147,7 +147,7 @@ class FederatedClassifier(ClassifierMixin, _Federated):  # type: ignore[misc]
         settings: any other keys of an experiment by name.
 
     Attributes:
-        classes_, coef_, intercept_, n_features_in_, n_iter_ (rounds), history_ (training loss by round), digest_ (of the
+        classes_, coef_, intercept_, n_features_in_, n_iter_ (rounds), history_ (training and batch loss by round), digest_ (of the
         weights), model_ (`mfl.Model`), config_ (the whole configuration).
     """
 

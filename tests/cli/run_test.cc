@@ -144,7 +144,7 @@ TEST(Run, PeopleGetATableAndPlainProgress) {
   EXPECT_EQ(outcome.code, 0);
   for (const char* word : {"run ", "train loss", "traffic", "digest"})
     EXPECT_THAT(outcome.out, HasSubstr(word));
-  EXPECT_THAT(outcome.err, HasSubstr("100 %  step 40/40  loss "));
+  EXPECT_THAT(outcome.err, HasSubstr("100 %  step 40/40  train loss "));
   EXPECT_EQ(outcome.err.find('\r'), std::string::npos);
   EXPECT_LE(std::ranges::count(outcome.err, '\n'), 11);
   auto quiet = args;
@@ -233,6 +233,27 @@ TEST(Run, ShippedExperimentFilesAreValid) {
     EXPECT_EQ(data["config"]["algorithm"]["gamma"], 0.5);
   }
   EXPECT_EQ(files, 4);
+}
+
+TEST(Run, AnEmptyTrainerIsRefused) {
+  const Sandbox box;
+  for (const char* nothing : {"", "  "})
+    expect_error(box.run({"run", "--nodes", "2", "--algorithm", "mfl", "--eta", "0.1", "--rounds", "3",
+                          "--trainer", nothing}),
+                 2, {"--trainer", "must not be empty"});
+}
+
+TEST(Run, WithoutEvaluationsTheTrainLossIsSaidNotToBeMeasured) {
+  const Sandbox box;
+  const Outcome outcome = box.run(
+      {"run", "--data", "synthetic:120x16", "--rounds", "5", "--batch-size", "8", "--evaluate-every", "0"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("train loss     not measured: evaluate_every is 0"));
+  EXPECT_THAT(outcome.out, HasSubstr("the last State, at step 20"));
+  EXPECT_THAT(outcome.err, HasSubstr("batch loss "));
+  expect_error(box.run({"run", "--data", "synthetic:120x16", "--rounds", "5", "--batch-size", "8",
+                        "--evaluate-every", "0", "--patience", "2"}),
+               2, {"patience", "evaluate_every"});
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ TEST_F(TrainerFaults, WrongAnswersEndTheRunWithNodeTrainerAndReason) {
     const Outcome outcome =
         box_.run({"run", "external.toml", "--trainer",
                   trainer_command("native.toml", fmt::format("{}:5:count", kind)), "--quiet"});
-    expect_error(outcome, 1, {"native_trainer", "('native')", "node-0002", "train of round 1", reason});
+    expect_error(outcome, 1, {"native_trainer", "('native')", "node-0001", "train of round 1", reason});
     const auto shown = ok_data(box_.run({"runs", "show", "latest", "--json"}));
     EXPECT_EQ(shown["run"]["status"], "failed");
   }

@@ -166,12 +166,12 @@ class NativeTrainer {
     Batching batching = make_batching(config_);
     batching.by_epochs = false;
     const Stepping stepping{.batching = batching, .round = round, .before_step = {}};
-    double loss = 0;
+    NodeLosses losses;
     train_node<T>(std::span(&setting, 1), std::span(&chosen, 1), model(), data, steps, stepping, memory,
-                  std::span(&loss, 1));
+                  std::span(&losses, 1));
     reply["message"] = "trained";
     reply["round"] = round;
-    reply["loss"] = loss;
+    reply["loss"] = losses.loss;
     return frame(reply, body_of(memory.vectors(0)));
   }
 

@@ -10,6 +10,7 @@ namespace mfl::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Case {
   std::string name, algorithm, run;
@@ -73,7 +74,9 @@ TEST(ExternalRuns, RecordsWhatEveryNodeSentAndMeasured) {
   EXPECT_EQ(run["final"]["test_accuracy"], 0.75) << run.dump(1);
   EXPECT_EQ(run["final"]["test_loss"], 0.5);
   const Outcome csv = box.run({"runs", "export", "latest", "--nodes", "--format", "csv"});
-  EXPECT_THAT(csv.out, HasSubstr("run,round,node,weight,loss,seconds,digest,metrics"));
+  EXPECT_THAT(
+      csv.out,
+      HasSubstr("run,round,node,weight,train_loss,batch_loss,start_loss,seconds,digest,metrics,committed"));
   EXPECT_THAT(csv.out, HasSubstr("test_accuracy"));
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 1 + 4 * static_cast<int>(kNodes)) << csv.out;
 }
@@ -84,7 +87,7 @@ TEST(ExternalRuns, CompareNamesTheNodeAndTheRoundWhereRunsFirstDiffer) {
   const std::string algorithm = "name = \"mfl\"\neta = 0.05\ntau = 3";
   box.write("native.toml", native_toml(algorithm, "rounds = 6"));
   box.write("other.toml", native_toml(algorithm, "rounds = 6\nseed = 2"));
-  box.write("external.toml", external_toml(algorithm, "rounds = 6"));
+  box.write("external.toml", external_toml(algorithm, "rounds = 6\nevaluate_every = 0"));
   digest_of(box, {"external.toml", "--trainer", trainer_command("native.toml")});
   // The same hello, but other data at some nodes.
   box.write("both.sh", "exec " + trainer_command("native.toml", "drift:9:count") + "\n");
@@ -108,6 +111,22 @@ TEST(ExternalRuns, TheModelIsExportedAsSafetensorsAndNpz) {
   // And it is where another run starts.
   EXPECT_NE(digest_of(box, {"external.toml", "--trainer", trainer_command("native.toml"), "--init", "m.npz"}),
             "");
+}
+
+TEST(ExternalRuns, WhatTheTrainerDecidesIsItsOwn) {
+  const Sandbox box;
+  const std::string algorithm = "name = \"fl\"\neta = 0.05\ntau = 3";
+  box.write("native.toml", native_toml(algorithm, "rounds = 2"));
+  box.write("external.toml", external_toml(algorithm, "rounds = 2"));
+  const Outcome ran =
+      box.run({"run", "external.toml", "--trainer", trainer_command("native.toml"), "--quiet"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const char* part :
+       {"model and data by the trainer", "(split by the trainer)", "batches by the trainer"})
+    EXPECT_THAT(ran.out, HasSubstr(part));
+  const Outcome shown = box.run({"runs", "show", "latest"});
+  for (const char* unknown : {"iid", "lambda", "feature_skew"})
+    EXPECT_THAT(shown.out, Not(HasSubstr(unknown)));
 }
 
 TEST(ExternalRuns, RefusesWhatItCannotDo) {

@@ -43,7 +43,7 @@ class Bench {
     std::vector<Vector<double>> vectors;
     if (task.steps > 0) vectors.push_back(Vector<double>(kBenchColumns, value));
     const auto blocks = task.steps > 0 ? task.blocks : std::vector<Block>{};
-    return {task.run_id, task.ticket, weight, value, blocks, to_payload(vectors)};
+    return {task.run_id, task.ticket, weight, {.train_loss = value}, blocks, to_payload(vectors)};
   }
   Reason submit(const std::string& node, const Update& update) {
     return coordinator->submit(now, node, update).reason;
@@ -326,7 +326,7 @@ TEST(Coordinator, BadContentsCostTheNodeItsPartInTheAttempt) {
       {Reason::kWeight, [](Update& u) { u.weight = 3; }},
       {Reason::kShape, [](Update& u) { u.payload.pop_back(); }},
       {Reason::kShape, [](Update& u) { u.payload += "x"; }},
-      {Reason::kNotFinite, [&](Update& u) { u.loss = nan; }},
+      {Reason::kNotFinite, [&](Update& u) { u.losses.train_loss = nan; }},
       {Reason::kNotFinite,
        [&](Update& u) {
          u.payload = to_payload(std::vector<Vector<double>>{{1, inf, 1}});

@@ -78,7 +78,7 @@ Answer vectors_of(double value) {
   };
 }
 Answer loss_of(double value) {
-  return [value](Update& u) { u.loss = value; };
+  return [value](Update& u) { u.losses.train_loss = value; };
 }
 
 TEST(Numbers, EveryReasonIsNamedCountedAndCostsOnlyItsSender) {
@@ -221,7 +221,7 @@ TEST(Numbers, AnHonestRunThatGrowsEndsAsDiverged) {
       for (const auto& [node, session] : population.sessions)
         population.answer(node, [&](Update& u) {
           vectors_of(size)(u);
-          u.loss = size > 1e150 ? kNan : size;
+          u.losses.train_loss = size > 1e150 ? kNan : size;
         });
       population.now += Time(100);
       population.coordinator->tick(population.now);

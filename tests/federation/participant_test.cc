@@ -21,11 +21,11 @@ TEST(Participant, JoinsTrainsSubmitsAndWaits) {
   EXPECT_EQ(node.next(), Next::kWait);
   node.ordered(task(1, 1, "a"));
   EXPECT_EQ(node.next(), Next::kTrain);
-  node.trained(0.5, {{"w", "f32", 2}}, "abcdefgh");
+  node.trained({.train_loss = 0.5}, {{"w", "f32", 2}}, "abcdefgh");
   EXPECT_EQ(node.next(), Next::kSubmit);
   const Update update = node.update();
   EXPECT_EQ(update.weight, 3U);
-  EXPECT_EQ(update.loss, 0.5);
+  EXPECT_EQ(update.losses.train_loss, 0.5);
   EXPECT_EQ(update.payload, "abcdefgh");
   EXPECT_EQ(update.ticket, (Ticket{1, 1, 1}));
   node.judged({});
@@ -39,7 +39,7 @@ TEST(Participant, SendsWhatItHasWhenTheSameWorkIsAskedForAgain) {
   Participant node(3);
   node.joined();
   node.ordered(task(1, 1, "a"));
-  node.trained(0.5, {{"w", "f32", 2}}, "abcdefgh");
+  node.trained({.train_loss = 0.5}, {{"w", "f32", 2}}, "abcdefgh");
   node.judged({});
   node.lost();
   EXPECT_EQ(node.next(), Next::kJoin);
@@ -58,7 +58,7 @@ TEST(Participant, StopsOnlyForPermanentErrors) {
     Participant node(3);
     node.joined();
     node.ordered(task(1, 1, "a"));
-    node.trained(0.5, {{"w", "f32", 2}}, "abcdefgh");
+    node.trained({.train_loss = 0.5}, {{"w", "f32", 2}}, "abcdefgh");
     node.judged({reason, "text"});
     const bool fatal = reason == Reason::kProtocol || reason == Reason::kConfig || reason == Reason::kShape ||
                        reason == Reason::kWeight || reason == Reason::kSchema || reason == Reason::kOutlier;

@@ -340,11 +340,11 @@ class World {
       case Hostility::kNone: break;
       case Hostility::kHuge: fill(1e38F); break;
       case Hostility::kLarge: fill(1e10F); break;
-      case Hostility::kNotFinite: update.loss = std::numeric_limits<double>::quiet_NaN(); break;
+      case Hostility::kNotFinite: update.losses.train_loss = std::numeric_limits<double>::quiet_NaN(); break;
       case Hostility::kZeros: fill(0); break;
       case Hostility::kHeavy: update.weight = std::uint64_t{1} << 32U; break;
-      case Hostility::kImpossible: update.loss = -1e308; break;
-      case Hostility::kAbsurdLoss: update.loss = 1e308; break;
+      case Hostility::kImpossible: update.losses.train_loss = -1e308; break;
+      case Hostility::kAbsurdLoss: update.losses.train_loss = 1e308; break;
       case Hostility::kAlternating:
         if (++turns_ % 2 == 1) fill(1e38F);
         break;
@@ -419,7 +419,7 @@ class World {
           if (trained.participant.next() == Participant::Next::kTrain &&
               trained.participant.task().ticket == task.ticket) {
             const Trained result = reference_.trainer(node).train(task).value();
-            trained.participant.trained(result.loss, result.blocks, result.payload);
+            trained.participant.trained(result.losses, result.blocks, result.payload);
           }
           act(node);
         });

@@ -60,7 +60,7 @@ class Golden : public ::testing::Test {
 TEST_F(Golden, ReferenceRowsInF64) {
   for (const Reference& row : kReferences) {
     const RunOutcome got = run(paper(row.model, row.gamma, Precision::kF64));
-    EXPECT_NEAR(got.final.train_loss / row.train_loss, 1, 1e-9) << row.model << ' ' << row.gamma;
+    EXPECT_NEAR(*got.final.train_loss / row.train_loss, 1, 1e-9) << row.model << ' ' << row.gamma;
     EXPECT_EQ(got.final.test_accuracy, row.accuracy) << row.model << ' ' << row.gamma;
     const auto rounds = *Store::open(store())->rounds(got.run_id);
     const auto best = std::ranges::min_element(rounds, {}, &RoundRow::train_loss);
@@ -74,7 +74,7 @@ TEST_F(Golden, ReferenceRowsInF64) {
 TEST_F(Golden, ReferenceRowsInF32) {
   for (const Reference& row : kReferences) {
     const RunOutcome got = run(paper(row.model, row.gamma, Precision::kF32));
-    EXPECT_NEAR(got.final.train_loss / row.train_loss, 1, 1e-5) << row.model << ' ' << row.gamma;
+    EXPECT_NEAR(*got.final.train_loss / row.train_loss, 1, 1e-5) << row.model << ' ' << row.gamma;
     EXPECT_NEAR(*got.final.test_accuracy, row.accuracy, 0.0005) << row.model << ' ' << row.gamma;
   }
 }
@@ -118,7 +118,7 @@ TEST_F(Golden, SoftmaxInF64AndF32) {
       config.run.steps = 200;
       const RunOutcome got = run(config);
       const bool exact = precision == Precision::kF64;
-      EXPECT_NEAR(got.final.train_loss / row.train_loss, 1, exact ? 1e-9 : 1e-5) << row.gamma;
+      EXPECT_NEAR(*got.final.train_loss / row.train_loss, 1, exact ? 1e-9 : 1e-5) << row.gamma;
       EXPECT_NEAR(got.final.test_accuracy.value_or(0), row.accuracy, exact ? 0 : 0.0005) << row.gamma;
       EXPECT_EQ(got.bytes_up, 50U * 4 * 2 * (784 + (row.intercept ? 1 : 0)) * 10 * (exact ? 8 : 4));
     }
@@ -144,7 +144,7 @@ TEST_F(Golden, AveragingEveryStepIsCentralised) {
   Config every = paper("squared-svm", 0.5, Precision::kF64), mgd = every;
   every.algorithm.tau = 1;
   mgd.algorithm.name = "mgd";
-  EXPECT_NEAR(run(every).final.train_loss / run(mgd).final.train_loss, 1, 1e-12);
+  EXPECT_NEAR(*run(every).final.train_loss / *run(mgd).final.train_loss, 1, 1e-12);
 }
 
 TEST_F(Golden, EnginesAndThreadsGiveOneDigest) {

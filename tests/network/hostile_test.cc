@@ -106,7 +106,7 @@ void take_part(const std::string& address, std::size_t node, const std::string& 
       if (order->kind != Order::Kind::kTask) continue;
       Trained trained = trainer->train(order->task).value();
       Update update{order->task.run_id, order->task.ticket,        joining.weight,
-                    trained.loss,       std::move(trained.blocks), std::move(trained.payload)};
+                    trained.losses,     std::move(trained.blocks), std::move(trained.payload)};
       if (spoil) spoil(update);
       if (!client->submit(update)) break;
     }
@@ -185,7 +185,7 @@ TEST(Hostile, OneNodeOfTenOutOfBoundsDoesNotChangeTheResultAndIsTheOnlyOneNamed)
       {"not a number", all_of(std::numeric_limits<float>::quiet_NaN())},
       {"zeros", all_of(0), 0, true},
       {"2^32 samples", [](Update&) {}, std::uint64_t{1} << 32U},
-      {"loss -1e308", [](Update& u) { u.loss = -1e308; }},
+      {"loss -1e308", [](Update& u) { u.losses.train_loss = -1e308; }},
       {"alternating",
        [&turn](Update& u) {
          if (++turn % 2 == 1) all_of(1e38F)(u);

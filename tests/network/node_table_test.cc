@@ -10,14 +10,15 @@ TEST(NodeTable, KnowsWhoIsConnectedAndWhatTheySent) {
   NodeTable table;
   table.joined(Time(100), "b", "01", 7, 1'900'000'000);
   table.joined(Time(100), "a", "02", 5, std::nullopt);
-  table.counted(Time(200), "b", 3, 0.5, 0.25);
+  table.counted(Time(150), "b", 2, {.train_loss = 0.5, .batch_loss = 0.75}, 0.25);
+  table.counted(Time(200), "b", 3, {.batch_loss = 0.625}, 0.25);
   table.joined(Time(300), "b", "03", 7, 1'900'000'000);  // again, before its first presence has ended
   table.left(Time(400), "b");
   table.left(Time(500), "a");
   const auto nodes = table.list(Time(1'000));
   ASSERT_EQ(nodes.size(), 2U);
   EXPECT_EQ(nodes[0], (NodeStatus{"a", false, Time(500), 5, 0, {}, {}, {}}));
-  EXPECT_EQ(nodes[1], (NodeStatus{"b", true, Time(600), 7, 3, 0.5, 0.25, 1'900'000'000}));
+  EXPECT_EQ(nodes[1], (NodeStatus{"b", true, Time(600), 7, 3, {0.5, 0.625, {}}, 0.25, 1'900'000'000}));
   EXPECT_EQ(table.serials(), (std::map<std::string, std::string>{{"a", "02"}, {"b", "03"}}));
 }
 

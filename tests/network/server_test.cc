@@ -119,7 +119,7 @@ class ServerTest : public ::testing::Test {
 
   static Update answer(const Assignment& task, double value) {
     return {task.run_id, task.ticket,
-            4,           0.5,
+            4,           {.train_loss = 0.5},
             task.blocks, to_payload(std::vector<Vector<double>>{Vector<double>(kColumns, value)})};
   }
 
@@ -190,7 +190,8 @@ TEST_F(ServerTest, SixBadPeersAreRefused) {
     const bool attended = peer->attend(joining(), 1000).has_value();
     EXPECT_FALSE(attended) << what;
     const bool submitted =
-        peer->submit({"run", {5, 1, 1}, 4, 0.5, {}, std::string(kColumns * 8, '\0')}).has_value();
+        peer->submit({"run", {5, 1, 1}, 4, {.train_loss = 0.5}, {}, std::string(kColumns * 8, '\0')})
+            .has_value();
     EXPECT_FALSE(submitted) << what;
     if (!attended && !submitted) ++refused;
   }
@@ -326,7 +327,7 @@ TEST_F(ServerTest, BadUpdatesAreRefusedNamedAndCounted) {
   };
   const auto cut = changed([](Update& u) { u.payload.resize(8); });
   const std::pair<Reason, std::function<Update(Update)>> cases[] = {
-      {Reason::kNotFinite, changed([&](Update& u) { u.loss = nan; })},
+      {Reason::kNotFinite, changed([&](Update& u) { u.losses.train_loss = nan; })},
       {Reason::kNotFinite, changed([&](Update& u) {
          u.payload = to_payload(std::vector<Vector<double>>{{0, inf, 0}});
        })},

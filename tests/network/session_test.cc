@@ -264,7 +264,7 @@ class ThreadedNode {
   void work(std::vector<std::thread>& others) {
     if (participant_.next() == Participant::Next::kTrain) {
       Trained trained = trainer_.train(participant_.task()).value();
-      participant_.trained(trained.loss, std::move(trained.blocks), std::move(trained.payload));
+      participant_.trained(trained.losses, std::move(trained.blocks), std::move(trained.payload));
     }
     if (participant_.next() != Participant::Next::kSubmit) return;
     const Update update = participant_.update();
@@ -418,7 +418,8 @@ TEST(Session, ASlowCommitKeepsNobodyFromReadingTheStatus) {
     s.begin(*upload);
     s.submit(
         *upload,
-        {kRun, task.ticket, reference.trainer(0).weight(), trained.loss, trained.blocks, trained.payload}, 0);
+        {kRun, task.ticket, reference.trainer(0).weight(), trained.losses, trained.blocks, trained.payload},
+        0);
   });
   while (!log.committing) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_EQ(session.status(true).round, 0U) << "the status waits for the commit";

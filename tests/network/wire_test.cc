@@ -47,7 +47,8 @@ Assignment task_with(std::string payload) {
 }
 Order order_with(std::string payload) { return {Order::Kind::kTask, task_with(std::move(payload)), {}, {}}; }
 Update update_with(std::string payload) {
-  return {"0badcafe", {0x1122334455667788, 3, 7}, 1250, 0.25, {{"w", "bf16", 10}}, std::move(payload)};
+  return {"0badcafe",           {0x1122334455667788, 3, 7}, 1250,
+          {.train_loss = 0.25}, {{"w", "bf16", 10}},        std::move(payload)};
 }
 
 FederationStatus status() {
@@ -58,12 +59,12 @@ FederationStatus status() {
   out.step = 8;
   out.steps = 1000;
   out.nodes = 4;
-  out.train_loss = 0.5;
+  out.losses.train_loss = 0.5;
   out.refused[static_cast<std::size_t>(Reason::kDuplicate)] = 9;
   return out;
 }
 
-// Every message as it must stay while the protocol version is 4.
+// Every message as it must stay while the protocol version is 5.
 std::map<std::string, std::string> messages() {
   const Order done{Order::Kind::kDone, {}, "done", "f00d"};
   const auto order = wire::encode(order_with("12345678"));
@@ -82,7 +83,7 @@ std::map<std::string, std::string> messages() {
 
 std::map<std::string, std::string> golden() {
   std::map<std::string, std::string> out;
-  std::ifstream file(MFL_GOLDEN "/wire_v4.txt");
+  std::ifstream file(MFL_GOLDEN "/wire_v5.txt");
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line.front() == '#') continue;
     std::istringstream words(line);
@@ -123,7 +124,7 @@ TEST(Wire, GoldenMessagesAreReadUnchanged) {
   ASSERT_TRUE(updates.take(kept["update"]));
   const Update update = updates.finish().value();
   EXPECT_EQ(update.weight, 1250U);
-  EXPECT_EQ(update.loss, 0.25);
+  EXPECT_EQ(update.losses.train_loss, 0.25);
   EXPECT_EQ(update.payload, "12345678");
 }
 
@@ -162,16 +163,19 @@ TEST(Wire, AStatusKeepsNodesAndTests) {
   status.needed = 3;
   status.test_loss = 0.25;
   status.test_accuracy = 0.75;
+  status.losses = {0.5, 0.125, 0};
   status.version = "0.1.0";
   status.certificate_expires = 1'800'000'000;
   status.warnings = {"one node holds most of the samples"};
-  status.node_list = {{"a", true, Time(12), 150, 7, 0.5, 0.125, 1'900'000'000, 4, Time(9'000)}, {"b"}};
+  status.node_list = {{"a", true, Time(12), 150, 7, {0.5, 0.25, 0.75}, 0.125, 1'900'000'000, 4, Time(9'000)},
+                      {"b"}};
   status.quarantined = 1;
   status.refused[static_cast<std::size_t>(Reason::kNorm)] = 6;
   const FederationStatus read = wire::decode_status(wire::encode(status)).value();
   EXPECT_EQ(read.needed, 3U);
   EXPECT_EQ(read.quarantined, 1U);
   EXPECT_EQ(read.refused, status.refused);
+  EXPECT_EQ(read.losses, status.losses);
   EXPECT_EQ(read.test_loss, 0.25);
   EXPECT_EQ(read.test_accuracy, 0.75);
   EXPECT_EQ(read.version, "0.1.0");
@@ -241,13 +245,17 @@ TEST(Wire, VectorsOfATaskLiveAsLongAsTheyAreUsed) {
 }
 
 TEST(Wire, NumbersKeepTheirBits) {
-  for (const double loss : {0.0, -0.0, 5e-324, std::numeric_limits<double>::infinity(), 0.1}) {
-    wire::UpdateReader reader;
-    Update update = update_with("");
-    update.loss = loss;
-    ASSERT_TRUE(reader.take(wire::encode(update).at(0)));
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(reader.finish()->loss), std::bit_cast<std::uint64_t>(loss));
-  }
+  for (auto Losses::*which : {&Losses::train_loss, &Losses::batch_loss, &Losses::start_loss})
+    for (const double loss : {0.0, -0.0, 5e-324, std::numeric_limits<double>::infinity(), 0.1}) {
+      wire::UpdateReader reader;
+      Update update = update_with("");
+      update.losses = {};
+      update.losses.*which = loss;
+      ASSERT_TRUE(reader.take(wire::encode(update).at(0)));
+      const Losses read = reader.finish()->losses;
+      EXPECT_EQ(std::bit_cast<std::uint64_t>((read.*which).value()), std::bit_cast<std::uint64_t>(loss));
+      EXPECT_EQ(read.train_loss.has_value() + read.batch_loss.has_value() + read.start_loss.has_value(), 1);
+    }
 }
 
 TEST(Wire, InconsistentMessagesAreRefused) {
@@ -271,7 +279,7 @@ TEST(Wire, InconsistentMessagesAreRefused) {
   ASSERT_TRUE(too_much.take(parts[1]));
   EXPECT_FALSE(too_much.take(parts[1]));
   std::string other_version = wire::encode(kWirePlan);
-  ASSERT_EQ(other_version[1], 4);
+  ASSERT_EQ(other_version[1], 5);
   other_version[1] = 1;
   EXPECT_THAT(wire::decode_plan(other_version).error().text(), HasSubstr("protocol version 1"));
   EXPECT_THAT(wire::decode_joining(wire::encode(Joining{"d1", 1, 2, 32})).error().text(),

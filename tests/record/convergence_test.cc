@@ -162,5 +162,46 @@ TEST(Convergence, TheStoreKnowsWhichLossesAreSampled) {
   EXPECT_EQ(judged, (std::vector<std::string>{"", "oscillating"}));
 }
 
+// As of a run in minibatches: F(w) in every fifth round, from a loss over batches that is lower by a half.
+std::vector<RoundRow> in_batches(std::size_t count, const std::function<double(double)>& loss,
+                                 std::uint64_t every = 5) {
+  std::vector<RoundRow> rows = with_losses(count, loss);
+  for (RoundRow& row : rows) {
+    if (row.round > 0) row.batch_loss = *row.train_loss / 2;
+    if (row.round % every != 0 && row.round != count) row.train_loss.reset();
+  }
+  return rows;
+}
+
+TEST(Convergence, LossesOfTwoKindsAreNotCompared) {
+  for (const std::size_t rounds : {20U, 99U, 250U}) {
+    EXPECT_EQ(ids(in_batches(rounds, settled)), "") << rounds;
+    EXPECT_EQ(ids(in_batches(rounds, settled, 1'000'000)), "")
+        << rounds << ": F(w) of the first and the last State alone";
+  }
+}
+
+TEST(Convergence, AWarningNamesItsLoss) {
+  const auto rises = [](double x) { return x < 0.8 ? settled(x) : settled(x) + 0.5 * (x - 0.8); };
+  const auto said = convergence_warnings(in_batches(250, rises), RunStatus::kDone, false);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].id, "rising");
+  EXPECT_EQ(said[0].message.find("the train loss rose by"), 0U) << said[0].message;
+  const auto of_batches = convergence_warnings(in_batches(250, rises, 100), RunStatus::kDone, false);
+  ASSERT_EQ(of_batches.size(), 1U);
+  EXPECT_EQ(of_batches[0].message.find("the batch loss rose by"), 0U) << of_batches[0].message;
+}
+
+TEST(Convergence, TheNoiseOfMinibatchesIsNoRise) {
+  constexpr std::uint32_t kSeeds = 200;
+  std::size_t warned = 0;
+  for (std::uint32_t seed = 0; seed < kSeeds; ++seed) {
+    std::mt19937 draws(seed);
+    std::normal_distribution<double> noise(0, 0.03);
+    warned += ids(in_batches(250, [&](double x) { return settled(x) + noise(draws); })).empty() ? 0 : 1;
+  }
+  EXPECT_LE(warned, kSeeds / 50) << "of " << kSeeds << " seeds from 0 on";
+}
+
 }  // namespace
 }  // namespace mfl::test

@@ -24,58 +24,65 @@ RunExport example() {
   run.records = {{0, 0, 1.0, {}, {}, 0, 0, 0.0, digest(0)},
                  {4, 1, 0.1, 0.2, 0.75, 100, 200, 0.5, digest(1), 12.5}};
   run.rounds = {{0, 0, 1.0, 0, 0, digest(0)},
-                {1, 4, std::nan(""), 100, 200, "", RoundTime{12.5, 7.5, 2.5, 0.25, 10, 3, 1}}};
+                {1, 4, std::nan(""), 100, 200, "", RoundTime{12.5, 7.5, 2.5, 0.25, 10, 3, 1}, {}, 0.5}};
+  run.records[1].start_loss = 0.625;
   return run;
 }
 
 TEST(Export, RecordsAsCsv) {
   EXPECT_EQ(records_csv(std::vector{example()}),
-            "run,step,round,train_loss,test_loss,test_accuracy,bytes_up,bytes_down,wall_seconds,digest,"
+            "run,step,round,train_loss,batch_loss,start_loss,test_loss,test_accuracy,bytes_up,bytes_down,"
+            "wall_seconds,digest,"
             "virtual_seconds\n"
-            "0123abcd,0,0,1,,,0,0,0," +
+            "0123abcd,0,0,1,,,,,0,0,0," +
                 digest(0) +
                 ",\n"
-                "0123abcd,4,1,0.10000000000000001,0.20000000000000001,0.75,100,200,0.5," +
+                "0123abcd,4,1,0.10000000000000001,,0.625,0.20000000000000001,0.75,100,200,0.5," +
                 digest(1) + ",12.5\n");
 }
 
 TEST(Export, RoundsAsCsvOnlyWhereLoaded) {
   RunExport without = example();
   without.rounds.reset();
-  EXPECT_EQ(
-      rounds_csv(std::vector{without, example()}),
-      "run,round,step,train_loss,bytes_up,bytes_down,digest,virtual_seconds,round_seconds,slowest_seconds,"
-      "idle_share,chosen,missed,abandoned\n"
-      "0123abcd,0,0,1,0,0," +
-          digest(0) +
-          ",,,,,,,\n"
-          "0123abcd,1,4,nan,100,200,,12.5,7.5,2.5,0.25,10,3,1\n");
+  EXPECT_EQ(rounds_csv(std::vector{without, example()}),
+            "run,round,step,train_loss,batch_loss,start_loss,bytes_up,bytes_down,digest,virtual_seconds,"
+            "round_seconds,slowest_seconds,idle_share,chosen,missed,abandoned\n"
+            "0123abcd,0,0,1,,,0,0," +
+                digest(0) +
+                ",,,,,,,\n"
+                "0123abcd,1,4,nan,0.5,,100,200,,12.5,7.5,2.5,0.25,10,3,1\n");
 }
 
 TEST(Export, NoRunsGiveAHeader) {
-  EXPECT_EQ(
-      rounds_csv({}),
-      "run,round,step,train_loss,bytes_up,bytes_down,digest,virtual_seconds,round_seconds,slowest_seconds,"
-      "idle_share,chosen,missed,abandoned\n");
+  EXPECT_EQ(rounds_csv({}),
+            "run,round,step,train_loss,batch_loss,start_loss,bytes_up,bytes_down,digest,virtual_seconds,"
+            "round_seconds,slowest_seconds,idle_share,chosen,missed,abandoned\n");
   EXPECT_EQ(JsonValue::parse(export_json_text({})), (Json{{"schema_version", 1}, {"runs", Json::array()}}));
 }
 
 TEST(Export, NodesAsCsvAndJson) {
   RunExport run = example();
   EXPECT_FALSE(parsed_json(export_json(run)).contains("nodes")) << "only if loaded";
-  EXPECT_EQ(nodes_csv(std::vector{run}), "run,round,node,weight,loss,seconds,digest,metrics\n");
-  run.nodes = {{1, "a", 3, 0.5, 0.25}, {1, "b, \"c\"", 5, 0.125, std::nullopt, "ab", R"({"f1":0.5})"}};
   EXPECT_EQ(nodes_csv(std::vector{run}),
-            "run,round,node,weight,loss,seconds,digest,metrics\n"
-            "0123abcd,1,a,3,0.5,0.25,,\n"
-            "0123abcd,1,\"b, \"\"c\"\"\",5,0.125,,ab,\"{\"\"f1\"\":0.5}\"\n");
+            "run,round,node,weight,train_loss,batch_loss,start_loss,seconds,digest,metrics,committed\n");
+  run.nodes = {{1, "a", 3, 0.5, 0.25}, {1, "b, \"c\"", 5, 0.125, std::nullopt, "ab", R"({"f1":0.5})"}};
+  run.nodes->front().start_loss = 0.75;
+  run.nodes->front().committed = 2'000'000'000;
+  EXPECT_EQ(nodes_csv(std::vector{run}),
+            "run,round,node,weight,train_loss,batch_loss,start_loss,seconds,digest,metrics,committed\n"
+            "0123abcd,1,a,3,0.5,,0.75,0.25,,,2033-05-18T03:33:20Z\n"
+            "0123abcd,1,\"b, \"\"c\"\"\",5,0.125,,,,ab,\"{\"\"f1\"\":0.5}\",\n");
   EXPECT_EQ(parsed_json(export_json(run))["nodes"][1], (Json{{"round", 1},
                                                              {"node", "b, \"c\""},
                                                              {"weight", 5},
-                                                             {"loss", 0.125},
+                                                             {"train_loss", 0.125},
+                                                             {"batch_loss", nullptr},
+                                                             {"start_loss", nullptr},
                                                              {"seconds", nullptr},
                                                              {"digest", "ab"},
-                                                             {"metrics", {{"f1", 0.5}}}}));
+                                                             {"metrics", {{"f1", 0.5}}},
+                                                             {"committed", nullptr}}));
+  EXPECT_EQ(parsed_json(export_json(run))["nodes"][0]["committed"], "2033-05-18T03:33:20Z");
 }
 
 TEST(Export, JsonHasNoBareNanOrInfinity) {

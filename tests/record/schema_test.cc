@@ -1,4 +1,5 @@
 // Stores of earlier versions: read as they are, and brought up to date when written.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -6,6 +7,16 @@
 
 namespace mfl::test {
 namespace {
+
+// One column for three losses. Tests write what it had in it.
+void make_version_9(Connection& store) {
+  for (const char* table : {"rounds", "records", "dropped_rounds", "nodes"})
+    for (const char* column : {"batch_loss", "start_loss"})
+      store.run(fmt::format("ALTER TABLE {} DROP COLUMN {}", table, column));
+  store.run(
+      "ALTER TABLE nodes DROP COLUMN committed; ALTER TABLE nodes RENAME COLUMN train_loss TO loss; "
+      "PRAGMA user_version = 9");
+}
 
 // A store as that version wrote it.
 std::string make_version(const Home& home, int version) {
@@ -17,6 +28,8 @@ std::string make_version(const Home& home, int version) {
     EXPECT_TRUE(store.finish(id, RunStatus::kDone, "", summary(), 1.5));
   }
   Connection old(home.store);
+  make_version_9(old);
+  if (version == 9) return id;
   old.run(
       "ALTER TABLE nodes DROP COLUMN digest; ALTER TABLE nodes DROP COLUMN metrics; PRAGMA user_version = 8");
   if (version == 8) return id;
@@ -109,11 +122,108 @@ TEST_P(Schema, AnOlderStoreIsBroughtUpToDateWhenItIsWritten) {
     ASSERT_TRUE(store.append(timed, std::vector<RoundRow>{rows[1]}, {}, std::nullopt))
         << "the choice was dropped with its round";
   }
-  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 9);
+  EXPECT_EQ(Connection(home.store).integer("PRAGMA user_version"), 10);
   expect_whole(Store::open(home.store).value(), id);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, Schema, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8));
+INSTANTIATE_TEST_SUITE_P(Versions, Schema, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9));
+
+// A run whose rounds 0 to 4 have the losses 10, 11, ... in the one column of version 9, and records and two nodes with the same.
+struct OldRun {
+  std::string algorithm = "mfl", keys;
+  RunStatus status = RunStatus::kDone;
+};
+
+std::string add_old(Store& store, const OldRun& old) {
+  RunSpec made = spec(old.algorithm);
+  made.config = "[algorithm]\n" + old.keys + "record_every = 0\n";
+  const std::string id = store.create_run(made).value();
+  auto rows = rounds(0, 4);
+  auto recorded = records(0, 4);
+  std::vector<NodeRow> nodes;
+  for (std::uint64_t r = 0; r <= 4; ++r) {
+    rows[r].train_loss = recorded[r].train_loss = 10 + static_cast<double>(r);
+    if (r > 0) nodes.push_back({r, "a", 1, 9 + static_cast<double>(r), {}});
+  }
+  EXPECT_TRUE(store.append(id, rows, recorded, std::nullopt, nodes));
+  RunSummary ended = summary(14);
+  ended.rounds = 4;
+  ended.final.step = 16;
+  ended.best = {8, 12};
+  EXPECT_TRUE(store.finish(id, old.status, "", ended, 1));
+  return id;
+}
+
+constexpr auto kNone = std::nullopt;
+using Row = std::vector<std::optional<double>>;
+
+// A loss of the rows of rounds, which the records must agree with.
+Row column(const Store& store, const std::string& id, std::optional<double> RoundRow::*loss,
+           std::optional<double> RecordRow::*of_record) {
+  Row out;
+  const auto rows = store.rounds(id).value();
+  const auto recorded = store.records(id).value();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    out.push_back(rows[i].*loss);
+    EXPECT_EQ(recorded[i].*of_record, rows[i].*loss) << i;
+  }
+  return out;
+}
+
+void expect_losses(const Store& store, const std::string& id, const Row& train, const Row& batch,
+                   const Row& start) {
+  SCOPED_TRACE(store.get(id)->config + store.get(id)->algorithm);
+  EXPECT_EQ(column(store, id, &RoundRow::train_loss, &RecordRow::train_loss), train);
+  EXPECT_EQ(column(store, id, &RoundRow::batch_loss, &RecordRow::batch_loss), batch);
+  EXPECT_EQ(column(store, id, &RoundRow::start_loss, &RecordRow::start_loss), start);
+}
+
+struct OldRuns {
+  std::string whole, batches, evaluated, stopped, elsewhere;
+};
+
+void expect_sorted(const Store& store, const OldRuns& runs) {
+  const Row none(5, kNone), all = {10, 11, 12, 13, 14};
+  expect_losses(store, runs.whole, all, none, none);
+  expect_losses(store, runs.batches, {kNone, kNone, kNone, kNone, 14}, {kNone, 10, 11, 12, 13}, none);
+  expect_losses(store, runs.evaluated, {10, kNone, kNone, 13, 14}, {kNone, kNone, 11, 12, kNone}, none);
+  expect_losses(store, runs.stopped, none, {kNone, 10, 11, 12, 13}, none);
+  expect_losses(store, runs.elsewhere, {kNone, kNone, kNone, kNone, 14}, none, {10, 11, 12, 13, kNone});
+  const auto node = [&](const std::string& id) { return store.nodes(id, 1).value().at(0).losses(); };
+  EXPECT_EQ(node(runs.whole), (Losses{.train_loss = 10}));
+  EXPECT_EQ(node(runs.batches), (Losses{.batch_loss = 10}));
+  EXPECT_EQ(node(runs.evaluated), (Losses{.train_loss = 10}));
+  EXPECT_EQ(node(runs.elsewhere), (Losses{.start_loss = 10}));
+  const auto ended = [&](const std::string& id) { return *store.get(id).value().summary; };
+  EXPECT_EQ(ended(runs.whole).best.train_loss, 12);
+  EXPECT_EQ(ended(runs.batches).final.train_loss, 14);
+  EXPECT_EQ(ended(runs.batches).best.train_loss, kNone) << "it was chosen by another loss";
+  EXPECT_EQ(ended(runs.batches).best.step, 16U);
+  EXPECT_EQ(ended(runs.evaluated).best.train_loss, 12);
+  EXPECT_EQ(ended(runs.stopped).final.train_loss, kNone);
+  EXPECT_EQ(ended(runs.elsewhere).best.train_loss, kNone);
+}
+
+TEST(OlderLosses, TheOneLossOfAnOlderStoreIsSortedIntoThree) {
+  const Home home, other;
+  OldRuns runs;
+  {
+    Store store = Store::open(home.store).value();
+    runs.whole = add_old(store, {.keys = "batch_size = \"all\"\nevaluate_every = 0\n"});
+    runs.batches = add_old(store, {.keys = "batch_size = 16\nevaluate_every = 0\n"});
+    runs.evaluated = add_old(store, {.keys = "batch_size = 16\nevaluate_every = 3\n"});
+    runs.stopped =
+        add_old(store, {.keys = "batch_size = 16\nevaluate_every = 0\n", .status = RunStatus::kInterrupted});
+    runs.elsewhere = add_old(store, {.algorithm = "fedacg(lambda=0.85)", .keys = "batch_size = \"all\"\n"});
+  }
+  Connection old(home.store);
+  make_version_9(old);
+  expect_sorted(Store::open(home.store, {.read_only = true}).value(), runs);
+  Store merged = Store::open(other.store).value();
+  ASSERT_TRUE(merged.merge(home.store));
+  expect_sorted(merged, runs);
+  expect_sorted(Store::open(home.store).value(), runs);
+}
 
 TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   const Home home;
@@ -129,6 +239,7 @@ TEST(DataSchema, AStoreOfVersion2LacksTheSchemaOfTheData) {
   }
   {
     Connection old(home.store);
+    make_version_9(old);
     old.run(
         "DROP TABLE choices; DROP TABLE models; DROP TABLE nodes; DROP TABLE dropped_rounds; DROP TABLE "
         "drops");

@@ -184,8 +184,8 @@ TEST(StoreFailure, Foreign) {
 
 TEST(StoreFailure, Newer) {
   const Filled home;
-  Connection(home.store).run("PRAGMA user_version = 10");
-  expect_refused(home.store, "schema version 10");
+  Connection(home.store).run("PRAGMA user_version = 11");
+  expect_refused(home.store, "schema version 11");
   Connection(home.store).run("PRAGMA user_version = 2");
   EXPECT_EQ(Store::open(home.store, kReader).value().rounds(home.id).value().size(), 201U);
 }

@@ -124,7 +124,7 @@ TEST(Store, ASummaryMayBeNotFinite) {
   EXPECT_EQ(run.status, RunStatus::kDiverged);
   EXPECT_EQ(run.message, "loss is not finite at round 3");
   ASSERT_TRUE(run.summary);
-  EXPECT_TRUE(std::isnan(run.summary->final.train_loss));
+  EXPECT_TRUE(std::isnan(run.summary->final.train_loss.value()));
   EXPECT_FALSE(run.summary->final.test_loss);
   EXPECT_FALSE(run.summary->final.test_accuracy);
 }

@@ -64,15 +64,19 @@ namespace {
 bool same_optional(const std::optional<double>& a, const std::optional<double>& b) {
   return a.has_value() == b.has_value() && (!a || mfl::test::same_bits(*a, *b));
 }
+bool same_losses(const Losses& a, const Losses& b) {
+  return same_optional(a.train_loss, b.train_loss) && same_optional(a.batch_loss, b.batch_loss) &&
+         same_optional(a.start_loss, b.start_loss);
+}
 }  // namespace
 
 bool same(const RoundRow& a, const RoundRow& b) {
-  return a.round == b.round && a.step == b.step && same_bits(a.train_loss, b.train_loss) &&
+  return a.round == b.round && a.step == b.step && same_losses(a.losses(), b.losses()) &&
          a.bytes_up == b.bytes_up && a.bytes_down == b.bytes_down && a.digest == b.digest && a.time == b.time;
 }
 
 bool same(const RecordRow& a, const RecordRow& b) {
-  return a.step == b.step && a.round == b.round && same_bits(a.train_loss, b.train_loss) &&
+  return a.step == b.step && a.round == b.round && same_losses(a.losses(), b.losses()) &&
          same_optional(a.test_loss, b.test_loss) && same_optional(a.test_accuracy, b.test_accuracy) &&
          a.bytes_up == b.bytes_up && a.bytes_down == b.bytes_down &&
          same_bits(a.wall_seconds, b.wall_seconds) && a.digest == b.digest &&

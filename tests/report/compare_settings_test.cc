@@ -41,10 +41,10 @@ struct SettingsBench : Home {
     ids.push_back(opened.create_run(said).value());
     auto rows = rounds(0, run.rounds);
     for (RoundRow& row : rows) {
-      row.train_loss *= run.scale;
+      row.train_loss = *row.train_loss * run.scale;
       if (run.algorithm == "mfl") row.bytes_up *= 2, row.bytes_down *= 2;
     }
-    RunSummary ended = summary(run.status == RunStatus::kDone ? rows.back().train_loss : std::nan(""));
+    RunSummary ended = summary(run.status == RunStatus::kDone ? *rows.back().train_loss : std::nan(""));
     ended.final.step = rows.back().step;
     EXPECT_TRUE(opened.append(ids.back(), rows, {}));
     if (run.status == RunStatus::kInterrupted)

@@ -25,11 +25,11 @@ struct CompareBench : Home {
     const std::string id = opened.create_run(said).value();
     auto rows = rounds(0, last);
     for (RoundRow& row : rows) {
-      row.train_loss *= scale;
+      row.train_loss = *row.train_loss * scale;
       if (row.round >= other_from) row.digest = digest(row.round + 1000);
       if (algorithm == "gd") row.bytes_up = row.bytes_down = 0;
     }
-    RunSummary ended = summary(rows.back().train_loss);
+    RunSummary ended = summary(rows.back().train_loss.value());
     ended.digest = rows.back().digest;
     EXPECT_TRUE(opened.append(id, rows, {}));
     EXPECT_TRUE(opened.finish(id, RunStatus::kDone, "", ended, 1));
@@ -136,7 +136,7 @@ TEST(Compare, StepsOfSampledLossesComeFromAMeanOverNeighbours) {
     run.sampled = sampled;
     const std::string id = bench.opened.create_run(run).value();
     ASSERT_TRUE(bench.opened.append(id, rows, {}));
-    ASSERT_TRUE(bench.opened.finish(id, RunStatus::kDone, "", summary(rows.back().train_loss), 1));
+    ASSERT_TRUE(bench.opened.finish(id, RunStatus::kDone, "", summary(rows.back().train_loss.value()), 1));
     const Comparison given = compare_runs(bench.opened, std::vector{id}, {.target = 0.75}).value();
     EXPECT_NEAR(static_cast<double>(given.rows[0].steps_to_target.value()), sampled ? 400 : 84, 20);
     EXPECT_EQ(has_sampled_target(given), sampled);
@@ -177,7 +177,7 @@ TEST(Compare, TakesPrefixesAndRefusesUnknownRuns) {
   EXPECT_TRUE(compare_runs(bench.opened, {}).value().rows.empty());
 }
 
-// A run with batches whose loss over them is always half of that over all samples.
+// A run with batches whose loss over them is always half of that over all samples, which is measured in some rounds and at the end.
 std::string add_with_batches(CompareBench& bench, std::uint64_t evaluate_every,
                              RunStatus status = RunStatus::kDone, bool sampled = false) {
   RunSpec said = spec("mfl");
@@ -188,9 +188,11 @@ std::string add_with_batches(CompareBench& bench, std::uint64_t evaluate_every,
   auto rows = rounds(0, 10);
   for (RoundRow& row : rows) {
     const bool last = row.round == 10 && status == RunStatus::kDone;
-    if (!last && (evaluate_every == 0 || row.round % evaluate_every != 0)) row.train_loss /= 2;
+    if (row.round > 0) row.batch_loss = *row.train_loss / 2;
+    if (!last && (evaluate_every == 0 || row.round % evaluate_every != 0)) row.train_loss.reset();
   }
-  RunSummary ended = summary(rows.back().train_loss);
+  RunSummary ended = summary();
+  ended.final.train_loss = rows.back().train_loss;
   ended.rounds = 10;
   EXPECT_TRUE(bench.opened.append(id, rows, {}));
   EXPECT_TRUE(bench.opened.finish(id, status, "", ended, 1));
@@ -209,36 +211,35 @@ TEST(Compare, OnlyLossesOverAllSamplesAreCompared) {
   EXPECT_EQ(found.rows[2].steps_to_target, 32U) << "the first round after 6 with a loss over all samples";
   EXPECT_EQ(found.rows[3].steps_to_target, 24U);
   const std::string text = compare_text(found);
-  const std::vector<std::string> parts = {"losses over", "batches, samples every 4 rounds",
-                                          "No steps to target for run " + never + ": losses over batches",
-                                          "Train with evaluate_every",
-                                          "Steps to target of run " + sometimes + " are read off rounds"};
+  const std::vector<std::string> parts = {"losses of",
+                                          "all States",
+                                          "1 of 11 States",
+                                          "4 of 11 States",
+                                          "No steps to target for run " + never + ": the train loss",
+                                          "evaluate_every = \"auto\"",
+                                          "Steps to target of run " + sometimes + " are read off the rounds"};
   for (const std::string& part : parts) EXPECT_THAT(text, HasSubstr(part));
   const auto runs = JsonValue::parse(compare_json(found).dump())["runs"];
-  EXPECT_EQ(runs[0]["losses_over"], "samples");
-  EXPECT_EQ(runs[1]["losses_over"], "batches");
-  EXPECT_EQ(runs[1]["evaluate_every"], 0);
-  EXPECT_EQ(runs[2]["losses_over"], "batches");
-  EXPECT_EQ(runs[2]["evaluate_every"], 4);
-  EXPECT_EQ(runs[3]["losses_over"], "samples");
-  EXPECT_EQ(runs[1]["last_loss_over"], "samples") << "the loss of the end is";
+  EXPECT_EQ(runs[0]["train_losses"], 7);
+  EXPECT_EQ(runs[1]["train_losses"], 1);
+  EXPECT_EQ(runs[2]["train_losses"], 4);
+  EXPECT_EQ(runs[3]["train_losses"], 11);
 
   const Comparison alike = compare_runs(bench.opened, std::vector{fl, always}).value();
-  EXPECT_EQ(compare_text(alike).find("losses over"), std::string::npos) << "all are of one kind";
+  EXPECT_EQ(compare_text(alike).find("losses of"), std::string::npos) << "all are of one kind";
   const Comparison given = compare_runs(bench.opened, std::vector{never}, {.target = 0.5}).value();
   EXPECT_FALSE(given.rows[0].steps_to_target);
   EXPECT_THAT(compare_text(given), HasSubstr("No steps to target"));
 }
 
-TEST(Compare, ALossOverBatchesAtTheEndIsMarked) {
+TEST(Compare, ALossOverBatchesIsNoLossOfTheEnd) {
   CompareBench bench;
   const std::string stopped = add_with_batches(bench, 0, RunStatus::kInterrupted),
                     evaluated = add_with_batches(bench, 5, RunStatus::kInterrupted);
   const Comparison found = compare_runs(bench.opened, std::vector{stopped, evaluated}).value();
-  EXPECT_TRUE(found.rows[0].last_over_batches);
-  EXPECT_FALSE(found.rows[1].last_over_batches) << "round 10 is one of those";
-  EXPECT_THAT(compare_text(found), HasSubstr("0.0454545 (batches)"));
-  EXPECT_EQ(JsonValue::parse(compare_json(found).dump())["runs"][0]["last_loss_over"], "batches");
+  EXPECT_FALSE(found.rows[0].last->train_loss);
+  EXPECT_EQ(found.rows[1].last->train_loss, 1.0 / 11) << "round 10 is one of those";
+  EXPECT_TRUE(JsonValue::parse(compare_json(found).dump())["runs"][0]["final"]["train_loss"].is_null());
 }
 
 TEST(Compare, SampledLossesOverBatchesAreNotPartOfAMean) {

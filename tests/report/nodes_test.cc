@@ -26,7 +26,7 @@ RunExport federation() {
 
 TEST(Nodes, AreSummedUpByName) {
   EXPECT_THAT(node_summaries(*federation().nodes),
-              ElementsAre(NodeSummary{"a", 3, 1, 3, 1, 4, 0.75}, NodeSummary{"b", 2, 1, 3, 3, 0, 2.5}));
+              ElementsAre(NodeSummary{"a", 3, 1, 3, 1, {4}, 0.75}, NodeSummary{"b", 2, 1, 3, 3, {0}, 2.5}));
   EXPECT_THAT(node_summaries({}), IsEmpty());
 }
 
@@ -53,12 +53,33 @@ TEST(Nodes, TheAuditFindsNothingWhereAllIsWell) {
 TEST(Nodes, TheAuditFindsAWrongWeight) {
   RunExport run = federation();
   (*run.nodes)[1].weight = 4;
-  EXPECT_THAT(node_faults(run), ElementsAre(HasSubstr("round 1: the losses of its nodes have the mean 4.7")));
+  EXPECT_THAT(node_faults(run),
+              ElementsAre(HasSubstr("round 1: the train_loss of its nodes has the mean 4.7")));
+}
+
+// Losses over batches are of the round that ended at a State, the others of the one that starts there.
+TEST(Nodes, TheAuditComparesEachLossWithItsOwnRow) {
+  RunExport run = federation();
+  const std::vector<RoundRow> before = *run.rounds;
+  for (RoundRow& row : *run.rounds) {
+    if (row.round > 0) row.batch_loss = before[row.round - 1].train_loss;
+    if (row.round != 1) row.train_loss.reset();
+  }
+  for (NodeRow& node : *run.nodes) {
+    node.batch_loss = node.train_loss;
+    if (node.round != 2) node.train_loss.reset();
+  }
+  EXPECT_THAT(node_faults(run), IsEmpty());
+  (*run.rounds)[2].batch_loss = 3;
+  EXPECT_THAT(node_faults(run),
+              ElementsAre(HasSubstr("round 2: the batch_loss of its nodes has the mean 2")));
+  (*run.rounds)[2].batch_loss.reset();
+  EXPECT_THAT(node_faults(run), ElementsAre(HasSubstr("but the round recorded none")));
 }
 
 TEST(Nodes, TheAuditFindsAMissingNode) {
   RunExport run = federation();
-  (*run.nodes)[1].loss = 8;  // so that only the bytes tell
+  (*run.nodes)[1].train_loss = 8;  // so that only the bytes tell
   (*run.rounds)[0].train_loss = 8;
   run.nodes->push_back({2, "c", 1, 2, {}});
   EXPECT_THAT(node_faults(run), ElementsAre("round 2: 2 nodes, but 100 bytes up of 100 per node"));
@@ -77,22 +98,37 @@ TEST(Nodes, TheAuditFindsARoundWithoutNodes) {
 TEST(Nodes, AsTextAndJson) {
   RunExport run = federation();
   const std::string text = nodes_text(run);
-  EXPECT_THAT(text, HasSubstr("\nnodes\nnode  rounds  samples  last loss  last round  seconds\n"));
+  EXPECT_THAT(text, HasSubstr("\nnodes\nnode  rounds  samples  last train loss  last round  seconds\n"));
   EXPECT_THAT(
       text,
       HasSubstr("  round 1: all expected nodes (2)\n  round 2: 1 node, fewer than expected; without b\n"));
   EXPECT_THAT(text, HasSubstr("  nodes, weights and losses agree with the rounds\n"));
   (*run.nodes)[1].weight = 4;
-  EXPECT_THAT(nodes_text(run), HasSubstr("\naudit\n  round 1: the losses"));
+  EXPECT_THAT(nodes_text(run), HasSubstr("\naudit\n  round 1: the train_loss"));
   const Json json = nodes_json(federation());
   EXPECT_EQ(
       json.find("nodes")->elements()[0].dump(),
-      R"({"node":"a","rounds":3,"first_round":1,"last_round":3,"samples":1,"loss":4.0,"seconds":0.75})");
+      R"({"node":"a","rounds":3,"first_round":1,"last_round":3,"samples":1,"train_loss":4.0,"batch_loss":null,"start_loss":null,"seconds":0.75})");
   EXPECT_EQ(json.find("attendance")->elements()[1].dump(),
             R"({"first_round":2,"last_round":2,"nodes":["a"],"missing":["b"],"complete":false})");
   EXPECT_EQ(json.find("faults")->dump(), "[]");
   run.nodes->clear();
   EXPECT_THAT(nodes_text(run), HasSubstr("only federations record them"));
+}
+
+TEST(Nodes, APageHasTheSitesTheirDatesAndTheAudit) {
+  RunExport run = federation();
+  for (NodeRow& node : *run.nodes) node.committed = 1'900'000'000 + static_cast<std::int64_t>(node.round);
+  Page page{.title = "", .lead = "", .sections = {{"sites", "Sites", sites_blocks(run)}}};
+  const std::string html = page_html(page);
+  for (const char* part : {"weights", "25.0 %", "75.0 %", "2030-03-17T17:46:41Z", "2030-03-17T17:46:43Z",
+                           "round 2: 1 node, fewer than expected; without b", "agree with the rounds"})
+    EXPECT_THAT(html, HasSubstr(part));
+  (*run.nodes)[1].weight = 4;
+  page.sections[0].blocks = sites_blocks(run);
+  EXPECT_THAT(page_html(page), HasSubstr("round 1: the train_loss of its nodes has the mean 4.7"));
+  run.nodes->clear();
+  EXPECT_THAT(sites_blocks(run), IsEmpty());
 }
 
 }  // namespace

@@ -25,6 +25,31 @@ Page small_page() {
   return page;
 }
 
+// Greys of a figure follow the page; colours that mean something are the same on a dark screen, where no filter turns them round.
+TEST(Page, FiguresHaveTheirOwnColoursInTheDark) {
+  Page page = small_page();
+  const Drawing drawing{
+      "<svg viewBox=\"0 0 1 1\"><g color=\"black\" fill='none' stroke='rgb( 68,  68,  68)'><path fill = "
+      "'rgb(8, 41, 92)' "
+      "stroke='rgb(213,  94,   0)'/><rect fill=\"rgb(255, 255, 255)\"/><text "
+      "fill=\"rgb(1,1,1)\">fill='black'</text></g></svg>",
+      ""};
+  page.sections[1].blocks[0] = PageFigures{{"fig4a", "Figure 4a", drawing}};
+  const std::string html = page_html(page);
+  for (const char* part :
+       {"color=\"var(--ink, black)\"", "fill='none'", "stroke='var(--axis, rgb(68,68,68))'",
+        "fill = 'rgb(8, 41, 92)'", "stroke='rgb(213,  94,   0)'", "fill=\"var(--page, rgb(255,255,255))\"",
+        "fill=\"rgb(1,1,1)\"", ">fill='black'<"})
+    EXPECT_THAT(html, HasSubstr(part));
+  for (const char* filter : {"filter:", "invert", "hue-rotate"}) EXPECT_THAT(html, Not(HasSubstr(filter)));
+  const std::size_t dark = html.find("prefers-color-scheme: dark");
+  ASSERT_NE(dark, std::string::npos);
+  for (const char* variable : {"--ink:", "--axis:", "--mark:", "--guide:", "--grid:", "--page:"}) {
+    EXPECT_LT(html.find(variable), dark) << variable;
+    EXPECT_NE(html.find(variable, dark), std::string::npos) << variable;
+  }
+}
+
 TEST(Page, HoldsEverythingInOrder) {
   const std::string html = page_html(small_page());
   std::size_t at = 0;

@@ -154,7 +154,7 @@ TEST_F(Advise, ShortTrialsAreExtrapolatedNearTheTruth) {
   EXPECT_TRUE(advice.pilot.extrapolated);
   EXPECT_EQ(advice.pilot.trial_rounds, 20U);
   const double least = advice.theory->least_loss;
-  const double reached = run(advice.config, 60).best_train_loss - least;
+  const double reached = *run(advice.config, 60).best_train_loss - least;
   EXPECT_LT(std::abs(advice.pilot.expected_loss - least - reached),
             1e-3 * (advice.pilot.losses.front() - least));
 }

@@ -25,7 +25,7 @@ double excess_loss(const std::string& algorithm, const std::string& momentum = {
   const TempFolder folder = *TempFolder::make();
   const auto outcome = run_experiment(config, {.store = folder.path() / "runs.db"}, {});
   EXPECT_TRUE(outcome) << outcome.error().text();
-  return outcome ? outcome->final.train_loss - kLeastLoss : 0;
+  return outcome ? *outcome->final.train_loss - kLeastLoss : 0;
 }
 
 TEST(FamilyValues, MatchAnotherProgramOnLabelSortedMnist) {

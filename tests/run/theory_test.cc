@@ -52,7 +52,7 @@ TEST_F(TheoryRuns, TheDiagnosedTrajectoryIsThatOfTheRun) {
       ASSERT_TRUE(diagnosed) << diagnosed.error().text();
       EXPECT_EQ(diagnosed->digest, ran.digest) << model << ' ' << algorithm;
       EXPECT_EQ(diagnosed->diagnosis.run.path.best_step, ran.best_step);
-      EXPECT_NEAR(diagnosed->diagnosis.run.path.best_loss, ran.best_train_loss, 1e-14);
+      EXPECT_NEAR(diagnosed->diagnosis.run.path.best_loss, *ran.best_train_loss, 1e-14);
       const bool momentum = config.algorithm.name == "mfl" || config.algorithm.name == "mgd";
       EXPECT_EQ(diagnosed->diagnosis.fl.has_value(), momentum);
       EXPECT_EQ(diagnosed->diagnosis.run.drift.has_value(), std::string(model) != "svm");

@@ -158,7 +158,7 @@ TEST(StudyPlan, WrongFilesAreRefusedWithTheirLine) {
       {"rounds = 3", "steps = 30\nbudget_bytes = 1000", "gives every run rounds of its own"},
       {"rounds = 3", "rounds = 3\nroundz = 2", "roundz"},
       {"source = \"synthetic:60x4\"", "source = \"synthetic:60x4\"\nfolds = 3", "no cross-validation"},
-      {"[run]", "[algorithm]\nbatch_size = 8\n[run]", "over batches"},
+      {"[run]", "[algorithm]\nbatch_size = 8\n[run]\nevaluate_every = 0", "no loss is over all samples"},
       {"[run]", "[federation]\nfraction_train = 0.5\n[run]", "where not all nodes take part"},
       {"[study]\n", "[study]\nmetric = \"loss\"\n", "must be train-loss or test-accuracy"},
       {"[study]\n", "[study]\ntitle = 3\n", "must be a string"},
