@@ -33,7 +33,7 @@ std::vector<std::string> ExperimentFlags::given() const {
 std::string setting_text(const Config& config) {
   const AlgorithmConfig& algorithm = config.algorithm;
   std::string out = fmt::format("{} on {}, {}, eta {}", config.model.name, config.data.source,
-                                make_algorithm(algorithm).name, effective_eta(algorithm));
+                                brief_algorithm(algorithm), effective_eta(algorithm));
   if (uses_gamma(algorithm)) out += fmt::format(", gamma {}", algorithm.gamma);
   if (!is_centralised(algorithm))
     out += fmt::format(", {} {}, {} nodes ({})", counts_epochs(algorithm) ? "local_epochs" : "tau",

@@ -68,12 +68,19 @@ std::string run_outcome_text(const RunOutcome& run) {
   return facts_text(facts) + class_tables_text(run.test_metrics);
 }
 
-Reply outcome_reply(const RunOutcome& run) {
+// The command that continues a run, with what is not in its configuration.
+std::string resume_line(const RunOutcome& run, const RunArguments& args) {
+  std::string line = "mfl run --resume " + run.run_id;
+  if (!args.trainer.spec.empty()) line += " --trainer " + shell_word(args.trainer.spec);
+  return args.store == default_store_path() ? line : line + " --store " + shell_word(args.store);
+}
+
+Reply outcome_reply(const RunOutcome& run, const RunArguments& args) {
   Reply reply{outcome_json(run), run_outcome_text(run), std::nullopt};
   if (run.status == "interrupted")
     reply.failure =
         Error{ErrorCode::kRunFailed, fmt::format("run {} stopped at step {}", run.run_id, run.final.step),
-              fmt::format("continue: mfl run --resume {}", run.run_id), nullptr};
+              "continue: " + resume_line(run, args), nullptr};
   else if (run.status != "done")
     reply.failure = Error{ErrorCode::kRunFailed,
                           fmt::format("run {} {}{}", run.run_id, run.status,
@@ -163,7 +170,7 @@ Result<Reply> run_command(const RunArguments& args, Commands& commands) {
                                   }});
   }
   if (!outcome) return tl::unexpected<Error>(std::move(outcome).error());
-  return outcome_reply(*outcome);
+  return outcome_reply(*outcome, args);
 }
 
 }  // namespace

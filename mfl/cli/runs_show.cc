@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "mfl/cli/commands.h"
+#include "mfl/config/config.h"
 #include "mfl/record/export.h"
 #include "mfl/report/nodes.h"
 #include "mfl/report/runs.h"
@@ -13,11 +14,17 @@ struct ShowArguments {
   bool nodes = false;
 };
 
+// Of a store of a later version, the whole text.
+std::string shown_config(const RunRow& run) {
+  const auto config = parse_config(run.config, "");
+  return config ? changed_toml(*config) : run.config;
+}
+
 Result<Reply> show_run(const ShowArguments& args) {
   MFL_TRY(const Store store, open_store(args.store));
   MFL_TRY(RunExport run, load_run(store, args.id, true, args.nodes));
-  if (!args.nodes) return Reply{show_json(run), run_text(run), {}};
-  Reply reply{{}, run_text(run) + nodes_text(run), {}};
+  if (!args.nodes) return Reply{show_json(run), run_text(run, shown_config(run.run)), {}};
+  Reply reply{{}, run_text(run, shown_config(run.run)) + nodes_text(run), {}};
   const Json participation = nodes_json(run);
   run.nodes.reset();
   reply.data = show_json(run);

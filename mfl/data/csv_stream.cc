@@ -181,6 +181,7 @@ class FileStream final : public CsvStream {
 
   Result<void> start() {
     while (!ended_ && filled_ < 3) MFL_CHECK(fill());
+    MFL_CHECK(refuse_packed({{buffer_.data(), filled_}, path_}));
     const std::string_view text = without_byte_order_mark({buffer_.data(), filled_});
     records_.set_text(text, ended_);
     CsvFields fields;

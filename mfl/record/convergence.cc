@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::size_t kFewestRounds = 20;  // for a judgement of the end
 
-constexpr std::string_view kSteadier =
-    "standardise the features, or lower eta or gamma; mfl theory advise finds a stable setting";
+constexpr std::string_view kSteadier = "lower eta or gamma, or standardise the features";
 
 double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -123,7 +122,7 @@ std::optional<RunWarning> rising(const Losses& losses, std::uint64_t step) {
     return RunWarning{
         "rising", step,
         fmt::format("the train loss ended at {:.4g}, above its best of {:.4g}", losses.end(), best),
-        "lower eta or tau: the nodes drift apart; mfl run --monitor looks closer"};
+        "lower eta or tau: the nodes drift apart"};
   return {};
 }
 
@@ -137,7 +136,7 @@ std::optional<RunWarning> still_falling(const Losses& losses, std::uint64_t step
   return RunWarning{"still_falling", step,
                     fmt::format("the train loss still fell by {:.3g} % over the last {} rounds",
                                 100 * fall / losses.before_end(), losses.tenth()),
-                    "take more steps or a larger eta; mfl theory advise finds one"};
+                    "take more steps or a larger eta"};
 }
 
 }  // namespace

@@ -247,7 +247,7 @@ Json runs_json(std::span<const RunRow> runs) {
   return out.sorted();
 }
 
-std::string run_text(const RunExport& run, std::size_t last_records) {
+std::string run_text(const RunExport& run, const std::string& config, std::size_t last_records) {
   Fields fields = identity_fields(run.run);
   if (run.run.summary) {
     const Fields more = summary_fields(*run.run.summary);
@@ -259,7 +259,7 @@ std::string run_text(const RunExport& run, std::size_t last_records) {
     out += shown.empty() ? name + "\n" : fmt::format("{:<20}{}\n", name, shown);
   }
   out += tested_text(run.run);
-  out += "\nconfiguration\n" + indented(run.run.config);
+  out += "\nconfiguration (without what is at its default)\n" + indented(config);
   const std::size_t shown = std::min(last_records, run.records.size());
   out += fmt::format("\nrecords (last {} of {})\n", shown, run.records.size());
   out += records_text(std::span(run.records).last(shown));
