@@ -126,6 +126,7 @@ struct CsvRole {
 inline constexpr CsvRole kLabelRole = {"label column", "give its number, counted from 0, or \"last\""};
 inline constexpr CsvRole kFeatureRole = {"feature column", "give its number, counted from 0"};
 inline constexpr CsvRole kGroupRole = {"column of nodes", "give its number, counted from 0"};
+inline constexpr CsvRole kIdentifierRole = {"column of identifiers", "give its number, counted from 0"};
 inline constexpr CsvRole kDropRole = {"column to drop", "give its number, counted from 0"};
 
 // A column by its number from 0, or by its name. `names` is empty if the file has no header. kBadConfig if there is no such

@@ -22,7 +22,8 @@ struct CompareOptions {
   // finite; smoothed where it is sampled. Of several settings of the baseline the first counts, one with the same
   // partition and nodes before others. Where it has several seeds, each run's target is that of its own seed.
   std::optional<double> target = {};
-  std::string baseline = "fl";
+  std::string baseline = "fl";  // an algorithm with any parameters, or with those it names
+  RunLabels labels = {};
 };
 
 // What the training losses of a run's rounds are over.
@@ -42,6 +43,7 @@ RecordedLosses recorded_losses(const RunRow& run);
 
 struct CompareRow {
   RunRow run;
+  std::string algorithm = {};  // in few words (brief_algorithms), or the label of its setting
   // Where it ended or, while it has not, what was recorded last; absent before the first record.
   std::optional<RunSummary::Final> last;
   std::optional<double> target;  // absent: none was given and the group has no finished baseline

@@ -100,9 +100,9 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   out.run_id = run.id;
   out.status = run_status_name(run.status);
   out.message = run.message;
-  out.warnings = run.warnings;
   out.config = std::move(config);
-  for (RunWarning& warning : setting_warnings(out.config)) out.warnings.push_back(std::move(warning));
+  out.warnings = setting_warnings(out.config);
+  out.warnings.insert(out.warnings.end(), run.warnings.begin(), run.warnings.end());
   out.load_seconds = run.load_seconds;
   out.wall_seconds = run.wall_seconds;
   if (const auto schema = parse_schema(run.data_schema)) out.schema = *schema;

@@ -223,6 +223,16 @@ class AdviceTest(unittest.TestCase):
         subprocess.run(["gunzip", "two.csv.gz"], cwd=self.folder, check=True)
         self.done("init", "csv:two.csv")
 
+    def test_predictions_carry_an_identifier(self):
+        self.points("two.csv", 2)
+        self.done("run", "--data", "csv:two.csv", "--model", "logistic", "--rounds", "5")
+        self.write("new.csv", [("b", "patient", "a"), (1.5, "P7", 2), (-1, 'O"Hara, Jim', 0.5), (0, "", 3)])
+        plain = list(csv.reader(self.mfl("predict", "latest", "--data", "csv:new.csv").stdout.splitlines()))
+        named = list(csv.reader(self.mfl("predict", "latest", "--data", "csv:new.csv", "--id", "patient").stdout.splitlines()))
+        self.assertEqual([row[0] for row in named], ["patient", "P7", 'O"Hara, Jim', ""])
+        self.assertEqual([row[1:] for row in named], plain)
+        self.assertIn("no column of identifiers named 'who'", self.refused(2, "predict", "latest", "--data", "csv:new.csv", "--id", "who"))
+
     # Words and flags.
 
     def test_the_words_of_the_field(self):
