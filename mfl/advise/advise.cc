@@ -13,6 +13,7 @@
 #include "mfl/advise/theory_parts.h"
 #include "mfl/config/factory.h"
 #include "mfl/load/problem.h"
+#include "mfl/run/step_size.h"
 #include "mfl/theory/curvature.h"
 #include "mfl/theory/diagnosis.h"
 #include "mfl/theory/drift.h"
@@ -269,6 +270,27 @@ Result<double> data_beta(const Federation<double>& federation, Loss loss, double
   return lambda + largest_curvature(loss) * largest;
 }
 
+// The same of a model that is not linear.
+Result<double> largest_smoothness(const Config& config, const Federation<double>& federation) {
+  double largest = 0;
+  for (const Shard& node : federation.nodes) {
+    MFL_TRY(const double of_node, node_smoothness(config, federation, node));
+    largest = std::max(largest, of_node);
+  }
+  return largest;
+}
+
+// Why the theory says nothing about a problem; empty where it does.
+std::string without_theory(const Config& config, const Schema& schema) {
+  const auto loss = linear_loss(config.model);
+  if (!loss) return "its bounds are for linear models";
+  if (*loss == Loss::kHinge) return "the hinge is not smooth; squared-svm is its smooth form";
+  if (config.model.weighs_classes()) return "its samples count alike, and class_weight weighs them";
+  if (schema.preprocessing.intercept)
+    return "it regularises every parameter, and not the intercept; --intercept false leaves that out";
+  return {};
+}
+
 template <class T>
 Result<void> pilot_advice(const Problem<T>& problem, const AdviseOptions& options, double beta,
                           const RunHooks& hooks, Advice& advice) {
@@ -287,7 +309,7 @@ Result<void> pilot_advice(const Problem<T>& problem, const AdviseOptions& option
   pilot.rounds = budget.rounds(best.setting.gamma);
   pilot.stable_eta = 2 * (1 + best.setting.gamma) / beta;
   pilot.expected_loss = trials.expected_loss(best);
-  pilot.extrapolated = best.rounds < pilot.rounds;
+  pilot.extrapolated = least_loss && best.rounds < pilot.rounds;
   pilot.trial_rounds = best.rounds;
   pilot.settings = trials.tried();
   pilot.losses = best.losses;
@@ -309,16 +331,18 @@ template <class T>
 Result<void> advise_as(const Problem<double>& measured, const AdviseOptions& options, const RunHooks& hooks,
                        Advice& advice) {
   const Federation<double>& federation = measured.federation;
-  const Loss loss = *linear_loss(advice.config.model);
+  const auto loss = linear_loss(advice.config.model);
   const Budget budget(options, federation.nodes.size() * federation.model->parameters() * sizeof(T));
   if (budget.rounds(0.5) == 0 || options.most_tau == 0 || options.pilot_rounds == 0)
     return fail(ErrorCode::kBadConfig, "the budget does not cover one round",
                 fmt::format("a round of mfl takes {} bytes",
                             4 * federation.nodes.size() * federation.model->parameters() * sizeof(T)));
-  MFL_TRY(const double beta, data_beta(federation, loss, effective_lambda(advice.config.model)));
+  MFL_TRY(const double beta, loss ? data_beta(federation, *loss, effective_lambda(advice.config.model))
+                                  : largest_smoothness(advice.config, federation));
   if (!(beta > 0))
     return fail(ErrorCode::kBadData, "every feature of the data is zero", "check it with mfl data info");
-  if (loss != Loss::kHinge) {
+  advice.without_theory = without_theory(advice.config, measured.schema);
+  if (advice.without_theory.empty()) {
     MFL_TRY(advice.theory, theory_advice(measured, advice.config, budget, options.most_tau));
   }
   if constexpr (sizeof(T) == sizeof(double)) {
@@ -333,10 +357,13 @@ Result<void> advise_as(const Problem<double>& measured, const AdviseOptions& opt
 
 Result<Advice> advise_experiment(const Config& config, const AdviseOptions& options, const RunHooks& hooks) {
   MFL_CHECK(require_all_nodes(config, "mfl theory advise"));
-  MFL_CHECK(require_linear(config.model, "mfl theory advise"));
+  if (is_external(config.model))
+    return fail(ErrorCode::kBadConfig,
+                "mfl theory advise tries settings on data that mfl reads, and a trainer has its own",
+                "try step sizes with mfl run --trainer");
   MFL_CHECK(check(config, options));
   Advice out;
-  MFL_TRY(out.config, without_intercept(config, "mfl theory advise"));
+  out.config = config;
   MFL_TRY(const Problem<double> measured, load_problem<double>(out.config));
   out.load_seconds = measured.load_seconds;
   const auto start = std::chrono::steady_clock::now();

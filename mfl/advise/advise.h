@@ -20,7 +20,7 @@ struct AdviseOptions {
   std::uint64_t pilot_rounds = 100;  // length of the longest trial; the rest is extrapolated
 };
 
-// From the constants of the data and from bounds. Absent for the hinge.
+// From the constants of the data and from bounds.
 struct TheoryAdvice {
   double beta = 0, mu = 0, least_loss = 0, delta = 0;
   double bounded_eta = 0;  // 1 / beta: below it the bounds hold
@@ -44,12 +44,13 @@ struct PilotAdvice {
 struct Advice {
   Config config;  // as asked, with the advice in it: runs as `mfl run`
   std::optional<TheoryAdvice> theory;
+  std::string without_theory;  // why there is none: a clause
   PilotAdvice pilot;
   double load_seconds = 0, wall_seconds = 0;
 };
 
 // Of the configuration, data, federation, model, precision and where to run count. kBadConfig for a centralised
-// algorithm or a budget that does not cover one round; kRunFailed when stopped or when every trial diverged.
+// algorithm, a trainer's model or a budget that does not cover one round; kRunFailed when stopped or when every trial diverged.
 Result<Advice> advise_experiment(const Config& config, const AdviseOptions& options, const RunHooks& hooks);
 
 }  // namespace mfl

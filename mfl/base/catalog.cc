@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <stdexcept>
 #include <system_error>
 
@@ -131,13 +132,18 @@ Result<ParameterValues> parse_arguments(const CatalogEntry& entry, std::string_v
   return reader.finish();
 }
 
-std::string canonical_text(const CatalogEntry& entry, const ParameterValues& values) {
+std::string spec_text(const CatalogEntry& entry, const ParameterValues& values,
+                      const std::function<bool(const Parameter&, double)>& wanted) {
   if (!entry.text.empty()) return fmt::format("{}:{}", entry.name, values.text());
   std::string list;
   for (const Parameter& parameter : entry.parameters)
-    if (const auto value = values.find(parameter.name))
+    if (const auto value = values.find(parameter.name); value && wanted(parameter, *value))
       list += fmt::format("{}{}={}", list.empty() ? "" : ", ", parameter.name, *value);
   return list.empty() ? entry.name : fmt::format("{}({})", entry.name, list);
+}
+
+std::string canonical_text(const CatalogEntry& entry, const ParameterValues& values) {
+  return spec_text(entry, values, [](const Parameter&, double) { return true; });
 }
 
 // Of NAME:TEXT, in which the text may have any character.
@@ -167,6 +173,12 @@ Result<ParameterValues> parse_list(const CatalogEntry& entry, std::string_view l
 std::string range_text(const Parameter& parameter) {
   return fmt::format("a {} {}{}", parameter.whole ? "whole number" : "number", parameter.range.text,
                      parameter.may_be_infinite ? ", or inf" : "");
+}
+
+std::string brief_text(const CatalogEntry& entry, const ParameterValues& values, std::string_view without) {
+  return spec_text(entry, values, [&](const Parameter& parameter, double value) {
+    return parameter.name != without && parameter.default_value != value;
+  });
 }
 
 std::string usage_text(const CatalogEntry& entry) {

@@ -45,6 +45,12 @@ struct CatalogEntry {
 // absent.
 std::string usage_text(const CatalogEntry& entry);
 
+class ParameterValues;
+
+// The shortest spec of these values: without parameters at their defaults, and without the one named.
+std::string brief_text(const CatalogEntry& entry, const ParameterValues& values,
+                       std::string_view without = {});
+
 // What an entry accepts for a parameter: "a whole number in [1, 1000]".
 std::string range_text(const Parameter& parameter);
 

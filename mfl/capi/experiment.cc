@@ -236,6 +236,7 @@ Result<std::vector<Config>> settings_of(const Config& base, const char* grid) {
     sweep.axes.push_back(std::move(axis));
   }
   MFL_TRY(std::vector<Config> configs, expand(sweep));
+  name_group(sweep, configs);
   for (const Config& config : configs) MFL_CHECK(check_single(config));
   return configs;
 }

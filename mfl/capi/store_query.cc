@@ -45,13 +45,14 @@ Result<Json> show_run(const Path& path, const char* text) {
 
 Result<Json> compare(const Path& path, const char* text) {
   MFL_TRY(const Request request, Request::parse(text, "request", {"what", "runs", "baseline", "target"}));
-  MFL_TRY(const std::vector<std::string> ids, request.texts("runs"));
-  if (ids.empty()) return fail(ErrorCode::kBadConfig, "request: runs must name at least one run");
+  MFL_TRY(const std::vector<std::string> names, request.texts("runs"));
+  if (names.empty()) return fail(ErrorCode::kBadConfig, "request: runs must name at least one run");
   CompareOptions options;
   MFL_TRY(options.target, request.number("target"));
   MFL_TRY(const std::string baseline, request.text("baseline"));
   if (!baseline.empty()) options.baseline = baseline;
   MFL_TRY(const Store store, Store::open(path, {.read_only = true}));
+  MFL_TRY(const std::vector<std::string> ids, store.find(names));
   MFL_TRY(const Comparison comparison, compare_runs(store, ids, options));
   return compare_json(comparison);
 }

@@ -33,7 +33,7 @@ Result<Store> open_store(const std::string& path, bool read_only = true);
 // How a run may be named on the command line (Store::get).
 inline constexpr const char* kRunHelp = "A run: its id, the first digits of it, its name, latest or latest~N";
 inline constexpr const char* kRunsHelp =
-    "Runs: their ids, the first digits of them, names, latest or latest~N";
+    "Runs: their ids, the first digits of them, names, names of sweeps, latest or latest~N";
 
 // Adds --store, and sets `path` to the default.
 void add_store_flag(Command& command, std::string& path);

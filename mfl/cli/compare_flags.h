@@ -15,10 +15,14 @@ struct CompareFlags {
   std::vector<std::string> ids;
   CompareOptions options;
 
-  // RUN, --baseline, --target and --store.
+  std::vector<std::string> labels;  // RUN=TEXT
+
+  // RUN, --baseline, --target, --label and --store.
   void add(Command& command);
   // Checks the options and opens the store.
   Result<Store> open() const;
+  // The options with the labels of the runs that they name.
+  Result<CompareOptions> labelled(const Store& opened) const;
 };
 
 }  // namespace mfl::cli

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "mfl/data/text.h"
+
 namespace mfl::cli {
 
 void ConfigFlags::add(Command& command, bool (*wanted)(const Key&), const Config& defaults) {
@@ -21,6 +23,7 @@ void ConfigFlags::add_set(Command& command) {
 }
 
 Result<void> ConfigFlags::apply(Config& config) const {
+  make_room(config, texts());
   return for_each_given(
       [&](const std::string& key, const std::string& text, const std::string& where) -> Result<void> {
         auto set = set_key(config, key, text, where);
@@ -31,6 +34,7 @@ Result<void> ConfigFlags::apply(Config& config) const {
 }
 
 Result<void> ConfigFlags::apply(Sweep& sweep) const {
+  make_room(sweep.base, texts());
   return for_each_given([&](const std::string& key, const std::string& text, const std::string& where) {
     return set_sweep_key(sweep, key, text, where);
   });
@@ -43,7 +47,8 @@ Result<void> ConfigFlags::for_each_given(const Setter& set) const {
       const std::string where = "--set " + text;
       if (equals == std::string::npos)
         return fail(ErrorCode::kBadConfig, where + ": has no =", "write --set algorithm.gamma=0.9");
-      MFL_CHECK(set(text.substr(0, equals), text.substr(equals + 1), where));
+      MFL_CHECK(
+          set(std::string(trim(text.substr(0, equals))), std::string(trim(text.substr(equals + 1))), where));
     }
   }
   for (const Flag& flag : flags_) {
@@ -53,6 +58,16 @@ Result<void> ConfigFlags::for_each_given(const Setter& set) const {
                   fmt::format("{} {}", flag.key->flag, text)));
   }
   return {};
+}
+
+std::vector<std::pair<std::string, std::string>> ConfigFlags::texts() const {
+  std::vector<std::pair<std::string, std::string>> out;
+  (void)for_each_given(
+      [&](const std::string& key, const std::string& text, const std::string&) -> Result<void> {
+        out.emplace_back(key, text);
+        return {};
+      });
+  return out;
 }
 
 std::vector<std::string> ConfigFlags::given() const {

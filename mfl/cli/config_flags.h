@@ -39,6 +39,8 @@ class ConfigFlags {
   using Setter =
       std::function<Result<void>(const std::string& key, const std::string& text, const std::string& where)>;
   Result<void> for_each_given(const Setter& set) const;
+  // The keys that were given, with their texts.
+  std::vector<std::pair<std::string, std::string>> texts() const;
 
   struct Flag {
     const Key* key;

@@ -36,7 +36,7 @@ std::string setting_text(const Config& config) {
   std::string out = fmt::format(
       "{}, {}, eta {}",
       external ? "model and data by the trainer" : config.model.name + " on " + config.data.source,
-      make_algorithm(algorithm).name, effective_eta(algorithm));
+      brief_algorithm(algorithm), effective_eta(algorithm));
   if (uses_gamma(algorithm)) out += fmt::format(", gamma {}", algorithm.gamma);
   if (!is_centralised(algorithm))
     out +=

@@ -38,6 +38,25 @@ std::string model_for(const Dataset& train) {
   return texts || (whole && distinct.size() <= kMostNumberClasses) ? "softmax" : "linear";
 }
 
+// The named columns of whole numbers that are all different, as identifiers are.
+std::vector<std::string> identifiers(const Dataset& train) {
+  constexpr std::size_t kFewRows = 20;
+  const auto* dense = std::get_if<DenseRows<double>>(&train.features);
+  if (dense == nullptr || train.rows < kFewRows || !train.origin || train.origin->features.empty()) return {};
+  std::vector<std::string> out;
+  for (std::size_t column = 0; column < train.columns; ++column) {
+    std::set<double> seen;
+    const auto is_new = [&](std::size_t row) {
+      const double value = dense->values[row * train.columns + column];
+      return value == std::floor(value) && seen.insert(value).second;
+    };
+    std::size_t row = 0;
+    while (row < train.rows && is_new(row)) ++row;
+    if (row == train.rows) out.push_back(train.origin->features[column]);
+  }
+  return out;
+}
+
 // Two digits are enough for a regulariser.
 double two_digits(double x) { return parse_number(fmt::format("{:.1e}", x)).value_or(x); }
 
@@ -47,6 +66,7 @@ struct Proposal {
   double eta = 0;
   std::size_t train_rows = 0, test_rows = 0;
   bool sparse = false, held_out = false;
+  std::vector<std::string> identifiers;  // columns that look like it
 };
 
 Result<Proposal> propose(const InitArguments& args) {
@@ -59,6 +79,7 @@ Result<Proposal> propose(const InitArguments& args) {
                 "give csv:FILE, libsvm:FILE or npy:DIR; experiments/ has files for the others");
   MFL_TRY(TrainTest data, load(data_options(config)));
   out.sparse = is_sparse(data.train);
+  out.identifiers = identifiers(data.train);
   MFL_CHECK(
       set_key(config, "model.name", args.model.empty() ? model_for(data.train) : args.model, "--model"));
   constexpr std::size_t kShare = 5;  // a fifth is held out
@@ -170,6 +191,7 @@ Result<Reply> init_command(const InitArguments& args) {
                 {"lambda", *config.model.lambda},
                 {"train", found.train_rows},
                 {"test", found.test_rows},
+                {"identifiers", found.identifiers},
                 {"schema", Json::parse(schema_json(found.schema)).value_or(nullptr)}};
   reply.text = facts_text(
       {{"wrote", args.out},
@@ -182,6 +204,13 @@ Result<Reply> init_command(const InitArguments& args) {
                        : fmt::format("{} to train, {} to test{}", found.train_rows, found.test_rows,
                                      found.held_out ? ", drawn at random" : "")},
        {"step size", fmt::format("{:g}, measured", found.eta)},
+       {"note",
+        found.identifiers.empty()
+            ? ""
+            : fmt::format("{} {} a different whole number in every row; if that is an identifier and no "
+                          "feature, repeat the command with --force --drop {}",
+                          fmt::join(found.identifiers, ", "), found.identifiers.size() == 1 ? "has" : "have",
+                          shell_word(fmt::format("{}", fmt::join(found.identifiers, ","))))},
        {"next", fmt::format("mfl run {}", shell_word(args.out))}});
   return reply;
 }

@@ -72,7 +72,7 @@ const std::atomic<bool>& watch_interrupts(const char* notice) {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   if (!is_ignored(SIGHUP)) sigaction(SIGHUP, &action, nullptr);
-  if (launched_rank()) sigaction(SIGUSR1, &action, nullptr);
+  sigaction(SIGUSR1, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   return stop_asked;
 }

@@ -1,12 +1,12 @@
-// Ctrl-C, SIGTERM and SIGHUP as a flag that the runner polls.
+// Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 as a flag that the runner polls.
 #pragma once
 
 #include <atomic>
 
 namespace mfl::cli {
 
-// True from the first SIGINT, SIGTERM or SIGHUP (a closed terminal) after the call; in a process that mpirun started also
-// from SIGUSR1, which mpirun forwards. A later signal ends the process at once. Two at the same moment, as timeout(1)
+// True from the first SIGINT, SIGTERM, SIGHUP (a closed terminal) or SIGUSR1 (what a batch system sends before the time is up,
+// and mpirun forwards) after the call. A later signal ends the process at once. Two at the same moment, as timeout(1)
 // sends them, count as one. A SIGHUP that is ignored, as under nohup, stays ignored. SIGPIPE is ignored from now on: a
 // run whose terminal is gone is recorded to its end.
 //

@@ -2,11 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "mfl/cli/commands.h"
 #include "mfl/cli/config_flags.h"
@@ -32,6 +34,10 @@ Result<Reply> node_command(const NodeArguments& args) {
   keep_freed_memory();
   Config config;
   MFL_CHECK(args.flags.apply(config));
+  const std::vector<std::string> given = args.flags.given();
+  if (std::ranges::count(given, "--data") == 0 && args.trainer.spec.empty())
+    return fail(ErrorCode::kBadConfig, "a node needs its data",
+                "name it with --data, such as --data csv:my.csv, or a program of yours with --trainer");
   if (args.tls.empty() == !args.plaintext)
     return fail(ErrorCode::kBadConfig,
                 args.plaintext ? "--tls and --plaintext exclude each other" : "a node needs --tls",

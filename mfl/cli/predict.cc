@@ -17,7 +17,7 @@ namespace {
 struct PredictArguments {
   ModelFlags model;
   RowsFlags rows;
-  std::string out = "-";
+  std::string out = "-", id;
   std::uint64_t threads = 0;
 };
 
@@ -41,11 +41,16 @@ Result<Reply> predict_command(const PredictArguments& args, bool json) {
   MFL_TRY(TrainedModel model, args.model.find());
   MFL_TRY(const Predictor predictor, Predictor::make(std::move(model)));
   const Schema& schema = predictor.model().schema;
-  MFL_TRY(const DataOptions options, args.rows.options("last"));
+  MFL_TRY(DataOptions options, args.rows.options("last"));
+  if (!args.id.empty() && !options.source.starts_with("csv:"))
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("--id {}: {} has no columns with names", args.id, options.source),
+                "leave it out, or give csv:FILE");
+  options.csv.group = args.id;
   MFL_TRY(const auto blocks, open_row_blocks(options, schema));
   MFL_TRY(OutputStream out, OutputStream::open(args.out));
   std::string header =
-      prediction_header(predictor);  // once there is a row, so that nothing precedes an error
+      prediction_header(predictor, args.id);  // once there is a row, so that nothing precedes an error
   const auto write = [&](std::string_view text) -> Result<void> {
     MFL_CHECK(out.write(std::exchange(header, {})));
     return out.write(text);
@@ -77,6 +82,10 @@ void setup_predict(Command& mfl, Commands& commands) {
                    [args, &commands] { return predict_command(*args, commands.json); });
   args->model.add(command);
   args->rows.add(command);
+  command
+      .add_option("--id", args->id,
+                  "CSV column, by name or zero-based number, that begins each line of the output")
+      ->type_name("COLUMN");
   command.add_option("--out", args->out, "The file to write, or - for stdout")
       ->type_name("FILE")
       ->capture_default_str();

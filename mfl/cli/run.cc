@@ -39,12 +39,17 @@ std::string outcome_labels(const RunOutcome& run) {
   return run.header_guessed ? text + "; the first line has column names" : text;
 }
 
+// " --store PATH" for a store that is not the default.
+std::string store_flag(const RunArguments& args) {
+  return args.store == default_store_path() ? "" : " --store " + shell_word(args.store);
+}
+
 std::string train_loss_text(const RunOutcome& run) {
   if (run.final.train_loss) return loss_text(run.final.train_loss);
   return run.status == "done" ? "not measured: evaluate_every is 0" : "";
 }
 
-std::string run_outcome_text(const RunOutcome& run) {
+std::string run_outcome_text(const RunOutcome& run, const std::string& store) {
   const auto tested = read_test_metrics(run.test_metrics);
   Facts facts = {
       {"run", fmt::format("{} ({}{})", run.run_id, run.status, run.reused ? ", recorded before" : "")},
@@ -70,15 +75,23 @@ std::string run_outcome_text(const RunOutcome& run) {
   add_metrics(facts, run.test_metrics);
   add_warnings(facts, run.warnings);
   facts.emplace_back("try", advise_line(run));
-  return facts_text(facts) + class_tables_text(run.test_metrics);
+  if (tested) facts.emplace_back("classes", fmt::format("one by one: mfl runs show {}{}", run.run_id, store));
+  return facts_text(facts);
 }
 
-Reply outcome_reply(const RunOutcome& run) {
-  Reply reply{outcome_json(run), run_outcome_text(run), std::nullopt};
+// The command that continues a run, with what is not in its configuration.
+std::string resume_line(const RunOutcome& run, const RunArguments& args) {
+  std::string line = "mfl run --resume " + run.run_id;
+  if (!args.trainer.spec.empty()) line += " --trainer " + shell_word(args.trainer.spec);
+  return line + store_flag(args);
+}
+
+Reply outcome_reply(const RunOutcome& run, const RunArguments& args) {
+  Reply reply{outcome_json(run), run_outcome_text(run, store_flag(args)), std::nullopt};
   if (run.status == "interrupted")
     reply.failure =
         Error{ErrorCode::kRunFailed, fmt::format("run {} stopped at step {}", run.run_id, run.final.step),
-              fmt::format("continue: mfl run --resume {}", run.run_id), nullptr};
+              "continue: " + resume_line(run, args), nullptr};
   else if (run.status != "done")
     reply.failure = Error{ErrorCode::kRunFailed,
                           fmt::format("run {} {}{}", run.run_id, run.status,
@@ -114,7 +127,10 @@ Result<void> check_cross_validation(const RunArguments& args) {
 Result<Reply> cross_validate(const Config& config, const RunOptions& options, bool silent,
                              const std::atomic<bool>& stop) {
   std::vector<Config> folds(config.data.folds, config);
-  for (std::size_t fold = 0; fold < folds.size(); ++fold) folds[fold].data.fold = fold;
+  for (std::size_t fold = 0; fold < folds.size(); ++fold) {
+    folds[fold].data.fold = fold;
+    if (!config.run.name.empty()) folds[fold].run.name += fmt::format("/{}", fold);
+  }
   ProgressMeter meter(silent ? ProgressMeter::Style::kNone : ProgressMeter::natural_style());
   MFL_TRY(const auto outcomes,
           run_sweep(folds, options,
@@ -171,7 +187,7 @@ Result<Reply> run_command(const RunArguments& args, Commands& commands) {
                                   }});
   }
   if (!outcome) return tl::unexpected<Error>(std::move(outcome).error());
-  return outcome_reply(*outcome);
+  return outcome_reply(*outcome, args);
 }
 
 }  // namespace

@@ -18,7 +18,9 @@ Result<Reply> compare_command(const CompareArguments& args) {
   auto format = parse_table_format(args.format);
   if (!format) return fail_because(format.error(), "--format");
   MFL_TRY(const Store store, args.runs.open());
-  MFL_TRY(const Comparison comparison, compare_runs(store, args.runs.ids, args.runs.options));
+  MFL_TRY(const std::vector<std::string> ids, store.find(args.runs.ids));
+  MFL_TRY(const CompareOptions options, args.runs.labelled(store));
+  MFL_TRY(const Comparison comparison, compare_runs(store, ids, options));
   return Reply{compare_json(comparison), compare_text(comparison, {*format, args.each}), {}};
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <memory>
-#include <unordered_set>
 
 #include "mfl/cli/commands.h"
 
@@ -15,12 +14,7 @@ struct DeleteArguments {
 
 Result<Reply> delete_command(const DeleteArguments& args) {
   MFL_TRY(Store store, open_store(args.store, false));
-  std::vector<std::string> ids;
-  std::unordered_set<std::string> named;
-  for (const std::string& id : args.ids) {
-    MFL_TRY(const RunRow run, store.get(id));
-    if (named.insert(run.id).second) ids.push_back(run.id);
-  }
+  MFL_TRY(const std::vector<std::string> ids, store.find(args.ids));
   MFL_CHECK(store.remove(ids));
   Reply reply;
   reply.data["deleted"] = ids;

@@ -23,8 +23,9 @@ Result<Reply> export_runs(const RunsExportArguments& args, bool json) {
                 "export them one after the other, or use --format json");
   MFL_TRY(const Store store, open_store(args.store));
   if (!args.out.empty()) MFL_CHECK(prepare_output(args.out));
+  MFL_TRY(const std::vector<std::string> ids, store.find(args.ids));
   std::vector<RunExport> runs;
-  for (const std::string& id : args.ids) {
+  for (const std::string& id : ids) {
     MFL_TRY(runs.emplace_back(), load_run(store, id, args.rounds, args.nodes));
   }
   Reply reply;

@@ -45,8 +45,11 @@ bool is_advise_key(const Key& key) {
 
 std::string advise_line(const RunOutcome& run) {
   const bool whole = run.config.federation.fraction_train == 1 && run.config.federation.quorum == 0;
-  if (run.warnings.empty() || !whole || is_fleet(run.config.data.source) ||
-      is_centralised(run.config.algorithm))
+  const bool about_steps = std::ranges::any_of(run.warnings, [](const RunWarning& warning) {
+    return warning.id != "constant_feature" && warning.id != "no_effect";
+  });
+  if (!about_steps || !whole || is_fleet(run.config.data.source) || is_centralised(run.config.algorithm) ||
+      !linear_loss(run.config.model) || run.config.algorithm.adaptive_tau)
     return {};
   const std::uint64_t rounds =
       std::max<std::uint64_t>(1, run_length(run.config) / round_length(run.config.algorithm));

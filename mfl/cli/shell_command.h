@@ -20,8 +20,9 @@ std::string shell_command(std::string_view command, const Config& config, bool (
 // Whether `mfl theory advise` takes the key; it sets the others itself.
 bool is_advise_key(const Key& key);
 
-// The `mfl theory advise` command for the setting of a run with warnings. Empty where there is nothing to warn of, and where
-// there is no such advice: centralised algorithms, fleets, rounds without some of the nodes.
+// The `mfl theory advise` command for the setting of a run with warnings about its steps. Empty where there is nothing to warn
+// of, and where there is no such advice or it takes long: centralised algorithms, fleets, rounds without some of the nodes, an
+// adaptive tau, models that are not linear.
 std::string advise_line(const RunOutcome& run);
 
 }  // namespace mfl::cli

@@ -10,8 +10,10 @@
 #include "mfl/cli/config_flags.h"
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/progress.h"
+#include "mfl/cli/shell_command.h"
 #include "mfl/cli/text.h"
 #include "mfl/config/sweep_grid.h"
+#include "mfl/report/brief_names.h"
 #include "mfl/report/table.h"
 #include "mfl/run/outcome_json.h"
 
@@ -31,9 +33,16 @@ std::string outcomes_text(const Sweep& sweep, const std::vector<RunOutcome>& run
   for (const char* title : {"status", "train loss", "test accuracy", "best at", "digest"})
     columns.push_back({title, Align::kRight});
   Table table(columns);
-  for (const RunOutcome& run : runs) {
+  std::vector<std::string> algorithms;
+  for (const RunOutcome& run : runs) algorithms.push_back(run.config.algorithm.name);
+  algorithms = brief_algorithms(algorithms);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const RunOutcome& run = runs[i];
     std::vector<std::string> cells = {run.run_id};
-    for (const SweepAxis& axis : sweep.axes) cells.push_back(axis_value(axis, run.config));
+    for (const SweepAxis& axis : sweep.axes) {
+      const bool algorithm = axis.key->table == "algorithm" && axis.key->key == "name";
+      cells.push_back(algorithm ? algorithms[i] : axis_value(axis, run.config));
+    }
     const std::string digest = run.digest.substr(0, 12);
     for (const std::string& cell :
          {run.status + (run.warnings.empty() ? "" : "!"), loss_text(run.final.train_loss),
@@ -62,6 +71,7 @@ std::optional<Error> failure_of(const std::vector<RunOutcome>& runs, std::size_t
 
 struct Grid {
   Sweep sweep;
+  std::string group;  // what its runs are called together; empty: they are none
   std::vector<Config> configs;
 };
 
@@ -72,13 +82,14 @@ Result<Grid> read_grid(const SweepArguments& args) {
   }
   MFL_CHECK(args.flags.apply(sweep));
   MFL_TRY(std::vector<Config> configs, expand(sweep));
-  return Grid{std::move(sweep), std::move(configs)};
+  std::string group = name_group(sweep, configs);
+  return Grid{std::move(sweep), std::move(group), std::move(configs)};
 }
 
 Result<Reply> sweep_command(const SweepArguments& args, Commands& commands) {
   const bool json = commands.json;
   MFL_TRY(const Grid grid, commands.processes.read([&] { return read_grid(args); }));
-  const auto& [sweep, configs] = grid;
+  const auto& [sweep, group, configs] = grid;
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
   const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
@@ -94,11 +105,13 @@ Result<Reply> sweep_command(const SweepArguments& args, Commands& commands) {
   if (!runs) return tl::unexpected<Error>(std::move(runs).error());
   Reply reply;
   reply.data["settings"] = configs.size();
+  reply.data["group"] = group;
   reply.data["wall_seconds"] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   reply.data["runs"] = Json::array();
   for (const RunOutcome& run : *runs) reply.data["runs"].push_back(outcome_json(run));
   reply.text = outcomes_text(sweep, *runs);
+  if (!group.empty()) reply.text += fmt::format("compare them: mfl report {}\n", shell_word(group));
   reply.failure = failure_of(*runs, configs.size());
   return reply;
 }
@@ -112,7 +125,10 @@ void setup_sweep(Command& mfl, Commands& commands) {
       "  mfl sweep experiments/sweep.toml\n"
       "where the file has arrays, such as: gamma = [0, 0.5, 0.9]\n"
       "  mfl sweep --data synthetic --set 'algorithm.eta=[0.001, 0.002]' --set 'algorithm.name=[fl, mfl]'\n"
-      "Each setting is a run in the store, with the digest that mfl run gives it. The last array varies "
+      "Each setting is a run in the store, called NAME/1, NAME/2 and so on, with the digest that mfl run "
+      "gives it. NAME "
+      "is --name, or made up; mfl report NAME, runs show NAME, compare, export and delete take all of them. "
+      "The last array varies "
       "fastest.\n"
       "A flag sets a single value for all settings, or replaces an array with another.\n"
       "Ctrl-C stops at the end of a round; the same command with --resume continues every setting.",

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <span>
 
 #include "mfl/report/table.h"
 #include "mfl/report/test_metrics.h"
@@ -60,10 +61,13 @@ void add_metrics(Facts& facts, std::string_view test_metrics) {
 }
 
 void add_warnings(Facts& facts, const std::vector<RunWarning>& warnings) {
-  for (const RunWarning& warning : warnings) {
+  constexpr std::size_t kMost = 2;
+  for (const RunWarning& warning : std::span(warnings).first(std::min(kMost, warnings.size()))) {
     facts.emplace_back("warning", warning.message);
     facts.emplace_back("", warning.hint);
   }
+  if (warnings.size() > kMost)
+    facts.emplace_back("", fmt::format("and {} more: --json has all of them", warnings.size() - kMost));
 }
 
 std::string percent_text(const std::optional<double>& share) { return share ? mfl::percent_text(share) : ""; }

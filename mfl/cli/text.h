@@ -29,7 +29,7 @@ std::size_t stdout_width();
 // The metrics of a test set (RunSummary::test_metrics), after the fact "test accuracy".
 void add_metrics(Facts& facts, std::string_view test_metrics);
 
-// Two lines for each: what, and what to do.
+// Two lines for each of the first two: what, and what to do.
 void add_warnings(Facts& facts, const std::vector<RunWarning>& warnings);
 
 // "81.02 %", or empty.

@@ -27,8 +27,7 @@ std::string setting_words(const PilotSetting& setting) {
 }
 
 Facts theory_facts(const Advice& advice) {
-  if (!advice.theory)
-    return {{"by theory", "not applicable: the hinge is not smooth; squared-svm is its smooth form"}};
+  if (!advice.theory) return {{"by theory", "not applicable: " + advice.without_theory}};
   const TheoryAdvice& theory = *advice.theory;
   return {
       {"by theory", fmt::format("beta {:.6g}, mu {:.6g}, least possible loss {:.8g}", theory.beta, theory.mu,
@@ -55,6 +54,8 @@ std::string advice_text(const Advice& advice) {
        fmt::format("{:.8g}{}", pilot.expected_loss,
                    pilot.extrapolated
                        ? fmt::format(", extrapolated from a trial of {} rounds", pilot.trial_rounds)
+                   : pilot.trial_rounds < pilot.rounds
+                       ? fmt::format(" or less, measured after {} of the rounds", pilot.trial_rounds)
                        : ", measured in a trial run")}};
   for (const auto& fact : theory_facts(advice)) facts.push_back(fact);
   facts.emplace_back("by trial", fmt::format("{} settings, the longest over {} rounds, in {:.1f} s",

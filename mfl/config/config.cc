@@ -47,12 +47,12 @@ bool is_the_trainers(const Key& key) {
          (key.table == "federation" && (key.key == "partition" || key.key == "feature_skew"));
 }
 
-std::string canonical_text(const Config& config, bool only_digested) {
+template <class Wanted>
+std::string canonical_text(const Config& config, const Wanted& wanted) {
   std::string out;
   std::string_view table;
-  const bool external = is_external(config.model);
   for (const Key& key : config_keys()) {
-    if (only_digested ? !is_digested(key, config) : external && is_the_trainers(key)) continue;
+    if (!wanted(key)) continue;
     if (key.table != table) out += fmt::format("{}[{}]\n", table.empty() ? "" : "\n", key.table);
     table = key.table;
     out += fmt::format("{} = {}\n", key.key, key.get(config));
@@ -327,6 +327,25 @@ Result<void> set_key(Config& config, std::string_view table_dot_key, std::string
   return {};
 }
 
+void make_room(Config& config, std::span<const std::pair<std::string, std::string>> given) {
+  struct Way {
+    std::string_view key, unset;
+  };
+  constexpr std::pair<Way, Way> kWays[] = {
+      {{"run.steps", "auto"}, {"run.rounds", "0"}},
+      {{"algorithm.tau", "auto"}, {"algorithm.local_epochs", "0"}},
+  };
+  const auto gives = [&](const Way& way) {
+    return std::ranges::any_of(
+        given, [&](const auto& one) { return one.first == way.key && one.second != way.unset; });
+  };
+  for (const auto& [one, other] : kWays)
+    if (gives(one) != gives(other)) {
+      const Way& unsaid = gives(one) ? other : one;
+      (void)set_key(config, unsaid.key, unsaid.unset);  // which fails for no text that is valid
+    }
+}
+
 Result<void> validate(const Config& config) {
   Config copy = config;
   for (const Key& key : config_keys()) {
@@ -377,7 +396,18 @@ Result<void> validate(const Config& config) {
   return at_most_nodes("min_available_nodes", config.federation.min_available_nodes);
 }
 
-std::string to_toml(const Config& config) { return canonical_text(config, false); }
+std::string to_toml(const Config& config) {
+  const bool external = is_external(config.model);
+  return canonical_text(config, [&](const Key& key) { return !external || !is_the_trainers(key); });
+}
+
+std::string changed_toml(const Config& config) {
+  const Config defaults;
+  const bool external = is_external(config.model);
+  return canonical_text(config, [&](const Key& key) {
+    return key.get(config) != key.get(defaults) && !(external && is_the_trainers(key));
+  });
+}
 
 std::string config_digest(const Config& config) {
   Config canonical = config;
@@ -390,7 +420,7 @@ std::string config_digest(const Config& config) {
   if (!counts_epochs(config.algorithm)) canonical.algorithm.tau = round_length(config.algorithm);
   if (config.run.rounds == 0) canonical.run.steps = run_length(config);
   canonical.algorithm.name = parse_spec(config.algorithm.name, algorithms()).value().text;
-  return sha256_hex(canonical_text(canonical, true));
+  return sha256_hex(canonical_text(canonical, [&](const Key& key) { return is_digested(key, canonical); }));
 }
 
 }  // namespace mfl

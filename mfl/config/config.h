@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mfl/base/result.h"
@@ -201,6 +203,10 @@ Result<Config> parse_config(std::string_view text, std::string_view file);
 Result<void> set_key(Config& config, std::string_view table_dot_key, std::string_view text,
                      std::string_view where = {});
 
+// Of keys that say the same in two ways (steps and rounds, tau and local_epochs), unsets the one that a layer of settings over
+// `config` does not give and whose other it gives: a flag overrides the file. `given` has the layer's keys and texts.
+void make_room(Config& config, std::span<const std::pair<std::string, std::string>> given);
+
 // Every value in its range, and the values fit each other. Reading and setting check ranges already; this is
 // for a whole Config, however it was made.
 Result<void> validate(const Config& config);
@@ -208,6 +214,8 @@ Result<void> validate(const Config& config);
 // Canonical text: every key, in fixed order, numbers in the shortest form that reads back to the same bits.
 // For a valid config, parse_config(to_toml(c)) == c.
 std::string to_toml(const Config& config);
+// The same of the keys that are not at their defaults.
+std::string changed_toml(const Config& config);
 
 // SHA-256 (hex) of the canonical text of the keys that shape the trajectory: not the name, the engine, the threads,
 // nor how often is recorded. lambda and task count by their effective values. Keys that came later count only where they

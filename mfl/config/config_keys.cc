@@ -357,7 +357,12 @@ constexpr Key kKeys[] = {
      KeyKind::kText,
      "",
      kResult,
-     [](Config& c, Text t) { return set_entry(c.model.name, t, models()); },
+     [](Config& c, Text t) {
+       return set_entry(c.model.name, t, models()).map_error([](Error error) {
+         error.hint += "; a model of your own, such as a network, needs --trainer";
+         return error;
+       });
+     },
      [](const Config& c) { return toml_text(c.model.name); },
      {},
      [] { return &models().index(); }},
@@ -472,7 +477,13 @@ constexpr Key kKeys[] = {
      KeyKind::kText,
      "",
      kLaterResult,
-     [](Config& c, Text t) { return set_axis(c.algorithm.momentum, t, momenta()); },
+     [](Config& c, Text t) {
+       return set_axis(c.algorithm.momentum, t, momenta()).map_error([&](Error error) {
+         if (const auto number = number_value(t, kMomentum))
+           error.message += fmt::format("; a number is gamma: --gamma {}", *number);
+         return error;
+       });
+     },
      [](const Config& c) { return toml_axis(c.algorithm.momentum); },
      {},
      [] { return &momenta().index(); }},
@@ -494,7 +505,11 @@ constexpr Key kKeys[] = {
      [](const Config& c) { return toml_integer(c.algorithm.sync_momentum, ""); }},
 
     {"run", "name", "--name", "TEXT", "a label of your own", KeyKind::kText, "", kNoResult,
-     [](Config& c, Text t) { return set_text(c.run.name, t, true); },
+     [](Config& c, Text t) -> Result<void> {
+       if (t == "latest" || t.starts_with("latest~"))
+         return fail(ErrorCode::kBadConfig, "that is how the newest run is called; choose another name");
+       return set_text(c.run.name, t, true);
+     },
      [](const Config& c) { return toml_text(c.run.name); }},
     {"run", "steps", "--steps", "N",
      "local steps in all, T, or auto (1000 unless rounds or a budget is given)", KeyKind::kInteger, "auto",

@@ -35,6 +35,11 @@ std::string model_names(bool (*wanted)(const ModelEntry&)) {
   return out;
 }
 
+std::string brief_algorithm(const AlgorithmConfig& algorithm) {
+  const auto spec = parse_spec(algorithm.name, algorithms()).value();
+  return brief_text(*spec.entry, spec.values) + make_algorithm(algorithm).name.substr(spec.text.size());
+}
+
 std::optional<Loss> linear_loss(const ModelConfig& model) { return entry_of(model).loss; }
 
 Result<Loss> require_linear(const ModelConfig& model, std::string_view what) {
@@ -48,7 +53,7 @@ Result<Config> without_intercept(Config config, std::string_view what) {
   if (config.model.intercept.value_or(false))
     return fail(ErrorCode::kBadConfig,
                 fmt::format("{} measures the paper's losses, which regularise every parameter", what),
-                "leave intercept out");
+                "add --intercept false");
   if (config.model.weighs_classes())
     return fail(ErrorCode::kBadConfig,
                 fmt::format("{} measures the paper's losses, in which samples count alike", what),

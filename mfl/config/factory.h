@@ -18,6 +18,9 @@
 
 namespace mfl {
 
+// The algorithm in few words, without what is at its default: "fedadam", "fedprox(mu=0.1)", "mfl momentum=reset".
+std::string brief_algorithm(const AlgorithmConfig& algorithm);
+
 // The models of the table that `wanted` accepts, for a hint: "svm, linear or logistic".
 std::string model_names(bool (*wanted)(const ModelEntry&));
 

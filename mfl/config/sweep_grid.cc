@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "mfl/base/digest.h"
+
 namespace mfl {
 namespace {
 
@@ -91,6 +93,23 @@ std::string axis_title(const Sweep& sweep, const SweepAxis& axis) {
 
 std::string axis_value(const SweepAxis& axis, const Config& config) {
   return unquoted(axis.key->get(config));
+}
+
+std::string name_group(const Sweep& sweep, std::vector<Config>& settings) {
+  if (settings.size() < 2 ||
+      std::ranges::any_of(sweep.axes, [](const SweepAxis& axis) { return name_of(*axis.key) == "run.name"; }))
+    return {};
+  std::string group = sweep.base.run.name;
+  if (group.empty()) {
+    constexpr std::size_t kDigits = 4;
+    Sha256 digest;
+    for (const Config& config : settings) digest.update(config_digest(config));
+    group = "sweep-" + digest.finish_hex().substr(0, kDigits);
+  }
+  const std::size_t width = fmt::formatted_size("{}", settings.size());
+  for (std::size_t i = 0; i < settings.size(); ++i)
+    settings[i].run.name = fmt::format("{}/{:0{}}", group, i + 1, width);
+  return group;
 }
 
 Result<std::vector<Config>> expand(const Sweep& sweep) {

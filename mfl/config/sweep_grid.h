@@ -39,4 +39,8 @@ std::string axis_value(const SweepAxis& axis, const Config& config);
 // The grid, the last axis running fastest. Each combination is validated; too large a grid (a million) is an error.
 Result<std::vector<Config>> expand(const Sweep& sweep);
 
+// Names the settings of a sweep "NAME/1", "NAME/2" and so on, which makes them a group (Store::find): NAME is run.name of the base,
+// or made of what the settings are. Gives NAME; empty, without a change, for one setting and where run.name is an axis.
+std::string name_group(const Sweep& sweep, std::vector<Config>& settings);
+
 }  // namespace mfl

@@ -20,12 +20,13 @@ namespace fs = std::filesystem;
 // The label column: numbers, or classes as soon as one field is no number.
 class Labels {
  public:
-  Labels(std::size_t column, const fs::path& path) : column_(column), path_(path) {}
+  Labels(std::size_t column, const fs::path& path, CsvNames names)
+      : column_(column), path_(path), column_names_(std::move(names)) {}
 
   Result<void> add(std::string_view field, std::size_t line) {
     const auto number = parse_number(field);
     if (field.empty() || (number && !std::isfinite(*number)))
-      return bad_csv_field(field, column_, line, path_);
+      return bad_csv_field(field, column_, line, path_, column_names_);
     lines_.push_back(static_cast<std::uint32_t>(line));
     if (number && !is_text_) {
       values_.push_back(*number);
@@ -36,7 +37,9 @@ class Labels {
     if (numbers_.size() > kMostClasses)
       return bad_line(path_, line,
                       fmt::format("column {} has more than {} different texts, so it is no label column",
-                                  column_ + 1, kMostClasses),
+                                  column_names_.empty() ? fmt::format("{}", column_ + 1)
+                                                        : excerpt(column_names_[column_]),
+                                  kMostClasses),
                       "name the label column with --label");
     return {};
   }
@@ -82,6 +85,7 @@ class Labels {
 
   std::size_t column_;
   const fs::path& path_;
+  CsvNames column_names_;  // empty: not known
   bool is_text_ = false;
   std::map<std::string, double> numbers_;  // of the classes, in the order in which they came
   std::vector<double> values_;
@@ -222,6 +226,7 @@ Result<Dataset> read_csv(const fs::path& path, const CsvOptions& options) {
 
 Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
   const fs::path& path = file.path;
+  MFL_CHECK(refuse_packed(file));
   CsvRecords records(options.separator, path);
   const std::string_view text = without_byte_order_mark(file.bytes);
   // Counted before the fields are kept. A separator in quotes counts as well.
@@ -240,7 +245,9 @@ Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
   MFL_TRY(const CsvLayout layout, lay_out(options, first, path));
   const CsvColumns& columns = layout.columns;
   CsvRows rows(columns);
-  Labels labels(columns.label, path);
+  const CsvNames names = layout.header ? first : CsvNames{};
+  rows.set_names(names);
+  Labels labels(columns.label, path, names);
   std::vector<double> features;
   std::vector<double> row(columns.features.size());
   std::string_view label;

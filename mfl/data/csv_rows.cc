@@ -181,25 +181,48 @@ Result<void> CsvRows::read(const CsvFields& fields, const CsvRecords& records, s
       continue;
     }
     const auto value = parse_number(fields[column]);
-    if (!value || !std::isfinite(*value))
-      return bad_csv_field(fields[column], column, records.line(), records.path());
+    if (!value || !std::isfinite(*value)) return bad_feature(fields, column, records);
     features[place] = *value;
   }
   return {};
 }
 
+// Says how to leave out all columns of the line that are not numbers, for they are likely to be none in the others.
+tl::unexpected<Error> CsvRows::bad_feature(const CsvFields& fields, std::size_t column,
+                                           const CsvRecords& records) const {
+  auto error = bad_csv_field(fields[column], column, records.line(), records.path(), names_);
+  if (names_.empty() || fields[column].find(',') != std::string_view::npos) return error;
+  std::string others, drop = names_[column];
+  for (std::size_t other = column + 1; other < fields.size() && is_csv_text(fields[column]); ++other)
+    if (places_[other] < kLabel && is_csv_text(fields[other])) {
+      others += fmt::format("{}{}", others.empty() ? "; nor is " : ", ", excerpt(names_[other]));
+      drop += "," + names_[other];
+    }
+  if (drop.find_first_of(" '\"$&|;<>()*?`\\") != std::string::npos) drop = fmt::format("'{}'", drop);
+  error.value().message += others;
+  error.value().hint =
+      is_csv_text(fields[column])
+          ? fmt::format(
+                "leave out what is no feature with --drop {}; if the label is among them, "
+                "name it with --label",
+                drop)
+          : fmt::format("fix or remove the line, or leave the column out with --drop {}", drop);
+  return error;
+}
+
 tl::unexpected<Error> bad_csv_field(std::string_view field, std::size_t column, std::size_t line,
-                                    const fs::path& path) {
+                                    const fs::path& path, const CsvNames& names) {
   const std::string_view what = field.empty()         ? "is empty"
                                 : parse_number(field) ? "is not finite"
                                                       : "is not a number";
   std::string hint =
       "every feature must be a finite number and no label may be missing; fix or remove the line";
   if (field.find(',') != std::string_view::npos) hint = "write numbers with a decimal point, not a comma";
-  return bad_line(path, line,
-                  fmt::format("column {} {}{}{}", column + 1, what, field.empty() ? "" : ": ",
-                              field.empty() ? "" : excerpt(field)),
-                  std::move(hint));
+  return bad_line(
+      path, line,
+      fmt::format("column {} {}{}{}", names.empty() ? fmt::format("{}", column + 1) : excerpt(names[column]),
+                  what, field.empty() ? "" : ": ", field.empty() ? "" : excerpt(field)),
+      std::move(hint));
 }
 
 bool is_csv_text(std::string_view field) { return !field.empty() && !parse_number(field); }

@@ -81,6 +81,8 @@ struct CsvColumns {
 class CsvRows {
  public:
   explicit CsvRows(const CsvColumns& columns);
+  // The names of the file's columns, for messages, which say how to leave one out.
+  void set_names(CsvNames names) { names_ = std::move(names); }
 
   // The next row: as many numbers as there are features, and the text of the label, valid as CsvFields are. A ragged row, an
   // empty field, or a feature that is not a finite number is kBadData.
@@ -95,12 +97,16 @@ class CsvRows {
 
   std::vector<std::size_t>
       places_;  // of every column of the file: its feature, or one of the constants of csv_rows.cc
+  tl::unexpected<Error> bad_feature(const CsvFields& fields, std::size_t column,
+                                    const CsvRecords& records) const;
+
   CsvFields fields_;
+  CsvNames names_;
 };
 
-// kBadData for a field that cannot be a feature or a label; `column` counts from 0.
+// kBadData for a field that cannot be a feature or a label; `column` counts from 0. `names` are those of the columns, if known.
 tl::unexpected<Error> bad_csv_field(std::string_view field, std::size_t column, std::size_t line,
-                                    const std::filesystem::path& path);
+                                    const std::filesystem::path& path, const CsvNames& names = {});
 
 // Not empty and not a number.
 bool is_csv_text(std::string_view field);
@@ -120,6 +126,7 @@ struct CsvRole {
 inline constexpr CsvRole kLabelRole = {"label column", "give its number, counted from 0, or \"last\""};
 inline constexpr CsvRole kFeatureRole = {"feature column", "give its number, counted from 0"};
 inline constexpr CsvRole kGroupRole = {"column of nodes", "give its number, counted from 0"};
+inline constexpr CsvRole kIdentifierRole = {"column of identifiers", "give its number, counted from 0"};
 inline constexpr CsvRole kDropRole = {"column to drop", "give its number, counted from 0"};
 
 // A column by its number from 0, or by its name. `names` is empty if the file has no header. kBadConfig if there is no such

@@ -106,7 +106,8 @@ Result<std::size_t> find_label(const CsvStreamOptions& options, const CsvNames& 
                                const fs::path& path) {
   if (options.label.empty()) return kNoColumn;
   if (options.label == "last") return count - 1;
-  return find_csv_column(kLabelRole, options.label, names, count, path);
+  return find_csv_column(options.identifiers ? kIdentifierRole : kLabelRole, options.label, names, count,
+                         path);
 }
 
 Result<StreamLayout> lay_out_by_name(const CsvStreamOptions& options, const CsvNames& first,
@@ -181,6 +182,7 @@ class FileStream final : public CsvStream {
 
   Result<void> start() {
     while (!ended_ && filled_ < 3) MFL_CHECK(fill());
+    MFL_CHECK(refuse_packed({{buffer_.data(), filled_}, path_}));
     const std::string_view text = without_byte_order_mark({buffer_.data(), filled_});
     records_.set_text(text, ended_);
     CsvFields fields;
@@ -239,7 +241,8 @@ class FileStream final : public CsvStream {
   // Its features are in place.
   Result<void> take_row(CsvBlock& block, std::string_view label) {
     if (columns_.label != kNoColumn) {
-      if (label.empty()) return bad_csv_field(label, columns_.label, records_.line(), path_);
+      if (label.empty() && !options_.identifiers)
+        return bad_csv_field(label, columns_.label, records_.line(), path_);
       if (block.labels.size() <= block.rows) block.labels.emplace_back();
       block.labels[block.rows] = as_utf8(label);
     }

@@ -37,6 +37,8 @@ struct CsvStreamOptions {
   // kAuto: where columns are found by name there must be a header; by position, the first line is one if a field that would be
   // a feature is not a number, or if it has the name of the label or of a column to drop.
   CsvHeader header = CsvHeader::kAuto;
+  // The column `label` holds identifiers in place of labels, which may be empty.
+  bool identifiers = false;
   char separator = ',';
   std::size_t block_rows = 4096;  // >= 1
 };

@@ -76,6 +76,7 @@ Result<std::uint64_t> append_line(std::string_view text, std::uint64_t largest, 
 
 Result<Dataset> read_libsvm(const fs::path& path, std::optional<std::size_t> columns) {
   MFL_TRY(const std::string bytes, read_data_file(path));
+  MFL_CHECK(refuse_packed({bytes, path}));
   return parse_libsvm({bytes, path}, columns);
 }
 

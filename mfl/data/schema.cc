@@ -335,18 +335,13 @@ Result<Schema> settle_alone(Schema schema) {
   if (schema.task == LabelTask::kExternal || schema.task == LabelTask::kRegression ||
       schema.classes.size() != 1)
     return schema;
-  std::string& only = schema.classes.front();
-  if (only == "0" || only == "-1") {
-    schema.classes.emplace_back("1");
-    schema.positive = "1";
-  } else if (only == "1" || only == schema.positive) {
-    schema.positive = only;
-  } else {
-    return fail(ErrorCode::kBadData,
-                fmt::format("all labels are {}: a classifier needs samples of two classes", in_quotes(only)),
-                "add samples of the other class, or say which class is positive with --positive");
-  }
-  return schema;
+  const std::string& only = schema.classes.front();
+  return fail(
+      ErrorCode::kBadData,
+      fmt::format("all labels are {}: a classifier needs samples of two classes", in_quotes(only)),
+      fmt::format("choose the label column with --label, add samples of the other class, or name both with "
+                  "--schema-classes {},OTHER",
+                  only));
 }
 
 std::string labels_text(const Schema& schema) {

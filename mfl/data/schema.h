@@ -90,9 +90,8 @@ std::optional<std::string> difference(const Schema& run, const Schema& data);
 // not fit, where the positive class is none of the two, or where there is one and the task is multiclass.
 Result<Schema> settle(const Schema& run, const Schema& data);
 
-// Closes a schema whose data has one class, for a run that has no other data to learn from: 1 is positive; 0 and -1 are
-// negative, against 1. For other classes and for multiclass that is kBadData and says what to do. Complete schemas stay as
-// they are.
+// For a run that has no other data to learn from: a schema whose data has one class is kBadData, which says what to do. Others
+// stay as they are.
 Result<Schema> settle_alone(Schema schema);
 
 enum class TargetKind {

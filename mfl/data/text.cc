@@ -116,6 +116,16 @@ std::string excerpt(std::string_view text, std::size_t longest) {
   return shown;
 }
 
+Result<void> refuse_packed(const FileBytes& file) {
+  if (file.bytes.starts_with("\x1f\x8b"))
+    return bad_file(file.path, "the file is compressed with gzip",
+                    "unpack it with gunzip and name what comes out");
+  if (file.bytes.starts_with("PK\x03\x04"))
+    return bad_file(file.path, "the file is a ZIP archive or a spreadsheet",
+                    "unpack it, or save the sheet as CSV");
+  return {};
+}
+
 Result<std::string> read_data_file(const std::filesystem::path& path) {
   auto bytes = read_file(path);
   if (!bytes) bytes.error().hint = kCheckPath;

@@ -17,6 +17,9 @@ struct FileBytes {
   const std::filesystem::path& path;
 };
 
+// kBadData for what begins as a gzip or ZIP file does (a spreadsheet is one), and not as text.
+Result<void> refuse_packed(const FileBytes& file);
+
 // Without blanks, tabs and line ends on either side.
 std::string_view trim(std::string_view text);
 

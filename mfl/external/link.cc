@@ -241,6 +241,8 @@ Result<TrainerReply> TrainerLink::exchange(const TrainerRequest& request, const 
   MFL_CHECK(receive(body_.data(), body_.size(), wait));
   reply.body = body_;
   auto parsed = Json::parse(text);
+  if (!parsed && (text.find("NaN") != std::string::npos || text.find("Infinity") != std::string::npos))
+    return wrong("sent NaN or Infinity, which JSON does not have: send null for a number that is not finite");
   if (!parsed || !parsed->is_object()) return wrong("sent a header that is not a JSON object");
   reply.header = *std::move(parsed);
   return reply;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "mfl/aggregate/exact_mean.h"
@@ -96,8 +97,10 @@ class RoundCoordinator final : public Coordinator {
       schema_kept_ = true;
     }
     note_written();
-    reported_ = written_;
     phase_ = options_.ended_status;
+    if (!phase_.empty())
+      std::tie(written_.round, written_.step) = std::tie(options_.ended_round, options_.ended_step);
+    reported_ = written_;
   }
 
   Joined join(Time now, const std::string& node, const Joining& joining) override {
@@ -892,6 +895,7 @@ class RoundCoordinator final : public Coordinator {
     for (const std::string& node : left_out_)
       warnings_.left_out(node, round.round, quarantine_.last_failure(node));
     concerned_ = {round.nodes.begin(), round.nodes.end()};
+    written_.last_nodes = round.nodes.size();
     diverging_.clear();
     unusual_.clear();
   }

@@ -98,6 +98,7 @@ struct CoordinatorOptions {
   // For a run that has already ended: nodes are told so, and nothing else happens.
   std::string ended_status;  // "done" or "diverged"; empty: the run continues
   std::string ended_digest;
+  std::uint64_t ended_round = 0, ended_step = 0;
 };
 
 struct Joined {
@@ -133,6 +134,7 @@ struct FederationStatus {
   std::uint64_t abandoned = 0;            // attempts, since the process started
   std::uint64_t rounds_timed = 0;         // committed since the process started
   Time last_round{0};                     // from the start of the attempt to the commit
+  std::uint64_t last_nodes = 0;           // whose updates the round committed last counted
   Time all_rounds{0};                     // sum over those rounds
   std::uint64_t bytes_up = 0, bytes_down = 0;
   Losses losses;  // of the state before the last; train_loss as it was measured last

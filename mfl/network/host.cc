@@ -244,7 +244,10 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(config.run.threads, kMaxThreads));
   if (has_ended(run)) {
     out.ended_status = run_status_name(run.status);
-    out.ended_digest = run.summary ? run.summary->digest : "";
+    const RunSummary summary = run.summary.value_or(RunSummary{});
+    out.ended_digest = summary.digest;
+    out.ended_round = summary.rounds;
+    out.ended_step = summary.final.step;
   }
   return out;
 }

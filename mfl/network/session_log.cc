@@ -57,7 +57,7 @@ void SessionLog::progress(FederationStatus status) {
           {{"round", fmt::to_string(status.round)},
            {"step", fmt::format("{}/{}", status.step, status.steps)},
            {std::string(loss), value ? fmt::format("{:.9g}", *value) : "-"},
-           {"nodes", fmt::to_string(status.nodes)},
+           {"nodes", fmt::to_string(status.last_nodes)},
            {"ms", fmt::to_string(status.last_round.count())}});
   if (status.schema != last_.schema && !status.schema.empty())
     write(LogLine::Level::kInfo, "schema", {{"text", status.schema}});

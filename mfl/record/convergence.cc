@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::size_t kFewestRounds = 20;  // for a judgement of the end
 
-constexpr std::string_view kSteadier =
-    "standardise the features, or lower eta or gamma; mfl theory advise finds a stable setting";
+constexpr std::string_view kSteadier = "lower eta or gamma, or standardise the features";
 
 double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -139,7 +138,7 @@ std::optional<RunWarning> rising(const LossSeries& losses, std::uint64_t step) {
     return RunWarning{
         "rising", step,
         fmt::format("the {} ended at {:.4g}, above its best of {:.4g}", losses.name(), losses.end(), best),
-        "lower eta or tau: the nodes drift apart; mfl run --monitor looks closer"};
+        "lower eta or tau: the nodes drift apart"};
   return {};
 }
 
@@ -153,7 +152,7 @@ std::optional<RunWarning> still_falling(const LossSeries& losses, std::uint64_t 
   return RunWarning{"still_falling", step,
                     fmt::format("the {} still fell by {:.3g} % over the last {} rounds", losses.name(),
                                 100 * fall / losses.before_end(), losses.rounds(losses.tenth())),
-                    "take more steps or a larger eta; mfl theory advise finds one"};
+                    "take more steps or a larger eta"};
 }
 
 bool is_broken(const RoundRow& round) {

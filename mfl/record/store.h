@@ -60,7 +60,7 @@ struct StoreOptions {
 // Empty fields match every run.
 struct RunFilter {
   std::optional<RunStatus> status = {};
-  std::string name = {};
+  std::string name = {};  // or of a group (Store::find)
   std::string model = {};
   std::string algorithm = {};
   std::size_t limit = 0;  // 0: all
@@ -159,6 +159,9 @@ class Store {
   // "latest", or either of the last two followed by ~N for the Nth before it. A whole id always means that run; a text
   // that is both a name and the beginning of another run's id is an error. The other functions take whole ids only.
   Result<RunRow> get(std::string_view run) const;
+  // The ids of what a user names, each once: all runs of a group, oldest first, or the run that get() gives. A group is what a sweep
+  // makes: "grp" names the runs called "grp/1", "grp/2" and so on.
+  Result<std::vector<std::string>> find(std::span<const std::string> names) const;
   Result<std::vector<RoundRow>> rounds(std::string_view id) const;    // by round
   Result<std::vector<RecordRow>> records(std::string_view id) const;  // by step
   // By round and name; of one round, where it is given.

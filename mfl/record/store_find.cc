@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "mfl/record/rows.h"
@@ -97,6 +98,22 @@ Result<RunRow> Store::get(std::string_view run) const {
   if (begun.size() == 1) return exact(begun.front());
   return fail(ErrorCode::kBadConfig, fmt::format("\"{}\" matches more than one run: {}", run, several(begun)),
               "give more digits of the id");
+}
+
+Result<std::vector<std::string>> Store::find(std::span<const std::string> names) const {
+  std::vector<std::string> ids;
+  for (const std::string& name : names) {
+    MFL_TRY(Statement group, database_->prepare("SELECT id FROM runs WHERE ?1 <> '' AND name > ?1 || '/' AND "
+                                                "name < ?1 || '0' ORDER BY number"));
+    MFL_TRY(std::vector<std::string> found, ids_of(group.with(std::string_view(name))));
+    if (found.empty()) {
+      MFL_TRY(const RunRow run, get(name));
+      found.push_back(run.id);
+    }
+    for (std::string& id : found)
+      if (std::ranges::find(ids, id) == ids.end()) ids.push_back(std::move(id));
+  }
+  return ids;
 }
 
 Result<std::optional<RunRow>> Store::find_unfinished(std::string_view config_digest,

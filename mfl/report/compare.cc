@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "mfl/report/brief_names.h"
 #include "mfl/report/compare_settings.h"
 #include "mfl/report/runs.h"
 
@@ -22,7 +23,7 @@ FunctionKey group_of(const RunRow& run) { return {run.model, run.problem}; }
 Family family_of(const RunRow& run) { return {run.problem, run.model, run.algorithm, run.precision}; }
 
 bool is_baseline(const RunRow& run, const CompareOptions& options) {
-  return run.algorithm == options.baseline && run.status == RunStatus::kDone && run.summary &&
+  return is_algorithm(run.algorithm, options.baseline) && run.status == RunStatus::kDone && run.summary &&
          run.summary->final.train_loss && std::isfinite(*run.summary->final.train_loss);
 }
 
@@ -188,7 +189,12 @@ Result<Comparison> compare_runs(const Store& store, std::span<const std::string>
   }
   std::vector<RunRow> runs;
   for (const CompareRow& row : comparison.rows) runs.push_back(row.run);
-  comparison.settings = settings_of(runs);
+  comparison.settings = settings_of(runs, options.labels);
+  for (const RunSetting& setting : comparison.settings.all) {
+    const std::string& called = setting.label.empty() ? setting.algorithm : setting.label;
+    for (const std::size_t i : setting.runs) comparison.rows[i].algorithm = called;
+    for (const RunSetting::LeftOut& one : setting.left_out) comparison.rows[one.run].algorithm = called;
+  }
   MFL_CHECK(set_targets(store, comparison, options));
   for (CompareRow& row : comparison.rows) {
     if (!row.target) continue;

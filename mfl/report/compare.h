@@ -22,7 +22,8 @@ struct CompareOptions {
   // finite; smoothed where it is sampled. Of several settings of the baseline the first counts, one with the same
   // partition and nodes before others. Where it has several seeds, each run's target is that of its own seed.
   std::optional<double> target = {};
-  std::string baseline = "fl";
+  std::string baseline = "fl";  // an algorithm with any parameters, or with those it names
+  RunLabels labels = {};
 };
 
 // How often F(w) of a run was measured, its train_loss.
@@ -36,6 +37,7 @@ struct MeasuredLosses {
 
 struct CompareRow {
   RunRow run;
+  std::string algorithm = {};  // in few words (brief_algorithms), or the label of its setting
   // Where it ended or, while it has not, what was recorded last; absent before the first record.
   std::optional<RunSummary::Final> last;
   std::optional<double> target;  // absent: none was given and the group has no finished baseline

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "mfl/report/brief_names.h"
 #include "mfl/report/runs.h"
 #include "mfl/report/table.h"
 
@@ -223,7 +224,8 @@ std::vector<SettingRow> setting_rows(const Comparison& comparison) {
 std::vector<Headline> headlines_of(const Comparison& comparison, const CompareOptions& options) {
   std::vector<Headline> out;
   const auto is_baseline = [&](const RunSetting& setting) {
-    return !setting.runs.empty() && comparison.rows[setting.first()].run.algorithm == options.baseline;
+    return !setting.runs.empty() &&
+           is_algorithm(comparison.rows[setting.first()].run.algorithm, options.baseline);
   };
   for (const RunSetting& setting : comparison.settings.all)
     for (const RunSetting& baseline : comparison.settings.all) {

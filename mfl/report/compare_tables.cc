@@ -190,7 +190,7 @@ Table runs_table(const Comparison& comparison, TableFormat format) {
   for (const CompareRow& row : comparison.rows) {
     const RunRow& run = row.run;
     std::vector<std::string> cells = {
-        run.id, run.model, run.algorithm, number_text(run.eta), number_text(run.gamma), count_text(run.tau)};
+        run.id, run.model, row.algorithm, number_text(run.eta), number_text(run.gamma), count_text(run.tau)};
     const std::string status = run.summary ? "" : fmt::format(" ({})", shown_status(run));
     if (row.last)
       cells.insert(cells.end(), {fmt::format("{}{}", row.last->step, status),

@@ -36,6 +36,7 @@ nav ul { list-style: none; display: flex; flex-wrap: wrap; gap: 4px 20px; paddin
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); gap: 28px 32px; margin: 20px 0; }
 figure { margin: 0; min-width: 0; }
 figure:last-child:nth-child(odd) { grid-column: 1 / -1; justify-self: center; width: 100%; max-width: 560px; }
+section:first-of-type .figures:first-of-type > figure:only-child { max-width: 840px; }
 figure svg { display: block; width: 100%; height: auto; }
 figcaption { font-size: 0.9rem; color: var(--quiet); margin-top: 6px; overflow-wrap: anywhere; }
 .table { overflow-x: auto; margin: 16px 0; }
@@ -62,6 +63,9 @@ summary { cursor: pointer; color: var(--link); }
   h1 { font-size: 1.55rem; }
   h2 { font-size: 1.2rem; }
   table { font-size: 0.86rem; }
+  table:not(.prose) td { white-space: nowrap; }
+  figure > div { overflow-x: auto; }
+  figure svg { min-width: 620px; }
   table:not(.prose) td:first-child { min-width: 8em; }
   .prose, .prose tbody, .prose tr, .prose td { display: block; }
   .prose thead { display: none; }

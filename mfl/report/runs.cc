@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mfl/base/nearest.h"
+#include "mfl/report/brief_names.h"
 #include "mfl/report/table.h"
 #include "mfl/report/test_metrics.h"
 
@@ -237,21 +238,25 @@ std::string runs_text(std::span<const RunRow> runs) {
   Table table({{"run"},
                {"created", Align::kLeft, 7},
                {"status"},
-               {"name", Align::kLeft, named ? 5 : 10},
+               {"name", Align::kLeft, named ? 3 : 10},
                {"data", Align::kLeft, 8},
                {"model"},
                {"algorithm"},
                {"eta", Align::kRight},
-               {"gamma", Align::kRight, 1},
-               {"tau", Align::kRight, 2},
+               {"gamma", Align::kRight, 4},
+               {"tau", Align::kRight, 5},
                {"nodes", Align::kRight, 9},
                {"seed", Align::kRight},
                {"steps", Align::kRight, 6},
                {"loss", Align::kRight},
-               {"accuracy", Align::kRight, 4}});
+               {"accuracy", Align::kRight, 2}});
+  std::vector<std::string> algorithms;
+  for (const RunRow& run : runs) algorithms.push_back(run.algorithm);
+  algorithms = brief_algorithms(algorithms);
+  auto algorithm = algorithms.begin();
   for (const RunRow& run : runs)
-    table.add({run.id, minute_text(run.created), marked_status(run), short_text(run.name, 12),
-               short_text(run.data, 14), run.model, run.algorithm, narrow_text(run.eta),
+    table.add({run.id, minute_text(run.created), marked_status(run), short_text(run.name, 14),
+               short_text(run.data, 14), run.model, short_text(*algorithm++, 24), narrow_text(run.eta),
                run.gamma ? narrow_text(*run.gamma) : "-", narrow_count(run.tau), narrow_count(run.nodes),
                narrow_count(config_number(run, "seed")),
                narrow_count(run.summary ? run.summary->final.step : run.planned_steps),
@@ -275,7 +280,7 @@ Json runs_json(std::span<const RunRow> runs) {
   return out.sorted();
 }
 
-std::string run_text(const RunExport& run, std::size_t last_records) {
+std::string run_text(const RunExport& run, std::size_t last_records, const std::string& config) {
   Fields fields = identity_fields(run.run);
   if (run.run.summary) {
     const Fields more = summary_fields(*run.run.summary);
@@ -287,7 +292,8 @@ std::string run_text(const RunExport& run, std::size_t last_records) {
     out += shown.empty() ? name + "\n" : fmt::format("{:<20}{}\n", name, shown);
   }
   out += tested_text(run.run);
-  out += "\nconfiguration\n" + indented(run.run.config);
+  out += config.empty() ? "\nconfiguration\n" + indented(run.run.config)
+                        : "\nconfiguration (without what is at its default)\n" + indented(config);
   const std::size_t shown = std::min(last_records, run.records.size());
   out += fmt::format("\nrecords (last {} of {})\n", shown, run.records.size());
   out += records_text(std::span(run.records).last(shown));

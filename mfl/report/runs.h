@@ -35,9 +35,9 @@ std::string runs_text(std::span<const RunRow> runs);
 // {"runs":[{run_json, "shown_status", "seed"}, ...]} without the configuration and the metrics of the test set.
 Json runs_json(std::span<const RunRow> runs);
 
-// Everything about a run: its fields, metrics of the test set, its configuration, the last `last_records` records and its virtual time. The host and
-// process only while it is running: the text may be published.
-std::string run_text(const RunExport& run, std::size_t last_records = 10);
+// Everything about a run: its fields, metrics of the test set, the last `last_records` records, its virtual time, and its
+// configuration: `config`, or the whole of it. The host and process only while it is running: the text may be published.
+std::string run_text(const RunExport& run, std::size_t last_records = 10, const std::string& config = {});
 // export_json with "shown_status" in "run".
 Json whole_json(const RunExport& run);
 // The same, with rounds only where the run has a virtual time.

@@ -104,12 +104,6 @@ std::vector<CurveGroup> groups_of(const std::vector<RunExport>& runs, const Sett
   return groups;
 }
 
-std::string upper(std::string text) {
-  for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return text;
-}
-
 // Whether the curves have more than one value of something.
 template <class Get>
 bool varies(const CurveGroup& group, Get get) {
@@ -130,12 +124,12 @@ Common common_of(const CurveGroup& group) {
           !varies(group, [](const RunRow& run) { return run.tau; })};
 }
 
-// "svm on mnist, MFL, τ 4".
+// "svm on mnist, mfl, τ 4".
 std::string subject_of(const CurveGroup& group) {
   const Common common = common_of(group);
   const RunRow& first = group.curves.front().first();
   std::string out = fmt::format("{} on {}", first.model, first.data);
-  if (common.algorithm) out += ", " + upper(first.algorithm);
+  if (common.algorithm) out += ", " + group.curves.front().setting->algorithm;
   if (common.tau && first.tau) out += fmt::format(", τ {}", *first.tau);
   return out;
 }
@@ -171,7 +165,12 @@ std::vector<std::string> titles_of(const CurveGroup& group) {
   std::map<std::string, int> seen;
   for (const RunCurve& curve : group.curves) {
     const RunRow& run = curve.first();
-    std::string title = common.algorithm ? "" : upper(run.algorithm);
+    if (!curve.setting->label.empty()) {
+      ++seen[curve.setting->label];
+      titles.push_back(curve.setting->label);
+      continue;
+    }
+    std::string title = common.algorithm ? "" : curve.setting->algorithm;
     if (run.gamma) title += fmt::format(" γ {}", number_text(*run.gamma));
     if (run.tau && !common.tau) title += fmt::format(" τ {}", *run.tau);
     if (eta) title += fmt::format(" η {}", number_text(run.eta));
@@ -291,6 +290,36 @@ std::vector<CurveKind> curve_kinds() {
   return kinds;
 }
 
+std::optional<double> wall_seconds_of(const RecordRow& row) { return row.wall_seconds; }
+double rounds_of(const RecordRow& row) { return static_cast<double>(row.round); }
+
+// Draws what is drawn over local steps over something else: rounds, bytes or seconds, which are virtual where there is virtual time.
+void replace_steps(std::vector<CurveKind>& kinds, std::string_view x, bool timed) {
+  struct Over {
+    std::string_view x, label, what;
+    RecordValue value;
+  };
+  const Over over[] = {
+      {"rounds", "rounds", "over rounds", rounds_of},
+      {"bytes", "traffic (MB)", "over traffic, up and down", megabytes_of},
+      {"seconds", timed ? "virtual time (s)" : "time (s)", timed ? "over virtual time" : "over time",
+       timed ? virtual_seconds_of : wall_seconds_of}};
+  const auto* const chosen = std::ranges::find(over, x, &Over::x);
+  if (chosen == std::end(over)) return;
+  constexpr std::string_view kSteps = "over local steps";
+  const std::string steps = kinds.front().axes.x.label;
+  std::erase_if(kinds, [&](const CurveKind& kind) {
+    return kind.axes.x.label == chosen->label && kind.axes.x.label != steps;
+  });
+  for (CurveKind& kind : kinds) {
+    if (kind.axes.x.label != steps) continue;
+    kind.axes.x.label = chosen->label;
+    kind.axes.x_value = chosen->value;
+    if (const std::size_t at = kind.what.find(kSteps); at != std::string::npos)
+      kind.what.replace(at, kSteps.size(), chosen->what);
+  }
+}
+
 // " Means over 5 seeds, bands of one standard deviation." where there are several.
 std::string seeds_note(const CurveGroup& group) {
   std::size_t least = SIZE_MAX, most = 0;
@@ -314,10 +343,17 @@ std::string measured_note(const CurveGroup& group, const Plot& plot) {
   return out;
 }
 
-Result<PageFigures> group_figures(const CurveGroup& group, std::size_t number) {
+Result<PageFigures> group_figures(const CurveGroup& group, std::size_t number, std::string_view x) {
   PageFigures figures;
+  bool timed = false;
+  for (const RunCurve& curve : group.curves)
+    for (const RunExport* run : curve.runs)
+      timed |= std::ranges::any_of(run->records,
+                                   [](const RecordRow& row) { return row.virtual_seconds.has_value(); });
+  std::vector<CurveKind> kinds = curve_kinds();
+  replace_steps(kinds, x, timed);
   const std::string where = subject_of(group);
-  for (const CurveKind& kind : curve_kinds()) {
+  for (const CurveKind& kind : kinds) {
     const Plot plot = plot_of(group, fmt::format("{}-{}", kind.name, number + 1),
                               fmt::format("{}: {}", kind.title, where), kind.axes);
     if (plot.series.empty()) continue;
@@ -333,13 +369,13 @@ Result<PageFigures> group_figures(const CurveGroup& group, std::size_t number) {
 }  // namespace
 
 Result<std::vector<PageFigures>> runs_figures(const std::vector<RunExport>& recorded,
-                                              const Settings& settings) {
+                                              const Settings& settings, std::string_view x) {
   std::vector<RunExport> runs;
   for (const RunExport& run : recorded) runs.push_back(with_measured_rounds(run));
   const std::vector<CurveGroup> groups = groups_of(runs, settings);
   std::vector<PageFigures> out;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    MFL_TRY(PageFigures figures, group_figures(groups[i], i));
+    MFL_TRY(PageFigures figures, group_figures(groups[i], i, x));
     if (!figures.empty()) out.push_back(std::move(figures));
   }
   return out;

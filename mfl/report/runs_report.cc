@@ -33,6 +33,20 @@ PageCell status_cell(const RunRow& run) {
   return {"done, warned", Tone::kLimited};
 }
 
+// Leaves out what is the same in all of several runs: the common configuration has it.
+void drop_common(PageTable& table) {
+  static const std::set<std::string> kOfSetting = {"seed", "model", "algorithm", "eta", "gamma", "tau"};
+  for (std::size_t column = table.columns.size(); column-- > 0 && table.rows.size() > 1;) {
+    const auto same = [&](const std::vector<PageCell>& row) {
+      return row[column].text == table.rows.front()[column].text;
+    };
+    if (!kOfSetting.contains(table.columns[column].title) || !std::ranges::all_of(table.rows, same)) continue;
+    const auto place = static_cast<std::ptrdiff_t>(column);
+    table.columns.erase(table.columns.begin() + place);
+    for (auto& row : table.rows) row.erase(row.begin() + place);
+  }
+}
+
 PageTable runs_page_table(const Comparison& comparison) {
   PageTable table{.caption = "",
                   .columns = {{"run"},
@@ -65,7 +79,7 @@ PageTable runs_page_table(const Comparison& comparison) {
          {count_text(config_number(run, "seed"))},
          status_cell(run),
          {run.model},
-         {run.algorithm},
+         {row.algorithm},
          {number_text(run.eta)},
          {number_text(run.gamma)},
          {count_text(run.tau)},
@@ -80,6 +94,7 @@ PageTable runs_page_table(const Comparison& comparison) {
       cells.insert(cells.end() - 1, {seconds_text(row.seconds_to_target)});
     }
   }
+  drop_common(table);
   return table;
 }
 
@@ -152,7 +167,10 @@ std::optional<PageTable> differences_table(const Settings& settings) {
     for (const std::string& key : keys) {
       const auto found = std::ranges::find(
           setting.differences, key, [](const ConfigValue& value) { return value.table + "." + value.key; });
-      cells.push_back({found == setting.differences.end() ? "-" : found->value, {}, true});
+      const std::string value = key == "algorithm.name"              ? setting.algorithm
+                                : found == setting.differences.end() ? "-"
+                                                                     : found->value;
+      cells.push_back({value, {}, true});
     }
   }
   return table;
@@ -265,17 +283,38 @@ Result<std::vector<RunExport>> load_once(const Store& store, std::span<const std
   return runs;
 }
 
+// The run or setting with the lowest loss at its end; empty where runs minimise several functions.
+std::string best_sentence(const Comparison& comparison) {
+  const SettingRow* best = nullptr;
+  const RunRow& first = comparison.rows.front().run;
+  for (const CompareRow& row : comparison.rows)
+    if (row.run.model != first.model || row.run.problem != first.problem) return {};
+  for (const SettingRow& row : comparison.setting_rows)
+    if (row.loss && (best == nullptr || row.loss->mean < best->loss->mean)) best = &row;
+  if (best == nullptr) return {};
+  const std::string title = comparison.settings.all[best->setting].title, loss = spread_text(best->loss);
+  const std::string accuracy = best->accuracy ? fmt::format(" and a test accuracy of {}",
+                                                            percent_text(std::optional(best->accuracy->mean)))
+                                              : "";
+  const std::size_t settings = comparison.setting_rows.size();
+  if (settings == 1) return fmt::format("{} ended with a training loss of {}{}. ", title, loss, accuracy);
+  return fmt::format("{} ended with the lowest training loss of {} settings, {}{}. ", title, settings, loss,
+                     accuracy.empty() ? "" : "," + accuracy);
+}
+
 // With many settings the headlines are in the comparison only.
 std::string lead_of(const Comparison& comparison, const Store& store) {
   constexpr std::size_t kMostHeadlines = 2;
   std::string lead;
   if (comparison.headlines.size() <= kMostHeadlines)
     for (const Headline& headline : comparison.headlines) lead += headline.text + " ";
+  if (lead.empty()) lead = best_sentence(comparison);
   return lead + fmt::format("From the run store {}.", store.path().filename().string());
 }
 
 // One configuration for all, then a section for each run or, where seeds are grouped, one table of them.
 std::vector<PageSection> run_sections(const std::vector<RunExport>& runs, const Comparison& comparison) {
+  constexpr std::size_t kMostSections = 4;  // of more runs the table is enough
   std::vector<PageSection> sections;
   const bool several = runs.size() > 1;
   if (several) sections.push_back(configuration_section(comparison.settings));
@@ -285,7 +324,7 @@ std::vector<PageSection> run_sections(const std::vector<RunExport>& runs, const 
          "Runs",
          {runs_page_table(comparison),
           PageParagraph{"mfl runs show ID has the configuration, test metrics and records of a run."}}});
-  else
+  else if (runs.size() <= kMostSections)
     for (const RunExport& run : runs) sections.push_back(run_section(run, !several));
   return sections;
 }
@@ -293,23 +332,28 @@ std::vector<PageSection> run_sections(const std::vector<RunExport>& runs, const 
 }  // namespace
 
 Result<Report> runs_report(const Store& store, std::span<const std::string> ids,
-                           const CompareOptions& options) {
+                           const CompareOptions& options, const ReportLook& look) {
   MFL_TRY(const std::vector<RunExport> runs, load_once(store, ids));
   std::vector<std::string> whole_ids;
   whole_ids.reserve(runs.size());
   for (const RunExport& run : runs) whole_ids.push_back(run.run.id);
   MFL_TRY(const Comparison comparison, compare_runs(store, whole_ids, options));
   Report report;
-  report.page.title =
-      runs.size() == 1 ? "Run " + runs.front().run.id : fmt::format("{} runs of mfl", runs.size());
+  report.page.title = !look.title.empty() ? look.title
+                      : runs.size() == 1  ? "Run " + runs.front().run.id
+                                          : fmt::format("{} runs of mfl", runs.size());
   report.page.lead = lead_of(comparison, store);
-  report.page.sections.push_back(comparison_section(comparison));
   PageSection curves_section{"curves", "Curves", {}};
-  MFL_TRY(std::vector<PageFigures> figures, runs_figures(runs, comparison.settings));
+  MFL_TRY(std::vector<PageFigures> figures, runs_figures(runs, comparison.settings, look.x));
+  if (!figures.empty() && figures.front().size() > 1) {  // one picture first
+    curves_section.blocks.emplace_back(PageFigures{std::move(figures.front().front())});
+    figures.front().erase(figures.front().begin());
+  }
   for (PageFigures& some : figures) curves_section.blocks.emplace_back(std::move(some));
   if (curves_section.blocks.empty())
     curves_section.blocks.emplace_back(PageParagraph{"Nothing is recorded yet."});
   report.page.sections.push_back(std::move(curves_section));
+  report.page.sections.push_back(comparison_section(comparison));
   for (PageSection& section : run_sections(runs, comparison))
     report.page.sections.push_back(std::move(section));
   report.files = {{"data/records.csv", records_csv(runs)}, {"data/rounds.csv", rounds_csv(runs)}};

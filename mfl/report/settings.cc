@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "mfl/report/brief_names.h"
 #include "mfl/report/runs.h"
 #include "mfl/report/table.h"
 
@@ -129,8 +130,8 @@ std::set<std::string> differing(const std::vector<Values>& all) {
   return out;
 }
 
-std::string title_of(const RunRow& run, const std::vector<ConfigValue>& differences) {
-  std::vector<std::string> parts = {run.algorithm};
+std::string title_of(const std::string& algorithm, const std::vector<ConfigValue>& differences) {
+  std::vector<std::string> parts = {algorithm};
   for (const ConfigValue& value : differences) {
     if (value.key == "name" && value.table == "algorithm") continue;
     const std::string text = without_quotes(value.value);
@@ -200,8 +201,11 @@ bool Settings::grouped() const {
   return std::ranges::any_of(all, [](const RunSetting& setting) { return setting.distinct_seeds > 1; });
 }
 
-Settings settings_of(std::span<const RunRow> runs) {
+Settings settings_of(std::span<const RunRow> runs, const RunLabels& labels) {
   Settings out;
+  std::vector<std::string> algorithms;
+  for (const RunRow& run : runs) algorithms.push_back(run.algorithm);
+  algorithms = brief_algorithms(algorithms);
   const std::vector<Gathered> gathered = gather(runs);
   std::vector<Values> every_value, setting_values;
   for (const RunRow& run : runs) every_value.push_back(values_of(run));
@@ -216,7 +220,11 @@ Settings settings_of(std::span<const RunRow> runs) {
     RunSetting setting = one.setting;
     const RunRow& run = runs[setting.first()];
     setting.differences = differences_of(one, run, different);
-    setting.title = title_of(run, setting.differences);
+    setting.algorithm = algorithms[setting.first()];
+    setting.title = title_of(setting.algorithm, setting.differences);
+    for (const auto& [seed, i] : one.by_seed)
+      if (const auto label = labels.find(runs[i].id); label != labels.end())
+        setting.title = setting.label = label->second;
     setting.distinct_seeds = one.by_seed.size();
     out.all.push_back(std::move(setting));
   }
@@ -241,12 +249,14 @@ std::string differences_text(std::span<const RunRow> runs) {
   for (const RunRow& run : runs) all.push_back(values_of(run));
   std::vector<std::string> parts;
   for (const std::string& key : all.empty() ? std::set<std::string>() : differing(all)) {
+    if (key == "run.name") continue;  // a name makes no difference
     std::vector<std::string> values;
     for (const Values& one : all) {
       const auto found = one.find(key);
       const std::string value = found == one.end() ? "absent" : found->second;
       if (std::ranges::count(values, value) == 0) values.push_back(value);
     }
+    if (key == "algorithm.name") values = brief_algorithms(values);
     parts.push_back(fmt::format("{} ({})", key, fmt::join(values, ", ")));
   }
   return fmt::format("{}", fmt::join(parts, ", "));

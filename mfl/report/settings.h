@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,14 +41,19 @@ Layout layout_of(const RunRow& run);
 // Keys that do not change a run's numbers ("run.threads"), with those that tell runs of a setting apart ("run.seed", "run.name").
 std::span<const std::string_view> keys_without_effect();
 
+// What a user calls runs, by id.
+using RunLabels = std::map<std::string, std::string>;
+
 struct RunSetting {
   struct LeftOut {
     std::size_t run = 0;
     std::string reason;  // "diverged", "interrupted", "repeats run 3f2a91bc"
   };
 
-  // What tells it from the others: "mfl", "mfl eta 0.02"; the algorithm where nothing does.
+  // What tells it from the others: "mfl", "mfl eta 0.02"; the algorithm where nothing does; its label where it has one.
   std::string title;
+  std::string algorithm;                 // in few words (brief_algorithms)
+  std::string label;                     // a user's; empty: none
   std::vector<ConfigValue> differences;  // from the other settings
   // The runs that count: done, with a finite loss, one per seed. Indices into what settings_of was given.
   std::vector<std::size_t> runs;
@@ -72,7 +78,8 @@ struct Settings {
 
 // Runs are of one setting if their configurations have the same values but for keys_without_effect(), and the
 // data of runs with the same seed is the same. A run whose configuration has no seed is a setting of its own.
-Settings settings_of(std::span<const RunRow> runs);
+// The label of a run is that of its setting.
+Settings settings_of(std::span<const RunRow> runs, const RunLabels& labels = {});
 
 // "run 3f2a91bc of mfl diverged and is not part of its means".
 std::vector<std::string> left_out_notes(const Settings& settings, std::span<const RunRow> runs);

@@ -36,7 +36,7 @@ std::string summary_of(const std::vector<Claim>& claims, std::size_t seeds) {
                   claims.size() - counts[3], seeds == 1 ? "one seed" : fmt::format("{} seeds", seeds),
                   counts[0], counts[1], counts[2], counts[2] == 1 ? "does" : "do");
   return out + (seeds == 1
-                    ? " Curves that are close may change their order with the seed; check with --seeds 5."
+                    ? " Curves that are close may change their order with the seed; check with five seeds."
                     : "");
 }
 

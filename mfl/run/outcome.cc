@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "mfl/base/version.h"
+#include "mfl/config/config_keys.h"
 #include "mfl/config/evaluations.h"
 #include "mfl/config/factory.h"
 #include "mfl/model/tensors.h"
@@ -75,6 +76,28 @@ std::vector<RunWarning> data_warnings(const std::vector<std::string>& constant_f
            "standardising gives such a feature no effect; --drop leaves it out"}};
 }
 
+std::vector<RunWarning> setting_warnings(const Config& config) {
+  const Config defaults;
+  const AlgorithmConfig& algorithm = config.algorithm;
+  std::vector<RunWarning> out;
+  const auto warn = [&](const std::string& what, std::string_view why, std::string hint) {
+    out.push_back({"no_effect", 0, fmt::format("{} no effect: {} {}", what, brief_algorithm(algorithm), why),
+                   std::move(hint)});
+  };
+  if (!uses_gamma(algorithm) && algorithm.gamma != defaults.algorithm.gamma && algorithm.gamma != 0)
+    warn(fmt::format("gamma = {} has", algorithm.gamma), "has no momentum gamma",
+         "leave gamma out, or use an algorithm with it, such as mfl");
+  if (!is_centralised(algorithm)) return out;
+  std::vector<std::string_view> unused;
+  if (algorithm.tau) unused.emplace_back("tau");
+  for (const Key& key : config_keys())
+    if (key.table == "federation" && key.get(config) != key.get(defaults)) unused.push_back(key.key);
+  if (!unused.empty())
+    warn(fmt::format("{} {}", fmt::join(unused, ", "), unused.size() == 1 ? "has" : "have"),
+         "has all samples in one place", "leave them out, or use a federated algorithm, such as fl");
+  return out;
+}
+
 template <class T>
 FinalModel untrained_model(const Problem<T>& problem) {
   return {.tensors = tensors_json(problem.federation.model->tensors()), .scale = problem.scale};
@@ -95,8 +118,9 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   out.run_id = run.id;
   out.status = run_status_name(run.status);
   out.message = run.message;
-  out.warnings = run.warnings;
   out.config = std::move(config);
+  out.warnings = setting_warnings(out.config);
+  out.warnings.insert(out.warnings.end(), run.warnings.begin(), run.warnings.end());
   out.load_seconds = run.load_seconds;
   out.wall_seconds = run.wall_seconds;
   if (const auto schema = parse_schema(run.data_schema)) out.schema = *schema;

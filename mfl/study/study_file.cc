@@ -121,6 +121,11 @@ class StudyReader : private ValueReader {
       return wrong(tune.line, fmt::format("tune of {}: step sizes are in eta, the same for all algorithms",
                                           algorithm.label));
     algorithm.tuned = name;
+    if (const auto spec = parse_spec(algorithm.spec, algorithms()); spec && spec->values.find(name)) {
+      const bool named = algorithm.label != algorithm.spec;
+      algorithm.spec = brief_text(*spec->entry, spec->values, name);  // the values of tune count
+      if (!named) algorithm.label = algorithm.spec;
+    }
     MFL_TRY(algorithm.values, numbers_of(values, fmt::format("tune of {}: {}", algorithm.label, name)));
     return check_tuned(algorithm, tune.line);
   }
@@ -305,6 +310,7 @@ class StudyReader : private ValueReader {
     MFL_CHECK(check_disjoint(quick->line));
     if (const FileValue* value = quick->find("set")) {
       MFL_TRY(const auto set, overrides_of(*value, "set in [study.quick]"));
+      make_room(plan_.base, set);
       for (const auto& [key, text] : set) MFL_CHECK(set_key(plan_.base, key, text));
     }
     return {};

@@ -189,12 +189,15 @@ void add_files(Report& report, const StudyEvidence& evidence, const StudyResults
 }
 
 std::string lead_of(const StudyPlan& plan, const StudyOutcome& study) {
+  const auto counted = [](std::size_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  };
   return fmt::format(
-      "{}{} algorithms on {} problems and {} splits, {} reported {}, {} runs in all, settings tuned on "
-      "other seeds. By mfl {}.",
+      "{}{} on {} and {}, {}, {} in all, settings tuned on other seeds. By mfl {}.",
       plan.quick ? "The quick form of the study, with less of everything: an outlook, not a result. " : "",
-      plan.algorithms.size(), plan.problems.size(), plan.splits.size(), plan.seeds.size(),
-      plan.seeds.size() == 1 ? "seed" : "seeds", study.runs, version());
+      counted(plan.algorithms.size(), "algorithm"), counted(plan.problems.size(), "problem"),
+      counted(plan.splits.size(), "split"), counted(plan.seeds.size(), "reported seed"),
+      counted(study.runs, "run"), version());
 }
 
 }  // namespace

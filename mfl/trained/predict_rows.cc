@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace mfl {
@@ -27,14 +28,17 @@ class LineWriter {
     for (const std::string& name : predictor.classes()) classes_.push_back(csv_field(name));
   }
 
-  void write(const Predictions& said, std::string& out) const {
+  // `ids` has one text per row, which begins its line, or none.
+  void write(const Predictions& said, const std::vector<std::string>& ids, std::string& out) const {
     constexpr std::size_t kLongest = 32;  // of a number and a comma
-    std::size_t longest = values_ * kLongest + 1;
+    std::size_t longest = values_ * kLongest + 1, all_ids = 0;
     for (const std::string& name : classes_)
       longest = std::max(longest, values_ * kLongest + 1 + name.size());
-    out.resize(said.rows * longest);
+    for (const std::string& id : ids) all_ids += csv_field(id).size() + 1;
+    out.resize(said.rows * longest + all_ids);
     char* at = out.data();
     for (std::size_t row = 0; row < said.rows; ++row) {
+      if (!ids.empty()) at = put(csv_field(ids[row]) + ',', at);
       if (!classes_.empty()) at = put(classes_[said.labels[row]], at);
       for (std::size_t i = 0; i < values_; ++i) {
         if (i > 0 || !classes_.empty()) *at++ = ',';
@@ -93,8 +97,10 @@ class Line {
   }
 
   Result<void> predict(Dataset rows, std::string& text) const {
+    const auto origin = std::exchange(rows.origin, nullptr);
+    const bool identified = !std::exchange(rows.groups, {}).empty();
     MFL_TRY(const Predictions said, predictor_.predict(std::move(rows)));
-    writer_.write(said, text);
+    writer_.write(said, identified ? origin->groups : std::vector<std::string>{}, text);
     return {};
   }
 
@@ -129,8 +135,9 @@ class Line {
 
 }  // namespace
 
-std::string prediction_header(const Predictor& predictor) {
-  std::string out = predictor.classes().empty() ? "" : "label";
+std::string prediction_header(const Predictor& predictor, const std::string& id) {
+  std::string out = id.empty() ? "" : csv_field(id);
+  if (!predictor.classes().empty()) out += out.empty() ? "label" : ",label";
   for (const std::string& name : predictor.value_names()) out += (out.empty() ? "" : ",") + csv_field(name);
   return out + '\n';
 }

@@ -24,7 +24,8 @@ std::size_t rows_of_block(std::size_t columns) {
 
 class CsvBlocks final : public RowBlocks {
  public:
-  explicit CsvBlocks(std::unique_ptr<CsvStream> stream) : stream_(std::move(stream)) {}
+  CsvBlocks(std::unique_ptr<CsvStream> stream, bool identifiers)
+      : stream_(std::move(stream)), identifiers_(identifiers) {}
 
   Result<std::optional<Dataset>> next() override {
     CsvBlock block;
@@ -35,11 +36,18 @@ class CsvBlocks final : public RowBlocks {
     out.columns = stream_->columns();
     out.features = DenseRows<double>{std::move(block.features)};
     out.labels.resize(out.rows);
+    if (!identifiers_) return out;
+    Origin origin;
+    origin.groups = std::move(block.labels);
+    out.groups.resize(out.rows);
+    std::iota(out.groups.begin(), out.groups.end(), 0U);
+    out.origin = std::make_shared<const Origin>(std::move(origin));
     return out;
   }
 
  private:
   std::unique_ptr<CsvStream> stream_;
+  bool identifiers_;
 };
 
 class LibsvmBlocks final : public RowBlocks {
@@ -83,13 +91,15 @@ Result<std::unique_ptr<CsvStream>> open_stream(const fs::path& path, const CsvOp
   options.header = csv.header;
   options.separator = csv.separator;
   options.block_rows = rows_of_block(schema.columns);
+  options.label = csv.group;
+  options.identifiers = !csv.group.empty();
   if (!schema.features.empty() && csv.header != CsvHeader::kNo) {
     options.features = schema.features;
     return CsvStream::open(path, options);
   }
   options.columns = schema.columns;
   auto unlabelled = CsvStream::open(path, options);
-  if (unlabelled || path == "-") return unlabelled;
+  if (unlabelled || path == "-" || options.identifiers) return unlabelled;
   options.label = csv.label;
   auto labelled = CsvStream::open(path, options);
   return labelled ? std::move(labelled) : std::move(unlabelled);
@@ -98,7 +108,7 @@ Result<std::unique_ptr<CsvStream>> open_stream(const fs::path& path, const CsvOp
 Result<std::unique_ptr<RowBlocks>> open_csv_blocks(const fs::path& path, const CsvOptions& csv,
                                                    const Schema& schema) {
   MFL_TRY(auto stream, open_stream(path, csv, schema));
-  return std::make_unique<CsvBlocks>(std::move(stream));
+  return std::make_unique<CsvBlocks>(std::move(stream), !csv.group.empty());
 }
 
 Result<std::unique_ptr<RowBlocks>> open_libsvm_blocks(const fs::path& path, const Schema& schema) {

@@ -15,7 +15,8 @@ namespace mfl {
 class RowBlocks {
  public:
   virtual ~RowBlocks() = default;
-  // The next rows, in order, with the columns of the schema in its order and labels that mean nothing; nothing at the end.
+  // The next rows, in order, with the columns of the schema in its order and labels that mean nothing; nothing at the end. With
+  // DataOptions::csv.group, the column of identifiers, row i has groups[i] = i and its identifier is origin->groups[i].
   virtual Result<std::optional<Dataset>> next() = 0;
 };
 

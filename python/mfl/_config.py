@@ -63,6 +63,9 @@ def _unknown(word: str) -> NoReturn:
         Experiment().set(f"schema.{word}", "")  # a table that no such word belongs to: the answer names another
     except ConfigError as error:
         found = re.search(r'did you mean "(\w+)" in \[(\w+)\]', error.message)
+        note = re.search(r"\[schema\]; (?!did you mean|known:)(.+)$", error.message)
+        if note:
+            raise config_error(f'unknown keyword "{word}"; {note[1]}', "docs/formats.md lists all keys") from None
         if found:
             key = f"{found[2]}.{found[1]}"
             meant = next((alias for alias, known in ALIASES.items() if known == key), found[1])
@@ -117,14 +120,33 @@ def read_config(config: Any) -> tuple[str, Mapping[str, Any]]:
     raise config_error(f"the experiment is a {type(config).__name__}", "give a path, TOML text or a dictionary")
 
 
+# Keys that say the same in two ways, and the texts that unset them.
+WAYS = (("run.steps", "auto", "run.rounds", "0"), ("algorithm.tau", "auto", "algorithm.local_epochs", "0"))
+
+# Keys of data that is read from files.
+OF_FILES = {"data.source", "data.test_source", "data.label", "data.header", "data.drop", "data.features", "data.separator"}
+
+
 def make_experiment(config: Any, keywords: Mapping[str, Any]) -> Experiment:
     """An experiment; keywords override what `config` says."""
     text, settings = read_config(config)
     experiment = Experiment(text)
     for chosen in (settings, keywords):
-        for key, value in flat(chosen):
-            experiment.set(key, value_text(key, value))
+        layer = {key: value_text(key, value) for key, value in flat(chosen)}
+        for one, no_one, other, no_other in WAYS:
+            given, others = layer.get(one, no_one) != no_one, layer.get(other, no_other) != no_other
+            if given != others:
+                experiment.set(*((other, no_other) if given else (one, no_one)))
+        for key, value in layer.items():
+            experiment.set(key, value)
     return experiment
+
+
+def refuse_ignored(keywords: Mapping[str, Any], arrays: bool) -> None:
+    """An error for a keyword about data of files beside arrays, which take its place."""
+    for word, value in keywords.items():
+        if arrays and value is not None and key_of(word) in OF_FILES:
+            raise config_error(f"{word} is about data that mfl reads from files, and X and y are given", f"leave out {word}, or X and y")
 
 
 def states_model(config: Any, keywords: Mapping[str, Any]) -> bool:

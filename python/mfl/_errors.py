@@ -69,6 +69,7 @@ def make_error(status: int, text: str | None) -> Error:
 def _as_keywords(text: str) -> str:
     """Advice of the program on flags as advice on keywords: `--model softmax` is `model="softmax"`."""
     text = re.sub(r"--(model|precision|algorithm|standardise|partition) ([a-z0-9][\w-]*)", r'\1="\2"', text)
+    text = re.sub(r"--([a-z][a-z-]+) '([^']*)'", lambda found: f'{found[1].replace("-", "_")}="{found[2]}"', text)
     return re.sub(r"(?<![\w-])--([a-z][a-z-]+)", lambda found: found[1].replace("-", "_") + "=", text)
 
 

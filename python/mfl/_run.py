@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _arrays
 from ._arrays import AnyArray
-from ._config import key_of, make_experiment, read_config, states_model
+from ._config import key_of, make_experiment, read_config, refuse_ignored, states_model
 from ._errors import RunWarning, config_error, data_error
 from ._native import TEST, TRAIN, Experiment, store_query
 from ._result import Result
@@ -111,6 +111,9 @@ def run(config: str | os.PathLike[str] | Mapping[str, Any] | None = None, X: Any
         mfl.ConfigError, mfl.DataError, mfl.RunFailed: with `.message` and `.hint`.
     """
     keywords = {"nodes": nodes, "model": model, "algorithm": algorithm, **keywords}
+    refuse_ignored(keywords, X is not None)
+    if trainer is None and (trainer_processes is not None or trainer_deadline is not None):
+        raise config_error("trainer_processes and trainer_deadline are about a trainer, and there is none", "give trainer, or leave them out")
     path = store_path(store)
     if resume is not None:
         given = sorted(word for word, value in keywords.items() if value is not None and word not in ("engine", "threads"))
@@ -156,6 +159,7 @@ def sweep(config: str | os.PathLike[str] | Mapping[str, Any] | None = None, grid
     if not grid:
         raise config_error("a sweep needs a grid", "give values by key: grid={\"eta\": [0.01, 0.1]}")
     values: dict[str, list[Any]] = {}
+    refuse_ignored({**keywords, **grid}, X is not None)
     for word, given in grid.items():
         if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
             raise config_error(f"grid: {word} has the single value {given!r}", f"give a list: {{\"{word}\": [{given!r}]}}")

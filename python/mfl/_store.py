@@ -9,6 +9,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+from ._errors import config_error
 from ._model import Model
 from ._native import store_query
 from ._tables import html_table, table, text_table
@@ -57,13 +58,15 @@ class Store:
     """Reads a run store; other processes may write it at the same time.
 
     Args:
-        path: the file. None is the store of the program: `$MFL_STORE`, else its data folder.
+        path: the file, which exists. None is the store of the program: `$MFL_STORE`, else its data folder.
 
     A run is named by its id, the first digits of it, its name, `latest` or `latest~1`.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.path = "" if path is None else os.fspath(path)
+        self.path = "" if path is None else str(os.fspath(path))
+        if self.path and not Path(self.path).exists():
+            raise config_error(f"there is no run store at {self.path}", "mfl.run(store=PATH) creates one")
 
     @classmethod
     def session(cls) -> Store:

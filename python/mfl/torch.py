@@ -43,7 +43,12 @@ def _seed(seed: int) -> None:
 
 def _by_node(given: Any) -> Callable[[str], Any]:
     if isinstance(given, Mapping):
-        return given.__getitem__
+        def data_of(node: str) -> Any:
+            if node not in given:
+                raise ValueError(f"there is no data of {node}, only of {', '.join(map(str, list(given)[:3]))}{', ...' * (len(given) > 3)}; "
+                                 f"give each node of the run its data, or set nodes={len(given)}")
+            return given[node]
+        return data_of
     return given if callable(given) and not isinstance(given, (Dataset, DataLoader)) else lambda node: given
 
 

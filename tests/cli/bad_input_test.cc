@@ -141,7 +141,7 @@ std::vector<Row> data_rows() {
        {{"a.csv", "1,2,7\n3,4,7\n"}},
        train_on("csv:a.csv"),
        3,
-       {"all labels are \"7\"", "--positive"}},
+       {"all labels are \"7\"", "--schema-classes 7,OTHER"}},
       {"text for a regression",
        {{"a.csv", "a,b\n1,3\n2,high\n"}},
        {"run", "--data", "csv:a.csv", "--model", "linear", "--nodes", "1", "--quiet"},

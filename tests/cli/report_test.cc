@@ -261,7 +261,7 @@ TEST(Report, WarningsAreInTheRunTheListTheSheetAndThePage) {
   ASSERT_EQ(data["warnings"].size(), 1U);
   EXPECT_EQ(data["warnings"][0]["id"], "still_falling");
   const std::string message = data["warnings"][0]["message"], hint = data["warnings"][0]["hint"];
-  EXPECT_THAT(hint, HasSubstr("mfl theory advise"));
+  EXPECT_THAT(hint, HasSubstr("a larger eta"));
   EXPECT_THAT(box.run({"runs", "list"}).out, HasSubstr("done!"));
   EXPECT_THAT(box.run({"runs", "show", "latest"}).out, HasSubstr(message));
   EXPECT_EQ(ok_data(box.run({"runs", "show", "latest", "--json"}))["run"]["warnings"], data["warnings"]);

@@ -11,6 +11,7 @@ namespace mfl::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class Runs : public ::testing::Test {
@@ -58,7 +59,9 @@ TEST_F(Runs, ShowTakesAnIdItsBeginningOrLatest) {
   }
   const Outcome people = box_.run({"runs", "show", "latest"});
   EXPECT_EQ(people.code, 0);
-  EXPECT_THAT(people.out, HasSubstr("gamma = 0.5"));
+  EXPECT_THAT(people.out, HasSubstr("gamma               0.5"));
+  EXPECT_THAT(people.out, HasSubstr("source = \"synthetic:120x16\""));
+  EXPECT_THAT(people.out, Not(HasSubstr("partition =")));
 }
 
 TEST_F(Runs, ARunIsNamedByItsNameOrItsPlaceEverywhere) {

@@ -1,5 +1,9 @@
 #include "mfl/data/schema.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+
 #include "mfl/data/csv.h"
 #include "mfl/data/libsvm.h"
 #include "mfl/data/source.h"
@@ -83,15 +87,22 @@ TEST(Schema, ALabelThatTheRunDoesNotKnowIsRefusedWithItsPlace) {
   EXPECT_THAT(make_targets(csv_rows(folder, "1,1.0\n"), run, TargetKind::kSigned).value(), ElementsAre(1));
 }
 
-TEST(Schema, OneClassAloneIsRefusedUnlessItSaysWhichItIs) {
+TEST(Schema, OneClassAloneIsRefusedUnlessBothAreStated) {
   const Folder folder;
-  EXPECT_THAT(schema_alone(csv_rows(folder, "1,0\n2,0\n")).classes, ElementsAre("0", "1"));
-  EXPECT_THAT(schema_alone(csv_rows(folder, "1,-1\n")).classes, ElementsAre("-1", "1"));
-  EXPECT_EQ(schema_alone(csv_rows(folder, "1,1\n")).positive, "1");
-  const Schema benign =
-      settle({}, observe(csv_rows(folder, "a,b\n1,benign\n"), LabelTask::kBinary).value()).value();
-  EXPECT_FALSE(is_complete(benign));
-  expect_error(settle_alone(benign), ErrorCode::kBadData, {"\"benign\"", "two classes"});
+  for (const char* label : {"benign", "0", "-1", "1"}) {
+    const Schema seen =
+        observe(csv_rows(folder, fmt::format("a,b\n1,{0}\n2,{0}\n", label)), LabelTask::kBinary).value();
+    const Schema one = settle({}, seen).value();
+    EXPECT_FALSE(is_complete(one));
+    expect_error(settle_alone(one), ErrorCode::kBadData, {fmt::format("\"{}\"", label), "two classes"});
+    const std::string hint = settle_alone(one).error().hint;
+    EXPECT_THAT(hint, HasSubstr("--label"));
+    EXPECT_THAT(hint, HasSubstr(fmt::format("--schema-classes {},OTHER", label)));
+    Schema both;
+    both.classes = {label, "other"};
+    std::ranges::sort(both.classes, class_before);
+    EXPECT_EQ(settle_alone(settle(both, seen).value()).value().classes, both.classes);
+  }
 }
 
 Schema example() {
@@ -193,9 +204,9 @@ TEST(Csv, LabelsThatAreNotClassesAreRefused) {
   const Folder folder;
   std::string names = "a,b\n";
   for (int i = 0; i < 2000; ++i) names += "1,name" + std::to_string(i) + "\n";
-  expect_error(read_csv(folder.write("names.csv", names)), ErrorCode::kBadData, {"line 1002", "column 2"});
+  expect_error(read_csv(folder.write("names.csv", names)), ErrorCode::kBadData, {"line 1002", "column 'b'"});
   expect_error(read_csv(folder.write("hole.csv", "a,b\n1,x\n1,\n")), ErrorCode::kBadData,
-               {"line 3", "column 2 is empty"});
+               {"line 3", "column 'b' is empty"});
 }
 
 TEST(Csv, ALabelColumnInAnotherCaseIsFound) {

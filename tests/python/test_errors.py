@@ -144,3 +144,34 @@ def test_store_that_cannot_be_written(tmp_path):
 def test_source_that_does_not_exist():
     with pytest.raises(mfl.DataError, match="none.csv"):
         mfl.run(data="csv:none.csv")
+
+
+@pytest.mark.parametrize("keywords, word", [({"data": "mnist"}, "data"), ({"label": "y"}, "label"), ({"drop": ["a"]}, "drop"),
+                                            ({"data_source": "mnist"}, "data_source"), ({"test_source": "mnist"}, "test_source")])
+def test_keywords_that_would_be_ignored(keywords, word):
+    with pytest.raises(mfl.ConfigError, match=f"^{word} is about data that mfl reads from files"):
+        mfl.run(X=X, y=Y, rounds=2, **keywords)
+    with pytest.raises(mfl.ConfigError, match=f"^{word} is about"):
+        mfl.sweep(grid={"eta": [0.1]}, X=X, y=Y, rounds=2, **keywords)
+    with pytest.raises(mfl.ConfigError, match="about a trainer, and there is none"):
+        mfl.run(X=X, y=Y, rounds=2, trainer_deadline=5)
+
+
+@pytest.mark.parametrize("word, meant", [("mu", 'algorithm="fedprox(mu=0.01)"'), ("server_lr", "server_lr=0.1"), ("beta", "gamma"),
+                                         ("dirichlet", 'partition="dirichlet(0.3)"')])
+def test_words_of_the_field(word, meant):
+    with pytest.raises(mfl.ConfigError) as caught:
+        mfl.run(X=X, y=Y, **{word: 0.9})
+    assert f'unknown keyword "{word}"; ' in caught.value.message and meant in caught.value.message and "--" not in caught.value.message
+
+
+def test_one_class_is_an_error_with_a_way_out():
+    with pytest.raises(mfl.DataError, match="two classes") as caught:
+        mfl.run(X=X, y=np.zeros(40), rounds=2)
+    assert "schema_classes" in caught.value.hint
+    mfl.run(X=X, y=np.zeros(40), rounds=2, model="logistic", schema_classes=[0, 1])
+
+
+def test_parameters_without_effect_are_warned_of():
+    assert [warning["id"] for warning in mfl.run(X=X, y=Y, rounds=2, algorithm="fl", gamma=0.9).warnings] == ["no_effect"]
+    assert mfl.run(X=X, y=Y, rounds=2, algorithm="fl").warnings == []

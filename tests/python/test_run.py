@@ -312,3 +312,13 @@ def test_lazy_names():
     assert "server" in dir(mfl) and mfl.__version__ == mfl.native_version()
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         mfl.nothing
+
+
+def test_keywords_override_what_says_the_same():
+    X, Y = two_classes()
+    text = "[algorithm]\ntau = 3\n[run]\nsteps = 400\n"
+    assert mfl.run(text, X=X, y=Y, rounds=2).rounds == 2
+    run = mfl.run(text, X=X, y=Y, rounds=2, local_epochs=1)
+    assert run.config["algorithm"]["local_epochs"] == 1 and run.rounds == 2
+    with pytest.raises(mfl.ConfigError, match="both say how long"):
+        mfl.run(X=X, y=Y, rounds=2, steps=5)

@@ -29,9 +29,9 @@ def test_store_reads_what_the_program_writes(program, tmp_path):
 
 
 def test_stores_that_are_not():
-    assert len(mfl.Store("none.db")) == 0 and len(mfl.Store("none.db").runs()) == 0
-    with pytest.raises(mfl.Error):
-        mfl.Store("none.db").show("latest")
+    with pytest.raises(mfl.ConfigError, match="no run store at none.db") as told:
+        mfl.Store("none.db")
+    assert "mfl.run(store=" in told.value.hint
     with pytest.raises(mfl.Error, match="abcdefgh|no run store"):
         mfl.Store.session().model("abcdefgh")
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "mfl/config/config_keys.h"
+#include "mfl/report/brief_names.h"
 #include "tests/record/support.h"
 
 namespace mfl::test {
@@ -48,8 +49,32 @@ TEST(Settings, RunsThatDifferOnlyInTheSeedAreOne) {
   EXPECT_THAT(found.common, ElementsAre(ConfigValue{"federation", "partition", "\"iid\""},
                                         ConfigValue{"algorithm", "gamma", "0.5"}));
   EXPECT_THAT(found.varying, ElementsAre("run.name", "run.seed", "run.threads"));
-  EXPECT_EQ(differences_text(std::vector{runs[0], runs[2]}),
-            "run.name (\"a\", \"c\"), run.seed (1, 2), run.threads (1, 0)");
+  EXPECT_EQ(differences_text(std::vector{runs[0], runs[2]}), "run.seed (1, 2), run.threads (1, 0)");
+}
+
+TEST(Settings, ALabelIsTheTitleOfItsSetting) {
+  const std::vector<RunRow> runs = {run_of("a", "fl", 1), run_of("b", "mfl", 1), run_of("c", "fl", 2)};
+  const Settings found = settings_of(runs, {{"c", "plain"}});
+  EXPECT_EQ(found.all[0].title, "plain");
+  EXPECT_EQ(found.all[0].algorithm, "fl");
+  EXPECT_EQ(found.all[1].title, "mfl");
+}
+
+TEST(BriefNames, HaveOnlyTheParametersThatDiffer) {
+  const auto brief = [](const std::vector<std::string>& names) { return brief_algorithms(names); };
+  EXPECT_THAT(brief({"fl", "fedadam(beta1=0.9, server_lr=0.1)"}), ElementsAre("fl", "fedadam"));
+  EXPECT_THAT(brief({"fedadam(beta1=0.9, server_lr=0.1)", "fedadam(beta1=0.9, server_lr=1)",
+                     "fedavgm(beta=0.9, server_lr=1, nesterov=0)"}),
+              ElementsAre("fedadam(server_lr=0.1)", "fedadam(server_lr=1)", "fedavgm"));
+  EXPECT_THAT(brief({"mfl momentum=frozen(beta=0.5)", "mfl"}),
+              ElementsAre("mfl momentum=frozen(beta=0.5)", "mfl"));
+  EXPECT_THAT(brief({"fedprox(mu=0.1) momentum=reset", "fedprox(mu=1)", ""}),
+              ElementsAre("fedprox(mu=0.1) momentum=reset", "fedprox(mu=1)", ""));
+  EXPECT_THAT(brief({}), ElementsAre());
+  EXPECT_TRUE(is_algorithm("fedadam(beta1=0.9)", "fedadam"));
+  EXPECT_TRUE(is_algorithm("fedadam(beta1=0.9)", "fedadam(beta1=0.9)"));
+  EXPECT_FALSE(is_algorithm("fedadam(beta1=0.9)", "fed"));
+  EXPECT_FALSE(is_algorithm("mfl momentum=frozen(beta=0.5)", "mfl"));
 }
 
 TEST(Settings, ASettingOfOneAlgorithmIsNoDifference) {

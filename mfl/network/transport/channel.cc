@@ -37,8 +37,15 @@ Channel::Io Channel::judge(int result) {
   const long verified = SSL_get_verify_result(tls_.get());
   refused_ = tls_refused();
   failure_ = tls_error();
-  if (verified != X509_V_OK)
-    failure_ = std::string("the peer's certificate: ") + X509_verify_cert_error_string(verified);
+  switch (verified) {
+    case X509_V_OK: break;
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+      failure_ = "the peer's certificate is of another authority than that of ca.pem here";
+      break;
+    default: failure_ = std::string("the peer's certificate: ") + X509_verify_cert_error_string(verified);
+  }
   return Io::kFailed;
 }
 

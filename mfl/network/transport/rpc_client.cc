@@ -189,7 +189,7 @@ bool RpcClient::connect(Deadline deadline) {
   auto socket = connect_to(options_.server, std::chrono::duration_cast<milliseconds>(*until - Clock::now()),
                            !options_.tls, [this] { return cancelled_.load(); });
   if (!socket) {
-    failure_ = {StatusCode::kUnavailable, socket.error().message};
+    failure_ = {StatusCode::kUnavailable, socket.error().text()};
     return false;
   }
   channel_ = std::make_unique<Channel>(socket->release());
