@@ -138,6 +138,7 @@ class RoundCoordinator final : public Coordinator {
     if (member == members_.end() || member->second.session != session) return;
     walk_out(node);
     remove(member);
+    if (preparing()) trouble_.clear();  // it may have been this node's
     move_on();
   }
 

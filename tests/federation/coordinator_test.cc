@@ -636,6 +636,7 @@ TEST(Outliers, NoRoundStartsUntilTheNodeHasLeft) {
     clinics.leave();
     clinics.answer();
     EXPECT_EQ(clinics.status().phase, "preparing") << "four nodes are needed";
+    EXPECT_EQ(clinics.status().trouble, "") << "the node that it named has left";
   }
 }
 
