@@ -219,7 +219,7 @@ void setup_server_status(Command& server, Commands& commands) {
   const auto args = std::make_shared<StatusArguments>();
   Command& command = commands.add(server, "status", "Ask a running server for its progress and its nodes",
                                   "  mfl server status fl.example.org:7443 --tls pki/hospital-a\n"
-                                  "  mfl server status 127.0.0.1:7443 --tls pki/server --watch",
+                                  "  mfl server status fl.example.org:7443 --tls pki/server --watch",
                                   [args, &commands] { return status_command(*args, commands.json); });
   command.add_option("SERVER", args->server, "HOST:PORT")->required();
   command.add_option("--tls", args->tls, "Folder made by mfl certs: a node's, or the server's own")

@@ -23,7 +23,7 @@ CHEAPER = {
     "mfl study": " --set run.rounds=2",
     "mfl theory run experiments/paper": " --train 200 --test 0 --steps 40",
 }
-SMALLER = {"--nodes 1000000": "--nodes 20000", "--train 5000 --test 0": "--train 200 --test 0"}
+SMALLER = {" --watch": "", "--nodes 1000000": "--nodes 20000", "--train 5000 --test 0": "--train 200 --test 0"}
 SECONDS = 120  # for one example
 
 

@@ -220,11 +220,11 @@ Result<void> check_identity(const TlsFiles& files, CertificateFacts::Role role) 
     return fail(ErrorCode::kBadConfig,
                 fmt::format("cert.pem is a certificate of the role {} (of {}), and a {} needs its own",
                             role_name(facts->role), facts->name, needed),
-                fmt::format("give --tls the folder that mfl certs {} has made", needed));
+                fmt::format("give --tls the folder that mfl certs {} makes", needed));
   return fail(
       ErrorCode::kBadConfig,
       fmt::format("cert.pem is not of the authority in ca.pem: {}", X509_verify_cert_error_string(error)),
-      "give --tls a folder as mfl certs has made it");
+      "give --tls a folder as mfl certs makes it");
 }
 
 bool tls_refused() {
