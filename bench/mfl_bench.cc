@@ -195,9 +195,9 @@ struct Rounds {
       train_node<float>(settings, chosen, *federation.model, {federation.train, shard}, kTau, {}, memory, losses);
       for (std::size_t v = 0; v < sums.size(); ++v)
         sums[v].add(std::span<const float>(memory.vectors(0)[v]), shard.count);
-      loss.add(std::span<const double>(losses), shard.count);
+      loss.add(std::span<const double>(&losses.front().loss, 1), shard.count);
     }
-    loss.mean(std::span<double>(losses));
+    loss.mean(std::span<double>(&losses.front().loss, 1));
     for (ExactMean& sum : sums) sum.mean(std::span<float>(mean));
   }
 
@@ -212,7 +212,7 @@ struct Rounds {
   NodeMemory<float> memory{*federation.model, settings, 1};
   std::vector<ExactMean> sums{2, ExactMean(kColumns)};
   ExactMean loss{1};
-  std::vector<double> losses = {0};
+  std::vector<NodeLosses> losses = {{}};
   Vector<float> mean = Vector<float>(kColumns);
 };
 
@@ -247,7 +247,7 @@ struct NodeParts {
   }
   void accumulate() {
     for (std::size_t v = 0; v < sums.size(); ++v) sums[v].add(std::span<const float>(memory.vectors(0)[v]), buffer.size());
-    loss.add(std::span<const double>(losses), buffer.size());
+    loss.add(std::span<const double>(&losses.front().loss, 1), buffer.size());
   }
 
   static constexpr std::uint64_t kTau = 4;
@@ -262,7 +262,7 @@ struct NodeParts {
   NodeMemory<float> memory{*model, settings, 1};
   std::vector<ExactMean> sums{2, ExactMean(kColumns)};
   ExactMean loss{1};
-  std::vector<double> losses = {0};
+  std::vector<NodeLosses> losses = {{}};
 };
 
 // The same run by the engine: a round of 1,000 of a million nodes.

@@ -80,7 +80,11 @@ void take_part(const std::string& address, const Load& load, std::size_t node) {
   if (!joined) give_up(joined.error().error.text());
   // Node i sends i + 1 everywhere: the mean is exact, and known.
   const float mean = static_cast<float>(load.nodes + 1) / 2;
-  Update update{plan->run_id, {}, 1, 0.5, {}, vectors_of(load, static_cast<float>(node + 1))};
+  Update update{.run_id = plan->run_id,
+                .ticket = {},
+                .weight = 1,
+                .losses = {.train_loss = 0.5},
+                .payload = vectors_of(load, static_cast<float>(node + 1))};
   const std::string expected = node == 0 ? vectors_of(load, mean) : std::string();
   for (;;) {
     const auto order = client->next_order();

@@ -123,8 +123,11 @@ std::vector<std::string> run_notes(const Comparison& comparison) {
   for (const Target& target : comparison.targets) notes.push_back(target_note(target, comparison.baseline));
   if (has_sampled_target(comparison)) notes.emplace_back(kSampledNote);
   for (std::string& note : sparse_notes(comparison)) notes.push_back(std::move(note));
+  constexpr std::size_t kFewRuns = 4;  // of more, those that part at once are other settings
   for (const Parting& parting : comparison.partings)
-    notes.push_back(fmt::format("Runs {} and {}: {}.", parting.first, parting.second, parting_text(parting)));
+    if (comparison.rows.size() <= kFewRuns || parting.parted.value_or(0) != 1)
+      notes.push_back(
+          fmt::format("Runs {} and {}: {}.", parting.first, parting.second, parting_text(parting)));
   return notes;
 }
 

@@ -150,12 +150,37 @@ class AdviceTest(unittest.TestCase):
             """))
         return f"{python} train.py"
 
-    def test_a_trainer(self):
-        python = next((one for one in (sys.executable, os.path.join(ROOT, "build", "python-package", "bin", "python3"))
+    def python(self):
+        """An interpreter with numpy, which trainers need."""
+        found = next((one for one in (sys.executable, os.path.join(ROOT, "build", "python-package", "bin", "python3"))
                        if shutil.which(one) and not subprocess.run([one, "-c", "import numpy"], capture_output=True).returncode), None)
-        if python is None:
+        if found is None:
             self.skipTest("trainers need numpy")
-        command = self.trainer(python)
+        return found
+
+    def test_a_trainer_that_says_nan(self):
+        self.trainer(self.python())
+        with open(os.path.join(self.folder, "train.py"), encoding="utf-8") as file:
+            text = file.read().replace("round.loss = float(", "round.loss = float('nan') * float(")
+        self.write("nan.py", textwrap.dedent("""
+            import json, types
+            import mfl._frames, mfl._session
+            mfl._frames.json = types.SimpleNamespace(dumps=lambda header, **_: json.dumps(header), loads=json.loads)
+            mfl._session._number = float
+            """) + text)
+        ended = self.mfl("run", "--trainer", f"{self.python()} nan.py", "--nodes", "2", "--eta", "0.1", "--rounds", "3", "--quiet")
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertIn("sent NaN or Infinity, which JSON does not have: send null", ended.stderr)
+
+    def test_a_host_that_does_not_exist(self):
+        self.mfl("certs", "init", "pki")
+        self.mfl("certs", "node", "pki", "a")
+        self.points("two.csv", 2)
+        told = self.refused(4, "node", "--server", "nohost.invalid:7443", "--tls", "pki/a", "--data", "csv:two.csv", "--give-up-after", "1")
+        self.assertIn("cannot resolve nohost.invalid", told)
+
+    def test_a_trainer(self):
+        command = self.trainer(self.python())
         self.assertIsNone(self.advised("--trainer", command, "--nodes", "2", "--eta", "0.0001", "--rounds", "60", "--evaluate-every", "1"))
         self.assertIn("try step sizes with mfl run --trainer",
                       self.refused(2, "theory", "advise", "--model", "external", "--data", "trainer", "--set", "algorithm.eta=1", "--budget-rounds", "5"))
