@@ -332,6 +332,13 @@ std::string seeds_note(const CurveGroup& group) {
                      least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most));
 }
 
+// A federation whose nodes start elsewhere than at w, which they get at the end alone.
+bool looks_ahead(const RunExport& run) {
+  const auto measured =
+      std::ranges::count_if(run.records, [](const RecordRow& row) { return row.train_loss.has_value(); });
+  return run.run.data == "federation" && measured == 2 && run.records.size() > 2;
+}
+
 // What F(w) is of, and where it was measured, in the figure's caption.
 std::string measured_note(const CurveGroup& group, const Plot& plot) {
   std::string out;
@@ -340,6 +347,11 @@ std::string measured_note(const CurveGroup& group, const Plot& plot) {
   if (std::ranges::any_of(plot.series,
                           [](const PlotSeries& one) { return one.mark != PlotSeries::Mark::kLine; }))
     out += " Points show where it was measured.";
+  if (std::ranges::any_of(group.curves,
+                          [](const RunCurve& curve) { return looks_ahead(*curve.runs.front()); }))
+    out +=
+        " Nodes of an algorithm that looks ahead do not start at w: F(w) is known of the first and the last "
+        "State alone.";
   return out;
 }
 

@@ -42,6 +42,10 @@ PlotSeries series_of(std::span<const StudyRun> runs) {
     series.low.push_back(low);
     series.high.push_back(high);
   }
+  // Of some rounds only: the points show which.
+  constexpr std::size_t kFewPoints = 60;
+  if (points > 0 && points <= kFewPoints && series.x.back() >= static_cast<double>(points))
+    series.mark = PlotSeries::Mark::kLineAndPoints;
   return series;
 }
 
