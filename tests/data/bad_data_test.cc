@@ -99,24 +99,24 @@ TEST_P(BadCsv, IsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadCsv,
-    ::testing::Values(BadFile{"empty", "", {"empty"}}, BadFile{"only_blank_lines", "\n\r\n \n", {"empty"}},
-                      BadFile{"ragged_short", "1,2,3\n4,5\n", {"line 2", "ragged", "2 columns", "has 3"}},
-                      BadFile{"ragged_long", "a,b\n1,2\n1,2,3", {"line 3", "ragged", "3 columns"}},
-                      BadFile{"non_number", "1,2\nx4,3\n", {"line 2", "column 1", "not a number", "'x4'"}},
-                      BadFile{"half_number", "1,2\n3.5.1,4\n", {"line 2", "column 1", "'3.5.1'"}},
-                      BadFile{"nan_first_line", "1,nan\n", {"line 1", "column 2", "not finite", "'nan'"}},
-                      BadFile{"nan_label", "1,2\n1,NaN\n", {"line 2", "column 2", "not finite"}},
-                      BadFile{"infinity", "1,2\n-inf,2\n", {"line 2", "column 1", "not finite"}},
-                      BadFile{"overflow", "1,2\n1e999,2\n", {"line 2", "column 1", "'1e999'"}},
-                      BadFile{"empty_field", "1,,3\n", {"line 1", "column 2", "empty"}},
-                      BadFile{"blank_line_inside", "1,2\n\n3,4\n", {"line 2", "ragged"}},
-                      BadFile{"header_only", "a,b\n", {"no samples"}},
-                      BadFile{"one_column", "1\n2\n", {"line 1", "one column"}},
-                      BadFile{"semicolons", "1;2\n3;4\n", {"one column"}},
-                      BadFile{"open_quote", "1,2\n\"3,4\n", {"line 2", "never closed"}},
-                      BadFile{"text_after_quote", "1,2\n\"3\"4,4\n", {"line 2", "closing quote"}},
-                      BadFile{
-                          "line_counted_through_quotes", "\"a\nb\",c\n1,2\nx,2\n", {"line 4", "column 1"}}),
+    ::testing::Values(
+        BadFile{"empty", "", {"empty"}}, BadFile{"only_blank_lines", "\n\r\n \n", {"empty"}},
+        BadFile{"ragged_short", "1,2,3\n4,5\n", {"line 2", "ragged", "2 columns", "has 3"}},
+        BadFile{"ragged_long", "a,b\n1,2\n1,2,3", {"line 3", "ragged", "3 columns"}},
+        BadFile{"non_number", "1,2\nx4,3\n", {"line 2", "column 1", "not a number", "'x4'"}},
+        BadFile{"half_number", "1,2\n3.5.1,4\n", {"line 2", "column 1", "'3.5.1'"}},
+        BadFile{"nan_first_line", "1,nan\n", {"line 1", "column 2", "not finite", "'nan'"}},
+        BadFile{"nan_label", "1,2\n1,NaN\n", {"line 2", "column 2", "not finite"}},
+        BadFile{"infinity", "1,2\n-inf,2\n", {"line 2", "column 1", "not finite"}},
+        BadFile{"overflow", "1,2\n1e999,2\n", {"line 2", "column 1", "'1e999'"}},
+        BadFile{"empty_field", "1,,3\n", {"line 1", "column 2", "empty"}},
+        BadFile{"blank_line_inside", "1,2\n\n3,4\n", {"line 2", "ragged"}},
+        BadFile{"header_only", "a,b\n", {"no samples"}},
+        BadFile{"one_column", "1\n2\n", {"line 1", "one column"}},
+        BadFile{"semicolons", "1;2\n3;4\n", {"one column"}},
+        BadFile{"open_quote", "1,2\n\"3,4\n", {"line 2", "never closed"}},
+        BadFile{"text_after_quote", "1,2\n\"3\"4,4\n", {"line 2", "closing quote"}},
+        BadFile{"line_counted_through_quotes", "\"a\nb\",c\n1,2\nx,2\n", {"line 4", "column 'a?b'"}}),
     bad_file_name);
 
 class BadLibsvm : public ::testing::TestWithParam<BadFile> {};

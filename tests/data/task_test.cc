@@ -22,8 +22,9 @@ TEST(Task, RawLabelsBecomeWhatTheModelNeeds) {
     EXPECT_THAT(*make_targets(data, Task::kRaw, TargetKind::kUnit), ElementsAre(1, 0, 1));
     EXPECT_THAT(*make_targets(data, Task::kRaw, TargetKind::kReal), ElementsAre(1, negative, 1));
   }
-  EXPECT_THAT(*make_targets(labelled({1, 1}), Task::kRaw, TargetKind::kSigned), ElementsAre(1, 1));
-  EXPECT_THAT(*make_targets(labelled({0, 0}), Task::kRaw, TargetKind::kSigned), ElementsAre(-1, -1));
+  for (const double only : {1.0, 0.0})
+    expect_error(make_targets(labelled({only, only}), Task::kRaw, TargetKind::kSigned), ErrorCode::kBadData,
+                 {"two classes"});
   EXPECT_THAT(*make_targets(labelled({2.5, -7}), Task::kRaw, TargetKind::kReal), ElementsAre(2.5, -7));
 }
 
