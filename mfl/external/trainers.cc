@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kProtocol = 1;
 constexpr int kTries = 3;
-constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 32U;   // of a node: as many as a mean can weigh
+constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 32U;  // of a node: as many as a mean can weigh
 
 std::vector<std::string> vectors_of(const NodeSteps& steps) {
   return steps.gamma ? std::vector<std::string>{"w", "d"} : std::vector<std::string>{"w"};

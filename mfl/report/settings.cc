@@ -17,15 +17,16 @@
 namespace mfl {
 namespace {
 
-constexpr std::array<std::string_view, 9> kWithoutEffect = {"federation.max_samples",
-                                                            "federation.max_update_norm",
-                                                            "run.checkpoint_every",
-                                                            "run.engine",
-                                                            "run.keep_states",
-                                                            "run.name",
-                                                            "run.record_every",
-                                                            "run.seed",
-                                                            "run.threads"};
+constexpr std::array<std::string_view, 10> kWithoutEffect = {"data.max_columns",
+                                                             "federation.max_samples",
+                                                             "federation.max_update_norm",
+                                                             "run.checkpoint_every",
+                                                             "run.engine",
+                                                             "run.keep_states",
+                                                             "run.name",
+                                                             "run.record_every",
+                                                             "run.seed",
+                                                             "run.threads"};
 
 using Values = std::map<std::string, std::string>;  // "run.seed": "1"
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -118,6 +119,8 @@ Result<void> require_same_command(std::string_view command, std::span<const Conf
                  {"the number of settings", fmt::to_string(configs.size())}};
   for (std::size_t i = 0; i < configs.size(); ++i)
     add_config(facts, configs[i], configs.size() == 1 ? "" : fmt::format("setting {}: ", i + 1));
+  // The name of a sweep follows from its settings, so another setting is the better answer.
+  std::ranges::stable_partition(facts, [](const RankFact& fact) { return !fact.name.ends_with("run.name"); });
   return ranks.require_same(facts, ErrorCode::kBadConfig,
                             "start every rank with the same program, command and configuration");
 }

@@ -129,7 +129,7 @@ TEST_F(TrainerFederation, ANodeWithAWrongTrainerReportsItAndIsNotCounted) {
   write("name = \"mfl\"\neta = 0.05\ngamma = 0.9\ntau = 3", "rounds = 3");
   const auto serving = server();
   std::vector<std::unique_ptr<Background>> nodes;
-  nodes.push_back(node(0, trainer_command("native.toml", "nan:4:count")));
+  nodes.push_back(node(0, trainer_command("native.toml", "nan:6:count")));
   for (std::size_t i = 1; i < kNodes; ++i) nodes.push_back(node(i, trainer_command("native.toml")));
   EXPECT_EQ(nodes[0]->wait(), 1);
   const std::string said = box_.read(Processes::name(0) + ".out");

@@ -72,7 +72,7 @@ class PythonNode:
 
     def submit(self, task, loss, vectors, samples=None):
         payload = self.pack(vectors) if task.steps else b""
-        header = wire.messages.UpdateHeader(run_id=task.run_id, ticket=task.ticket, weight=samples or self.samples, loss=loss,
+        header = wire.messages.UpdateHeader(run_id=task.run_id, ticket=task.ticket, weight=samples or self.samples, train_loss=loss,
                                             size=len(payload), compute_seconds=0.001,
                                             blocks=task.blocks if task.steps else [])
 

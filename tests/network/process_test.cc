@@ -622,7 +622,8 @@ TEST(Commands, SayWhatIsWrong) {
   expect_error(box.run({"server", "--plaintext", "--listen", "0.0.0.0:0"}), 2, {"loopback"});
   expect_error(box.run({"server", "--plaintext", "--listen", "127.0.0.1:0", "--algorithm", "gd"}), 2,
                {"one place"});
-  expect_error(box.run({"node", "--server", "127.0.0.1:1", "--plaintext"}), 2, {"--name"});
+  expect_error(box.run({"node", "--server", "127.0.0.1:1", "--plaintext", "--data", "synthetic"}), 2,
+               {"--name"});
   expect_error(box.run({"node", "--server", "127.0.0.1:1", "--plaintext", "--name", "a", "--data",
                         "synthetic", "--log", "none", "--give-up-after", "0"}),
                4, {"gave up"});

@@ -57,6 +57,18 @@ std::string error_of(const std::string& text, bool quick = false) {
   return plan.error().text();
 }
 
+TEST(StudyPlan, TuneReplacesTheParameterThatTheNameHas) {
+  std::string file = kPlanFile;
+  const std::string tuned = "{ name = \"mfl\", tune = { gamma = [0.9, 0.5] } }";
+  ASSERT_NE(file.find(tuned), std::string::npos);
+  file.replace(file.find(tuned), tuned.size(),
+               "{ name = \"fedavgm(0.3)\", label = \"mfl\", tune = { beta = [0.9, 0.5] } }");
+  const StudyPlan plan = plan_of(file);
+  ASSERT_EQ(plan.algorithms.size(), 2U);
+  EXPECT_EQ(plan.algorithms[1].spec, "fedavgm");
+  EXPECT_THAT(plan.algorithms[1].values, ElementsAre(0.5, 0.9));
+}
+
 TEST(StudyPlan, HasWhatTheFileSays) {
   const StudyPlan plan = plan_of(kPlanFile);
   ASSERT_EQ(plan.algorithms.size(), 2U);
