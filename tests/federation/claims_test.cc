@@ -184,7 +184,7 @@ TEST(Claims, HonestSplitsOfMnistHaveNoOutlier) {
     options.train = rows;
     options.test = 0;
     const auto mnist = load(options);
-    if (!mnist) GTEST_SKIP() << "MNIST is not in the cache: " << mnist.error().text();
+    ASSERT_TRUE(mnist) << mnist.error().text();
     expect_none(mnist->train, std::to_string(rows) + " of MNIST");
   }
 }

@@ -101,7 +101,7 @@ class Ward {
       answered[name] = order.task.ticket;
       Trained trained = trainers.at(name)->train(order.task).value();
       Update update{order.task.run_id, order.task.ticket,         site.rows.targets.size(),
-                    trained.loss,      std::move(trained.blocks), std::move(trained.payload)};
+                    trained.losses,    std::move(trained.blocks), std::move(trained.payload)};
       if (site.spoil && order.task.steps != 0) site.spoil(update);
       (void)coordinator->submit(now, name, std::move(update));
     }
@@ -162,7 +162,7 @@ TEST(Failures, AnUpdateThatIsRefusedHalfWayLeavesNoTrace) {
 TEST(Failures, AnUpdateOfNaNCostsTheSiteItsPart) {
   for (const bool quorum : {true, false}) {
     Ward ward(quorum ? quorum_of_three() : everybody());
-    ward.sites["d"].spoil = [](Update& u) { u.loss = std::nan(""); };
+    ward.sites["d"].spoil = [](Update& u) { u.losses.train_loss = std::nan(""); };
     EXPECT_EQ(ward.run(), digest_without_d()) << (quorum ? "" : "set aside after three attempts");
     EXPECT_EQ(ward.status().standings.front().name, "d");
     EXPECT_EQ(ward.status().abandoned, quorum ? 0U : 3U);
@@ -268,11 +268,11 @@ TEST(Failures, InvertedLabelsOfOneSiteAreInTheMeanAndNotInTheMedian) {
     ward.run();
     EXPECT_TRUE(ward.status().standings.empty()) << "nobody is blamed";
     EXPECT_TRUE(ward.status().warnings.empty());
-    return std::pair(ward.accuracy(), ward.status().train_loss.value());
+    return std::pair(ward.accuracy(), ward.status().losses.train_loss.value());
   };
   Ward clean(everybody(5), {60, 60, 60, 60, 60});
   clean.run();
-  EXPECT_GT(inverted("mean").second, clean.status().train_loss.value() + 0.1);
+  EXPECT_GT(inverted("mean").second, clean.status().losses.train_loss.value() + 0.1);
   EXPECT_GT(inverted("median").first, clean.accuracy() - 0.02);
 }
 

@@ -68,7 +68,7 @@ TEST(Participant, StopsOnlyForPermanentErrors) {
     Participant measuring(3);
     measuring.joined();
     measuring.ordered(task(0, 1, "a"));
-    measuring.trained(0, {{"smoothness", "f64", 1}}, "abcdefgh");
+    measuring.trained({}, {{"smoothness", "f64", 1}}, "abcdefgh");
     measuring.judged({reason, "text"});
     EXPECT_EQ(measuring.next() == Next::kStop, fatal || reason == Reason::kNotFinite) << reason_name(reason);
   }

@@ -73,7 +73,7 @@ class Server {
     fuzz::require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair.data()) == 0,
                   "a pair of sockets");
     peer_ = pair[1];
-    connection_ = std::make_unique<ServerConnection>(pair[0], "origin", shared_, now_);
+    connection_ = std::make_unique<ServerConnection>(pair[0], "origin", "address", shared_, now_);
     fuzz::require(connection_->shake_hands(now_), "no handshake without TLS");
     connection_->admit(now_);
   }
