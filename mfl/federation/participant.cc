@@ -53,8 +53,8 @@ void Participant::judged(const Verdict& verdict) {
     case Reason::kWeight:
     case Reason::kSchema:
     case Reason::kOutlier: refusal_ = verdict; return;
-    case Reason::
-        kNotFinite:  // of its data: training again changes what is not finite, measuring again does not
+    // Training again may give finite numbers; measuring the same data again does not.
+    case Reason::kNotFinite:
       if (task_->ticket.round == 0) refusal_ = verdict;
       return;
     case Reason::kForeign: return lost();

@@ -19,8 +19,9 @@ namespace mfl::HWY_NAMESPACE {
 // Rows whose losses are added up together (part of the contract), and that share a pass over the weights.
 inline constexpr std::size_t kTile = 8;
 
-// Independent sums that fit the registers and hide the latency of the multiply-add: rows of one setting (kGroup), or settings
-// of one row. They change no bit. The portable set calls a function for each multiply-add, which leaves no registers.
+// Independent sums that fit the registers and hide the latency of the multiply-add: rows of one setting
+// (kGroup), or settings of one row. They change no bit. The portable set calls a function for each
+// multiply-add, which leaves no registers.
 #if HWY_TARGET == HWY_AVX3
 inline constexpr std::size_t kGroup = 8, kSettingsAtOnce = 8;
 #elif HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
@@ -90,8 +91,9 @@ HWY_INLINE void for_rest(std::size_t columns, F rest) {
     rest(j, columns - j < kLanes<T> ? columns - j : kLanes<T>);
 }
 
-// The chunks of a whole tile of bytes, converted once: the margins leave them to the gradient. They are floats in both precisions,
-// because a float holds every byte and 64 chunks of floats fit the first-level cache.
+// The chunks of a whole tile of bytes, converted once: the margins leave them to the gradient. They are
+// floats in both precisions, because a float holds every byte and 64 chunks of floats fit the first-level
+// cache.
 struct KeptTile {
   static constexpr std::size_t kMostChunks = 64;
 
@@ -124,8 +126,9 @@ HWY_NOINLINE void margins_by_row(const DenseTile<X>& tile, T scale, const T* w, 
   for (std::size_t r = 0; r < tile.count; ++r) z[r] = margin_of_row(tile.part(r, 1), scale, w);
 }
 
-// sums[r] += row r * w over the chunks that are not zero in all of kGroup rows, the first of them row `row` of its tile. A row that
-// has only zeros in such a chunk gains nothing, unless a weight is not finite. Keeps the converted chunks if kKeep.
+// sums[r] += row r * w over the chunks that are not zero in at least one of kGroup rows, the first of them row
+// `row` of its tile. A row that has only zeros in such a chunk gains nothing, unless a weight is not finite.
+// Keeps the converted chunks if kKeep.
 template <bool kKeep, class T, class X>
 HWY_INLINE void multiply_group(const DenseTile<X>& group, std::size_t row, const T* w, Lanes<T>* sums,
                                KeptTile* kept) {
@@ -311,8 +314,8 @@ HWY_NOINLINE void gradient_alone(const DenseTile<X>& tile, const T* c, T* g) {
   add_active_rows<kGroup == 1 ? 1 : kTile>(tile, rows, factors, active, g);
 }
 
-// The same from kept chunks. A zero coefficient counts as -0, which leaves every number as it is, -0 included, because no byte is
-// negative.
+// The same from kept chunks. A zero coefficient counts as -0, which leaves every number as it is, -0
+// included, because no byte is negative.
 template <class T>
 HWY_NOINLINE void gradient_of_kept(const DenseTile<std::uint8_t>& tile, const KeptTile& kept, const T* c,
                                    T* g) {
@@ -339,7 +342,8 @@ HWY_NOINLINE void gradient_of_kept(const DenseTile<std::uint8_t>& tile, const Ke
   });
 }
 
-// g[s] += sum_r c[s * kTile + r] * row r. A row is converted once for all settings; rows that the tile lacks count zero.
+// g[s] += sum_r c[s * kTile + r] * row r. A row is converted once for all settings; rows that the tile lacks
+// count zero.
 template <class T, class X>
 HWY_NOINLINE void gradient_together(const DenseTile<X>& tile, std::size_t settings, const T* c, T* const* g) {
   T factors[kMaxBatch * kTile];

@@ -88,7 +88,8 @@ HWY_NOINLINE double tile_losses(Loss loss, std::size_t n, const double* z, const
   return sum;
 }
 
-// The loop over the tiles of a block. `margins_of(first, z)` and `add_gradient(first, c)` know the form of the rows.
+// The loop over the tiles of a block. `margins_of(first, z)` and `add_gradient(first, c)` know the form of
+// the rows.
 template <class T, class MarginsOf, class AddGradient>
 HWY_INLINE void block_pass(const RowBlock<T>& block, Loss loss, const T* y, std::size_t settings,
                            double* loss_sums, MarginsOf margins_of, AddGradient add_gradient) {
@@ -115,8 +116,8 @@ HWY_INLINE void dense_pass(const RowBlock<T>& block, const X* rows, Loss loss, c
           HWY_ATTR { dense_tile_gradient(dense_tile(block, rows, first), settings, c, g); });
 }
 
-// The same for bytes and one setting: a whole tile is converted once, and its gradient taken from there if half of its rows or more
-// have a coefficient.
+// The same for bytes and one setting: a whole tile is converted once, and its gradient taken from there if
+// half of its rows or more have a coefficient.
 template <class T>
 HWY_INLINE void bytes_pass(const RowBlock<T>& block, Loss loss, const T* y, const T* w, T* g,
                            double* loss_sum) {

@@ -1,5 +1,5 @@
-// Losses and their derivatives over a few samples at a time, in f64. Elementwise, so the width does not matter;
-// the functions are those of mfl/base/math.h bit for bit.
+// Losses and their derivatives over a few samples at a time, in f64. Elementwise, so the width does not
+// matter; the functions are those of mfl/base/math.h bit for bit.
 #if defined(MFL_LOSSES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MFL_LOSSES_INL_H
 #undef MFL_LOSSES_INL_H
