@@ -23,11 +23,11 @@ inline constexpr std::size_t kTile = 8;
 // (kGroup), or settings of one row. They change no bit. The portable set calls a function for each
 // multiply-add, which leaves no registers.
 #if HWY_TARGET == HWY_AVX3
-inline constexpr std::size_t kGroup = 8, kSettingsAtOnce = 8;
+inline constexpr std::size_t kGroup = 8, kSettingsAtOnce = 8, kRowsAtOnce = 2;
 #elif HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-inline constexpr std::size_t kGroup = 1, kSettingsAtOnce = 1;
+inline constexpr std::size_t kGroup = 1, kSettingsAtOnce = 1, kRowsAtOnce = 1;
 #else
-inline constexpr std::size_t kGroup = 4, kSettingsAtOnce = 4;
+inline constexpr std::size_t kGroup = 4, kSettingsAtOnce = 4, kRowsAtOnce = 1;
 #endif
 
 // Up to kTile rows of a block.
@@ -159,29 +159,34 @@ HWY_INLINE void multiply_group(const DenseTile<X>& group, std::size_t row, const
   for (std::size_t r = 0; r < kGroup; ++r) sums[r] = own[r];
 }
 
-// Writes the margins of kGroup rows and returns whether they are finite.
-template <class T>
+// Writes n margins and returns whether they are finite.
+template <std::size_t n, class T>
 HWY_INLINE bool write_margins(const Lanes<T>* sums, T scale, double* z) {
+  bool finite = true;
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   const Tag<double> tag;
   static_assert(hn::MaxLanes(tag) == kGroup);
-  hn::Vec<Tag<double>> margins;
-  if constexpr (sizeof(T) == sizeof(float)) {
-    using Floats = hn::Rebind<float, Tag<double>>;
-    margins = hn::PromoteTo(tag, hn::Mul(hn::Set(Floats(), scale), trees<Floats>(sums)));
-  } else {
-    margins = hn::Mul(hn::Set(tag, scale), trees<Tag<double>>(sums));
+  if constexpr (n % kGroup == 0) {
+    MFL_UNROLL
+    for (std::size_t first = 0; first < n; first += kGroup) {
+      hn::Vec<Tag<double>> margins;
+      if constexpr (sizeof(T) == sizeof(float)) {
+        using Floats = hn::Rebind<float, Tag<double>>;
+        margins = hn::PromoteTo(tag, hn::Mul(hn::Set(Floats(), scale), trees<Floats>(sums + first)));
+      } else {
+        margins = hn::Mul(hn::Set(tag, scale), trees<Tag<double>>(sums + first));
+      }
+      hn::StoreU(margins, tag, z + first);
+      finite &= hn::AllTrue(tag, hn::IsFinite(margins));
+    }
+    return finite;
   }
-  hn::StoreU(margins, tag, z);
-  return hn::AllTrue(tag, hn::IsFinite(margins));
-#else
-  bool finite = true;
-  for (std::size_t r = 0; r < kGroup; ++r) {
-    z[r] = static_cast<double>(scale * tree(sums[r]));
-    finite &= std::isfinite(z[r]);
+#endif
+  for (std::size_t i = 0; i < n; ++i) {
+    z[i] = static_cast<double>(scale * tree(sums[i]));
+    finite &= std::isfinite(z[i]);
   }
   return finite;
-#endif
 }
 
 // Margins of a whole tile; fills `kept` if kKeep.
@@ -200,7 +205,7 @@ HWY_NOINLINE void margins_of_tile(const DenseTile<X>& tile, T scale, const T* w,
       for (std::size_t r = 0; r < kGroup; ++r)
         sums[r].accumulate(Lanes<T>::load_first(group.rows + r * tile.columns + j, n), weights);
     });
-    finite &= write_margins(sums, scale, z + row);
+    finite &= write_margins<kGroup>(sums, scale, z + row);
     if constexpr (kKeep)
       for_chunks_missing(tile, group, [&](std::size_t first) HWY_ATTR {
         MFL_UNROLL
@@ -223,50 +228,76 @@ HWY_NOINLINE void margins_alone(const DenseTile<X>& tile, T scale, const T* w, d
   margins_by_row(tile, scale, w, z);
 }
 
-// Margins of one row for exactly kSettings settings of a packed group of `size`; z[s * kTile].
-template <std::size_t kSettings, class T, class X>
-HWY_INLINE void margins_of_settings(const DenseTile<X>& row, T scale, const T* group, std::size_t size,
+// Margins of exactly kRows rows for exactly kSettings settings of a packed group of `size`; z[s * kTile + r].
+// Returns whether they are finite.
+template <std::size_t kRows, std::size_t kSettings, class T, class X>
+HWY_INLINE bool margins_of_settings(const DenseTile<X>& rows, T scale, const T* group, std::size_t size,
                                     double* z) {
-  Lanes<T> sums[kSettings];
+  Lanes<T> sums[kSettings * kRows];
   MFL_UNROLL
   for (auto& sum : sums) sum = Lanes<T>::all(0);
-  for_chunks(row, [&](std::size_t first) HWY_ATTR {
+  const auto accumulate = [&](const Lanes<T>* x, const auto& weights) HWY_ATTR {
+    MFL_UNROLL
+    for (std::size_t s = 0; s < kSettings; ++s) {
+      const Lanes<T> w = weights(s);
+      MFL_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) sums[s * kRows + r].accumulate(x[r], w);
+    }
+  };
+  for_chunks(rows, [&](std::size_t first) HWY_ATTR {
     const T* w = group + first * size;
     MFL_UNROLL
     for (std::size_t k = 0; k < kChunk; k += kLanes<T>) {
-      const auto x = Lanes<T>::load(row.rows + first + k);
+      Lanes<T> x[kRows];
       MFL_UNROLL
-      for (std::size_t s = 0; s < kSettings; ++s) sums[s].accumulate(x, Lanes<T>::load(w + s * kChunk + k));
+      for (std::size_t r = 0; r < kRows; ++r) x[r] = Lanes<T>::load(rows.rows + r * rows.columns + first + k);
+      accumulate(x, [&](std::size_t s) HWY_ATTR { return Lanes<T>::load(w + s * kChunk + k); });
     }
   });
-  for_rest<T>(row.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
-    const auto x = Lanes<T>::load_first(row.rows + j, n);
-    const T* w = group + j / kChunk * kChunk * size + j % kChunk;
+  for_rest<T>(rows.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
+    Lanes<T> x[kRows];
     MFL_UNROLL
-    for (std::size_t s = 0; s < kSettings; ++s) sums[s].accumulate(x, Lanes<T>::load(w + s * kChunk));
+    for (std::size_t r = 0; r < kRows; ++r) x[r] = Lanes<T>::load_first(rows.rows + r * rows.columns + j, n);
+    const T* w = group + j / kChunk * kChunk * size + j % kChunk;
+    accumulate(x, [&](std::size_t s) HWY_ATTR { return Lanes<T>::load(w + s * kChunk); });
   });
-  MFL_UNROLL
-  for (std::size_t s = 0; s < kSettings; ++s) z[s * kTile] = static_cast<double>(scale * tree(sums[s]));
+  double margins[kSettings * kRows];
+  const bool finite = write_margins<kSettings * kRows>(sums, scale, margins);
+  for (std::size_t s = 0; s < kSettings; ++s)
+    for (std::size_t r = 0; r < kRows; ++r) z[s * kTile + r] = margins[s * kRows + r];
+  return finite;
 }
 
-// The settings of a group from `first` on, as many at once as are left.
-template <std::size_t kSettings, class T, class X>
-HWY_INLINE void margins_of_group(const DenseTile<X>& row, T scale, const T* group, std::size_t size,
+// The settings of a group from `first` on, as many at once as are left. Rows that share their chunks count alone
+// where a margin is not finite, because a zero adds nothing only to a finite weight.
+template <std::size_t kRows, std::size_t kSettings, class T, class X>
+HWY_INLINE void margins_of_group(const DenseTile<X>& rows, T scale, const T* group, std::size_t size,
                                  std::size_t first, double* z) {
-  for (; first + kSettings <= size; first += kSettings)
-    margins_of_settings<kSettings>(row, scale, group + first * kChunk, size, z + first * kTile);
-  if constexpr (kSettings > 1) margins_of_group<kSettings / 2>(row, scale, group, size, first, z);
+  for (; first + kSettings <= size; first += kSettings) {
+    const T* w = group + first * kChunk;
+    if (!margins_of_settings<kRows, kSettings>(rows, scale, w, size, z + first * kTile) && kRows > 1)
+      for (std::size_t r = 0; r < kRows; ++r)
+        margins_of_settings<1, kSettings>(rows.part(r, 1), scale, w, size, z + first * kTile + r);
+  }
+  if constexpr (kSettings > 1) margins_of_group<kRows, kSettings / 2>(rows, scale, group, size, first, z);
 }
 
 // Margins of several settings, packed: z[s * kTile + r].
 template <class T, class X>
 HWY_NOINLINE void margins_together(const DenseTile<X>& tile, T scale, std::size_t settings, const T* w,
                                    double* z) {
-  for (std::size_t s = 0; s < settings; s += kPackedGroup<T>)
-    for (std::size_t r = 0; r < tile.count; ++r)
-      margins_of_group<std::min(kSettingsAtOnce, kPackedGroup<T>)>(
-          tile.part(r, 1), scale, w + s * padded_columns(tile.columns),
-          std::min(kPackedGroup<T>, settings - s), 0, z + s * kTile + r);
+  constexpr std::size_t kSettings = std::min(kSettingsAtOnce, kPackedGroup<T>);
+  for (std::size_t s = 0; s < settings; s += kPackedGroup<T>) {
+    const T* group = w + s * padded_columns(tile.columns);
+    const std::size_t size = std::min(kPackedGroup<T>, settings - s);
+    std::size_t r = 0;
+    for (; r + kRowsAtOnce <= tile.count; r += kRowsAtOnce)
+      margins_of_group<kRowsAtOnce, kSettings>(tile.part(r, kRowsAtOnce), scale, group, size, 0,
+                                               z + s * kTile + r);
+    if constexpr (kRowsAtOnce > 1)
+      for (; r < tile.count; ++r)
+        margins_of_group<1, kSettings>(tile.part(r, 1), scale, group, size, 0, z + s * kTile + r);
+  }
 }
 
 // g += sum_r c[r] * rows[r], for exactly kRows rows of a tile.

@@ -206,16 +206,17 @@ HWY_INLINE auto trees_of_block(const Lanes<double>* lanes) {
   const auto a = tree_to_block(lanes[0]), b = tree_to_block(lanes[1]);
   return hn::Add(hn::InterleaveLower(tag, a, b), hn::InterleaveUpper(tag, a, b));
 }
+// The trees of two numbers of lanes, as two halves each.
+HWY_INLINE auto halves_of_trees(const Lanes<float>* lanes) {
+  const hn::Full128<float> tag;
+  const hn::Full128<double> pairs;
+  const auto a = hn::BitCast(pairs, tree_to_block(lanes[0])), b = hn::BitCast(pairs, tree_to_block(lanes[1]));
+  return hn::Add(hn::BitCast(tag, hn::InterleaveLower(pairs, a, b)),
+                 hn::BitCast(tag, hn::InterleaveUpper(pairs, a, b)));
+}
 HWY_INLINE auto trees_of_block(const Lanes<float>* lanes) {
   const hn::Full128<float> tag;
-  const auto halves = [&](std::size_t r) HWY_ATTR {
-    const hn::Full128<double> pairs;
-    const auto a = hn::BitCast(pairs, tree_to_block(lanes[r])),
-               b = hn::BitCast(pairs, tree_to_block(lanes[r + 1]));
-    return hn::Add(hn::BitCast(tag, hn::InterleaveLower(pairs, a, b)),
-                   hn::BitCast(tag, hn::InterleaveUpper(pairs, a, b)));
-  };
-  const auto first = halves(0), second = halves(2);
+  const auto first = halves_of_trees(lanes), second = halves_of_trees(lanes + 2);
   return hn::Add(hn::ConcatEven(tag, second, first), hn::ConcatOdd(tag, second, first));
 }
 
