@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "mfl/advise/theory_parts.h"
-#include "mfl/config/factory.h"
+#include "mfl/experiment/engines.h"
 #include "mfl/load/problem.h"
 #include "mfl/run/step_size.h"
 #include "mfl/theory/curvature.h"
@@ -52,10 +52,10 @@ class Budget {
 template <class T>
 class Trials {
  public:
-  Trials(const Federation<T>& federation, const Config& config, const AdviseOptions& options,
+  Trials(const Federation<T>& federation, const Experiment& experiment, const AdviseOptions& options,
          const Budget& budget, std::optional<double> least_loss, const RunHooks& hooks)
       : federation_(federation),
-        config_(config),
+        experiment_(experiment),
         options_(options),
         budget_(budget),
         least_loss_(least_loss),
@@ -72,7 +72,7 @@ class Trials {
       if (!known_.contains(asked.back())) fresh.push_back({setting, rounds, {}});
     }
     tried_ += fresh.size();
-    if (!run_pilots<T>(federation_, effective_lambda(config_.model), config_.run, fresh, hooks_.stop))
+    if (!run_pilots<T>(federation_, experiment_.lambda, experiment_.config.run, fresh, hooks_.stop))
       return fail(ErrorCode::kRunFailed, "interrupted before a recommendation was found",
                   "run the command again");
     for (PilotRun& run : fresh)
@@ -104,7 +104,7 @@ class Trials {
 
  private:
   const Federation<T>& federation_;
-  const Config& config_;
+  const Experiment& experiment_;
   const AdviseOptions& options_;
   const Budget& budget_;
   std::optional<double> least_loss_;
@@ -213,12 +213,12 @@ Result<PilotRun> search(Trials<T>& trials, double beta, std::uint64_t most_tau,
 }
 
 // The constants of the data, and the lowest bound of Proposition 2 over a grid, from short measured paths.
-Result<TheoryAdvice> theory_advice(const Problem<double>& problem, const Config& config, const Budget& budget,
-                                   std::uint64_t most_tau) {
+Result<TheoryAdvice> theory_advice(const Problem<double>& problem, const Experiment& experiment,
+                                   const Budget& budget, std::uint64_t most_tau) {
   constexpr std::uint64_t kProbeSteps = 40, kProbeTau = 4;
   const Federation<double>& federation = problem.federation;
-  const Objective objective{*linear_loss(config.model), effective_lambda(config.model)};
-  const auto workers = make_workers(config.run);
+  const Objective objective{*experiment.model->loss, experiment.lambda};
+  const auto workers = make_workers(experiment.config.run);
   const ForEach run = for_each_of(*workers);
   const Average average = exact_average(federation.nodes, federation.train.columns());
   MFL_TRY(const auto curvature, measure_curvature(objective, federation.train, federation.nodes, &run));
@@ -271,29 +271,30 @@ Result<double> data_beta(const Federation<double>& federation, Loss loss, double
 }
 
 // The same of a model that is not linear.
-Result<double> largest_smoothness(const Config& config, const Federation<double>& federation) {
+Result<double> largest_smoothness(const Experiment& experiment, const Federation<double>& federation) {
   double largest = 0;
   for (const Shard& node : federation.nodes) {
-    MFL_TRY(const double of_node, node_smoothness(config, federation, node));
+    MFL_TRY(const double of_node, node_smoothness(experiment, federation, node));
     largest = std::max(largest, of_node);
   }
   return largest;
 }
 
 // Why the theory says nothing about a problem; empty where it does.
-std::string without_theory(const Config& config, const Schema& schema) {
-  const auto loss = linear_loss(config.model);
+std::string without_theory(const Experiment& experiment, const Schema& schema) {
+  const auto& loss = experiment.model->loss;
   if (!loss) return "its bounds are for linear models";
   if (*loss == Loss::kHinge) return "the hinge is not smooth; squared-svm is its smooth form";
-  if (config.model.weighs_classes()) return "its samples count alike, and class_weight weighs them";
+  if (experiment.config.model.weighs_classes())
+    return "its samples count alike, and class_weight weighs them";
   if (schema.preprocessing.intercept)
     return "it regularises every parameter, and not the intercept; --intercept false leaves that out";
   return {};
 }
 
 template <class T>
-Result<void> pilot_advice(const Problem<T>& problem, const AdviseOptions& options, double beta,
-                          const RunHooks& hooks, Advice& advice) {
+Result<void> pilot_advice(const Experiment& experiment, const Problem<T>& problem,
+                          const AdviseOptions& options, double beta, const RunHooks& hooks, Advice& advice) {
   const Federation<T>& federation = problem.federation;
   const Budget budget(options, federation.nodes.size() * federation.model->parameters() * sizeof(T));
   std::optional<double> least_loss;
@@ -302,7 +303,7 @@ Result<void> pilot_advice(const Problem<T>& problem, const AdviseOptions& option
     least_loss = advice.theory->least_loss;
     if (std::isfinite(advice.theory->bound)) seed = advice.theory->setting;
   }
-  Trials<T> trials(federation, advice.config, options, budget, least_loss, hooks);
+  Trials<T> trials(federation, experiment, options, budget, least_loss, hooks);
   MFL_TRY(const PilotRun best, search(trials, beta, options.most_tau, seed));
   PilotAdvice& pilot = advice.pilot;
   pilot.setting = best.setting;
@@ -316,10 +317,14 @@ Result<void> pilot_advice(const Problem<T>& problem, const AdviseOptions& option
   return {};
 }
 
-Result<void> check(const Config& config, const AdviseOptions& options) {
-  if (is_centralised(config.algorithm))
+Result<void> check(const Experiment& experiment, const AdviseOptions& options) {
+  if (experiment.external())
     return fail(ErrorCode::kBadConfig,
-                fmt::format("--algorithm {}: has no rounds to advise on", config.algorithm.name),
+                "mfl theory advise tries settings on data that mfl reads, and a trainer has its own",
+                "try step sizes with mfl run --trainer");
+  if (experiment.centralised())
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("--algorithm {}: has no rounds to advise on", experiment.config.algorithm.name),
                 "use fl or mfl; which of them is part of the advice");
   if (options.rounds.has_value() == options.bytes.has_value())
     return fail(ErrorCode::kBadConfig, "a budget is needed: rounds or bytes, one of the two",
@@ -328,28 +333,28 @@ Result<void> check(const Config& config, const AdviseOptions& options) {
 }
 
 template <class T>
-Result<void> advise_as(const Problem<double>& measured, const AdviseOptions& options, const RunHooks& hooks,
-                       Advice& advice) {
+Result<void> advise_as(const Experiment& experiment, const Problem<double>& measured,
+                       const AdviseOptions& options, const RunHooks& hooks, Advice& advice) {
   const Federation<double>& federation = measured.federation;
-  const auto loss = linear_loss(advice.config.model);
+  const auto& loss = experiment.model->loss;
   const Budget budget(options, federation.nodes.size() * federation.model->parameters() * sizeof(T));
   if (budget.rounds(0.5) == 0 || options.most_tau == 0 || options.pilot_rounds == 0)
     return fail(ErrorCode::kBadConfig, "the budget does not cover one round",
                 fmt::format("a round of mfl takes {} bytes",
                             4 * federation.nodes.size() * federation.model->parameters() * sizeof(T)));
-  MFL_TRY(const double beta, loss ? data_beta(federation, *loss, effective_lambda(advice.config.model))
-                                  : largest_smoothness(advice.config, federation));
+  MFL_TRY(const double beta, loss ? data_beta(federation, *loss, experiment.lambda)
+                                  : largest_smoothness(experiment, federation));
   if (!(beta > 0))
     return fail(ErrorCode::kBadData, "every feature of the data is zero", "check it with mfl data info");
-  advice.without_theory = without_theory(advice.config, measured.schema);
+  advice.without_theory = without_theory(experiment, measured.schema);
   if (advice.without_theory.empty()) {
-    MFL_TRY(advice.theory, theory_advice(measured, advice.config, budget, options.most_tau));
+    MFL_TRY(advice.theory, theory_advice(measured, experiment, budget, options.most_tau));
   }
   if constexpr (sizeof(T) == sizeof(double)) {
-    return pilot_advice<T>(measured, options, beta, hooks, advice);
+    return pilot_advice<T>(experiment, measured, options, beta, hooks, advice);
   } else {
-    MFL_TRY(const Problem<T> problem, load_problem<T>(advice.config));
-    return pilot_advice<T>(problem, options, beta, hooks, advice);
+    MFL_TRY(const Problem<T> problem, load_problem<T>(experiment.config));
+    return pilot_advice<T>(experiment, problem, options, beta, hooks, advice);
   }
 }
 
@@ -357,18 +362,16 @@ Result<void> advise_as(const Problem<double>& measured, const AdviseOptions& opt
 
 Result<Advice> advise_experiment(const Config& config, const AdviseOptions& options, const RunHooks& hooks) {
   MFL_CHECK(require_all_nodes(config, "mfl theory advise"));
-  if (is_external(config.model))
-    return fail(ErrorCode::kBadConfig,
-                "mfl theory advise tries settings on data that mfl reads, and a trainer has its own",
-                "try step sizes with mfl run --trainer");
-  MFL_CHECK(check(config, options));
+  const Experiment experiment(config);
+  MFL_CHECK(check(experiment, options));
   Advice out;
   out.config = config;
-  MFL_TRY(const Problem<double> measured, load_problem<double>(out.config));
+  MFL_TRY(const Problem<double> measured, load_problem<double>(experiment.config));
   out.load_seconds = measured.load_seconds;
   const auto start = std::chrono::steady_clock::now();
-  MFL_CHECK(config.run.precision == Precision::kF32 ? advise_as<float>(measured, options, hooks, out)
-                                                    : advise_as<double>(measured, options, hooks, out));
+  MFL_CHECK(config.run.precision == Precision::kF32
+                ? advise_as<float>(experiment, measured, options, hooks, out)
+                : advise_as<double>(experiment, measured, options, hooks, out));
   const PilotSetting& chosen = out.pilot.setting;
   out.config.algorithm = {
       .name = chosen.gamma == 0 ? "fl" : "mfl", .eta = chosen.eta, .gamma = chosen.gamma, .tau = chosen.tau};

@@ -7,7 +7,8 @@
 
 #include "mfl/advise/theory_parts.h"
 #include "mfl/algorithm/state.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
+#include "mfl/experiment/engines.h"
 #include "mfl/load/problem.h"
 #include "mfl/run/step_size.h"
 
@@ -69,20 +70,41 @@ struct Runs {
   }
 };
 
+// The configuration with a loss of the paper: of a linear model, in which every parameter is regularised and samples count alike. An
+// intercept that is there by default is left out.
+Result<Config> paper_losses(Config config) {
+  if (!entry_of(config.model).loss)
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("mfl theory run measures linear models, and the model is {}", config.model.name),
+                "use " + model_names([](const ModelEntry& entry) { return entry.loss.has_value(); }));
+  if (config.model.intercept.value_or(false))
+    return fail(ErrorCode::kBadConfig,
+                "mfl theory run measures the paper's losses, which regularise every parameter",
+                "add --intercept false");
+  if (config.model.weighs_classes())
+    return fail(ErrorCode::kBadConfig,
+                "mfl theory run measures the paper's losses, in which samples count alike",
+                "leave class_weight out");
+  if (is_own_data(config.data.source)) config.model.intercept = false;
+  return config;
+}
+
 }  // namespace
 
 Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& hooks) {
   MFL_CHECK(require_all_nodes(config, "mfl theory run"));
-  MFL_TRY(const Loss loss, require_linear(config.model, "mfl theory run"));
+  MFL_TRY(Config paper, paper_losses(config));
+  paper.run.precision = Precision::kF64;
+  Experiment experiment(std::move(paper));
+  const Loss loss = *experiment.model->loss;
+  MFL_TRY(const Problem<double> problem, load_problem<double>(experiment.config));
+  MFL_CHECK(settle_eta(experiment, problem));
   TheoryOutcome out;
-  out.config = config;
-  out.config.run.precision = Precision::kF64;
-  MFL_TRY(out.config, without_intercept(std::move(out.config), "mfl theory run"));
-  MFL_TRY(const Problem<double> problem, load_problem<double>(out.config));
-  MFL_TRY(out.config, with_measured_eta(std::move(out.config), problem));
+  out.config = experiment.config;
+  out.config.algorithm.eta = experiment.eta;
   out.load_seconds = problem.load_seconds;
   const auto start = std::chrono::steady_clock::now();
-  const Algorithm algorithm = make_algorithm(out.config.algorithm);
+  const Algorithm& algorithm = experiment.algorithm;
   const auto descent = algorithm.method().descent();
   if (!descent)
     return fail(ErrorCode::kBadConfig,
@@ -91,23 +113,23 @@ Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& 
   const auto workers = make_workers(config.run);
   const Federation<double>& federation = problem.federation;
   const Runs runs{problem,
-                  {loss, effective_lambda(config.model)},
+                  {loss, experiment.lambda},
                   exact_average(federation.nodes, federation.train.columns()),
                   for_each_of(*workers),
                   algorithm.tau,
-                  run_length(config)};
+                  experiment.steps};
 
   Diagnosis& diagnosis = out.diagnosis;
   diagnosis.model = config.model.name;
   diagnosis.loss = loss;
   diagnosis.tau = algorithm.tau;
-  diagnosis.steps = run_length(config);
+  diagnosis.steps = experiment.steps;
   diagnosis.nodes = federation.nodes.size();
   MFL_TRY(diagnosis.curvature,
           measure_curvature(runs.objective, federation.train, federation.nodes, &runs.run));
   if (diagnosis.curvature) diagnosis.optimum = find_optimum(runs.objective, federation.train, {}, &runs.run);
   const double eta = descent->eta, gamma = descent->gamma;
-  Meter meter(hooks, run_length(config) * (gamma > 0 ? 2 : 1));
+  Meter meter(hooks, experiment.steps * (gamma > 0 ? 2 : 1));
   MFL_TRY(diagnosis.run, runs.measure(algorithm.name, eta, gamma, diagnosis.optimum, meter));
   if (gamma > 0) {
     MFL_TRY(diagnosis.fl,

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "mfl/algorithm/algorithms.h"
-#include "mfl/config/factory.h"
+#include "mfl/experiment/engines.h"
 #include "mfl/run/rounds.h"
 
 namespace mfl {
@@ -65,8 +65,8 @@ class Pilot {
 
 // Settings that all have the same tau.
 template <class T>
-bool run_group(const Federation<T>& federation, double lambda, const RunConfig& where,
-               const std::vector<PilotRun*>& runs, const std::atomic<bool>* stop) {
+bool run_together(const Federation<T>& federation, double lambda, const RunConfig& where,
+                  const std::vector<PilotRun*>& runs, const std::atomic<bool>* stop) {
   std::vector<Setting> settings;
   for (const PilotRun* run : runs) settings.push_back({algorithm_of(run->setting), lambda});
   const auto engine = local_engine<T>(federation, settings, make_workers(where));
@@ -92,8 +92,9 @@ bool run_pilots(const Federation<T>& federation, double lambda, const RunConfig&
   std::map<std::uint64_t, std::vector<PilotRun*>> groups;
   for (PilotRun& run : runs)
     if (run.rounds > 0) groups[run.setting.tau].push_back(&run);
-  return std::ranges::all_of(
-      groups, [&](const auto& group) { return run_group<T>(federation, lambda, where, group.second, stop); });
+  return std::ranges::all_of(groups, [&](const auto& group) {
+    return run_together<T>(federation, lambda, where, group.second, stop);
+  });
 }
 
 template bool run_pilots(const Federation<float>&, double, const RunConfig&, std::span<PilotRun>,

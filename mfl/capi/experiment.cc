@@ -12,7 +12,7 @@
 #include "mfl/capi/boundary.h"
 #include "mfl/capi/mfl.h"
 #include "mfl/config/config.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/config/sweep_grid.h"
 #include "mfl/data/schema.h"
 #include "mfl/data/source.h"
@@ -201,7 +201,7 @@ Result<RunOutcome> run(mfl_experiment& experiment, const char* options) {
   Config config = experiment.config;
   if (work.options.resume_id.empty()) {  // else the configuration of the store counts
     MFL_CHECK(validate(config));
-    if (work.options.trainer && !is_external(config.model))
+    if (work.options.trainer && !entry_of(config.model).external)
       return fail(ErrorCode::kBadConfig,
                   fmt::format("the model is {}, and a trainer has its own", config.model.name),
                   "set model.name to external");

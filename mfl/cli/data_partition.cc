@@ -9,7 +9,7 @@
 #include "mfl/cli/commands.h"
 #include "mfl/cli/config_flags.h"
 #include "mfl/cli/text.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/data/source.h"
 #include "mfl/load/config_partition.h"
 #include "mfl/load/problem.h"

@@ -12,7 +12,7 @@
 #include "mfl/cli/config_flags.h"
 #include "mfl/cli/interrupt.h"
 #include "mfl/cli/text.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/data/source.h"
 #include "mfl/load/config_partition.h"
 #include "mfl/network/certs.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 
 namespace mfl::cli {
 
@@ -32,13 +32,14 @@ std::vector<std::string> ExperimentFlags::given() const {
 
 std::string setting_text(const Config& config) {
   const AlgorithmConfig& algorithm = config.algorithm;
-  const bool external = is_external(config.model);
+  const bool external = entry_of(config.model).external;
+  const bool federated = !entry_of(algorithm).centralised;
   std::string out = fmt::format(
       "{}, {}, eta {}",
       external ? "model and data by the trainer" : config.model.name + " on " + config.data.source,
       brief_algorithm(algorithm), effective_eta(algorithm));
   if (uses_gamma(algorithm)) out += fmt::format(", gamma {}", algorithm.gamma);
-  if (!is_centralised(algorithm))
+  if (federated)
     out +=
         fmt::format(", {} {}, {} nodes ({})", counts_epochs(algorithm) ? "local_epochs" : "tau",
                     algorithm.adaptive_tau ? "adaptive" : std::to_string(round_length(algorithm)),
@@ -49,10 +50,9 @@ std::string setting_text(const Config& config) {
     out += fmt::format(", batches of {}", algorithm.batch_size);
   else if (external)
     out += ", batches by the trainer";
-  if (!is_centralised(algorithm) && config.federation.aggregator != "mean")
+  if (federated && config.federation.aggregator != "mean")
     out += fmt::format(", {}", config.federation.aggregator);
-  if (!is_centralised(algorithm) && !config.federation.codecs.empty())
-    out += fmt::format(", {}", config.federation.codecs);
+  if (federated && !config.federation.codecs.empty()) out += fmt::format(", {}", config.federation.codecs);
   if (config.federation.fraction_train < 1)
     out += fmt::format(", {} of them per round", config.federation.fraction_train);
   return out;

@@ -12,7 +12,7 @@
 #include "mfl/cli/shell_command.h"
 #include "mfl/cli/text.h"
 #include "mfl/config/config_keys.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/data/text.h"
 #include "mfl/load/problem.h"
 #include "mfl/run/step_size.h"
@@ -99,10 +99,11 @@ Result<Proposal> propose(const InitArguments& args) {
   config.run.rounds = 1000;
   config.run.patience = 100;
   MFL_CHECK(validate(config));
+  Experiment experiment(config);
   MFL_TRY(const Problem<float> problem, make_problem<float>(config, std::move(data)));
   out.schema = problem.schema;
-  MFL_TRY(const auto eta, measured_eta(config, problem, alone()));
-  out.eta = eta.value_or(kPaperEta);
+  MFL_CHECK(settle_eta(experiment, problem));
+  out.eta = experiment.eta;
   return out;
 }
 

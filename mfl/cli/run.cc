@@ -12,9 +12,8 @@
 #include "mfl/cli/progress.h"
 #include "mfl/cli/shell_command.h"
 #include "mfl/cli/text.h"
-#include "mfl/cli/trainer_flags.h"
+#include "mfl/cli/training_flags.h"
 #include "mfl/config/config.h"
-#include "mfl/config/factory.h"
 #include "mfl/report/table.h"
 #include "mfl/report/test_metrics.h"
 #include "mfl/run/outcome_json.h"
@@ -25,9 +24,9 @@ namespace mfl::cli {
 namespace {
 
 struct RunArguments {
-  std::string resume, store, weights_out;
-  bool reuse = false, quiet = false, monitor = false;
-  TrainerFlags trainer;
+  std::string resume, store;
+  bool reuse = false, quiet = false;
+  TrainingFlags training;
   ExperimentFlags experiment;
 };
 
@@ -82,7 +81,7 @@ std::string run_outcome_text(const RunOutcome& run, const std::string& store) {
 // The command that continues a run, with what is not in its configuration.
 std::string resume_line(const RunOutcome& run, const RunArguments& args) {
   std::string line = "mfl run --resume " + run.run_id;
-  if (!args.trainer.spec.empty()) line += " --trainer " + shell_word(args.trainer.spec);
+  if (!args.training.trainer.spec.empty()) line += " --trainer " + shell_word(args.training.trainer.spec);
   return line + store_flag(args);
 }
 
@@ -117,11 +116,11 @@ std::string warning_text(const RunWarning& warning) {
 }
 
 Result<void> check_cross_validation(const RunArguments& args) {
-  if (args.weights_out.empty() && !args.monitor) return {};
-  return fail(
-      ErrorCode::kBadConfig,
-      fmt::format("{}: a cross-validation has a run per fold", args.monitor ? "--monitor" : "--weights-out"),
-      "leave it out, or choose one with --fold");
+  if (args.training.weights_out.empty() && !args.training.monitor) return {};
+  return fail(ErrorCode::kBadConfig,
+              fmt::format("{}: a cross-validation has a run per fold",
+                          args.training.monitor ? "--monitor" : "--weights-out"),
+              "leave it out, or choose one with --fold");
 }
 
 Result<Reply> cross_validate(const Config& config, const RunOptions& options, bool silent,
@@ -139,17 +138,10 @@ Result<Reply> cross_validate(const Config& config, const RunOptions& options, bo
 }
 
 Result<Config> assemble(const RunArguments& args) {
-  const bool trains_outside = !args.trainer.spec.empty() && args.resume.empty();
   const bool model_given = std::ranges::count(args.experiment.given(), "--model") > 0;
   MFL_TRY(Config config, args.experiment.assemble([&](Config& made) -> Result<void> {
-    if (!trains_outside) return {};
-    if (!is_external(made.model) && (model_given || made.model.name != ModelConfig{}.name))
-      return fail(ErrorCode::kBadConfig,
-                  fmt::format("the model is {}, and a trainer has its own", made.model.name),
-                  "leave model out, or --trainer");
-    made.model.name = "external";
-    if (made.data.source == DataConfig{}.source) made.data.source = kTrainerSource;
-    return {};
+    if (!args.resume.empty()) return {};
+    return args.training.trainer.take_model(made, model_given);
   }));
   MFL_CHECK(check_resume(args));
   return config;
@@ -163,16 +155,8 @@ Result<Reply> run_command(const RunArguments& args, Commands& commands) {
   if (is_cross_validation(config)) MFL_CHECK(check_cross_validation(args));
   const auto natural = ProgressMeter::natural_style();
   const bool silent = args.quiet || (json && natural == ProgressMeter::Style::kLines);
-  std::optional<TrainerSetup> trainer = args.trainer.setup();
-  if (trainer && !silent)
-    trainer->waiting = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
-  const RunOptions options{.store = args.store,
-                           .resume_id = args.resume,
-                           .reuse = args.reuse,
-                           .weights_out = args.weights_out,
-                           .monitor = args.monitor,
-                           .trainer = std::move(trainer),
-                           .ranks = where};
+  RunOptions options{.store = args.store, .resume_id = args.resume, .reuse = args.reuse, .ranks = where};
+  args.training.fill(options, silent);
   const std::atomic<bool>& stop = watch_interrupts(kStopsAfterRound);
   if (is_cross_validation(config)) return cross_validate(config, options, silent, stop);
   Result<RunOutcome> outcome = fail(ErrorCode::kInternal, "");
@@ -218,14 +202,7 @@ void setup_run(Command& mfl, Commands& commands) {
                    "Show the finished run of the same setting, data and mfl version, if there is one, "
                    "instead of training");
   add_store_flag(command, args->store);
-  command
-      .add_option("--weights-out", args->weights_out,
-                  "Write the final weights, and their schema to FILE.schema.json")
-      ->type_name("FILE.npy");
-  command.add_flag("--monitor", args->monitor,
-                   "Warn when eta, drift or momentum leave the region in which averaging helps");
-  args->trainer.add(command);
-  args->trainer.add_processes(command);
+  args->training.add(command);
   command.add_flag("--quiet", args->quiet, "No progress on stderr");
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "mfl/base/json.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/data/fleet.h"
 
 namespace mfl::cli {
@@ -48,8 +48,9 @@ std::string advise_line(const RunOutcome& run) {
   const bool about_steps = std::ranges::any_of(run.warnings, [](const RunWarning& warning) {
     return warning.id != "constant_feature" && warning.id != "no_effect";
   });
-  if (!about_steps || !whole || is_fleet(run.config.data.source) || is_centralised(run.config.algorithm) ||
-      !linear_loss(run.config.model) || run.config.algorithm.adaptive_tau)
+  if (!about_steps || !whole || is_fleet(run.config.data.source) ||
+      entry_of(run.config.algorithm).centralised || !entry_of(run.config.model).loss ||
+      run.config.algorithm.adaptive_tau)
     return {};
   const std::uint64_t rounds =
       std::max<std::uint64_t>(1, run_length(run.config) / round_length(run.config.algorithm));

@@ -12,6 +12,7 @@
 #include "mfl/cli/progress.h"
 #include "mfl/cli/shell_command.h"
 #include "mfl/cli/text.h"
+#include "mfl/cli/training_flags.h"
 #include "mfl/config/sweep_grid.h"
 #include "mfl/report/brief_names.h"
 #include "mfl/report/table.h"
@@ -23,6 +24,7 @@ namespace {
 struct SweepArguments {
   std::string file, store;
   bool reuse = false, resume = false, quiet = false;
+  TrainingFlags training;
   ConfigFlags flags;
 };
 
@@ -81,6 +83,8 @@ Result<Grid> read_grid(const SweepArguments& args) {
     MFL_TRY(sweep, read_sweep(args.file));
   }
   MFL_CHECK(args.flags.apply(sweep));
+  const bool model_given = std::ranges::count(args.flags.given(), "--model") > 0;
+  MFL_CHECK(args.training.trainer.take_model(sweep.base, model_given));
   MFL_TRY(std::vector<Config> configs, expand(sweep));
   std::string group = name_group(sweep, configs);
   return Grid{std::move(sweep), std::move(group), std::move(configs)};
@@ -98,7 +102,8 @@ Result<Reply> sweep_command(const SweepArguments& args, Commands& commands) {
   {
     ProgressMeter meter(silent ? ProgressMeter::Style::kNone : natural);
     MFL_TRY(const auto where, commands.processes.place());
-    const RunOptions options{.store = args.store, .reuse = args.reuse || args.resume, .ranks = where};
+    RunOptions options{.store = args.store, .reuse = args.reuse || args.resume, .ranks = where};
+    args.training.fill(options, silent);
     runs = run_sweep(configs, options,
                      {.progress = [&](const Progress& progress) { meter.show(progress); }, .stop = &stop});
   }
@@ -141,6 +146,7 @@ void setup_sweep(Command& mfl, Commands& commands) {
                    "Continue a stopped sweep: take finished settings from the store, continue the others");
   command.add_flag("--reuse", args->reuse, "The same as --resume");
   add_store_flag(command, args->store);
+  args->training.add(command);
   command.add_flag("--quiet", args->quiet, "No progress on stderr");
 }
 

@@ -1,6 +1,10 @@
 #include "mfl/cli/trainer_flags.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
+
+#include "mfl/config/entries.h"
 
 namespace mfl::cli {
 
@@ -19,6 +23,17 @@ void TrainerFlags::add_processes(Command& command) {
   command.add_option("--trainer-processes", processes, "Trainers to start, which share the nodes")
       ->type_name("N")
       ->check_range(1, kMostTrainers);
+}
+
+Result<void> TrainerFlags::take_model(Config& config, bool model_given) const {
+  if (spec.empty()) return {};
+  if (!entry_of(config.model).external && (model_given || config.model.name != ModelConfig{}.name))
+    return fail(ErrorCode::kBadConfig,
+                fmt::format("the model is {}, and a trainer has its own", config.model.name),
+                "leave model out, or --trainer");
+  config.model.name = "external";
+  if (config.data.source == DataConfig{}.source) config.data.source = kTrainerSource;
+  return {};
 }
 
 std::optional<TrainerSetup> TrainerFlags::setup() const {

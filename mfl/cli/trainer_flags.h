@@ -4,7 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "mfl/base/result.h"
 #include "mfl/cli/command.h"
+#include "mfl/config/config.h"
 #include "mfl/external/trainers.h"
 
 namespace mfl::cli {
@@ -16,6 +18,8 @@ struct TrainerFlags {
 
   void add(Command& command);
   void add_processes(Command& command);
+  // Makes the model that of the trainer. kBadConfig if the configuration or a flag names another.
+  Result<void> take_model(Config& config, bool model_given) const;
   // Nothing without --trainer.
   std::optional<TrainerSetup> setup() const;
 };

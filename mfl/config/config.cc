@@ -11,7 +11,7 @@
 #include "mfl/base/nearest.h"
 #include "mfl/config/config_keys.h"
 #include "mfl/config/config_values.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/data/fleet.h"
 #include "mfl/model/models.h"
 #include "mfl/partition/partitions.h"
@@ -73,7 +73,7 @@ Result<void> validate_fleet(const Config& config) {
                 fmt::format("{} is not supported with data {}", what, config.data.source),
                 std::string(advice));
   };
-  if (is_centralised(config.algorithm))
+  if (entry_of(config.algorithm).centralised)
     return refuse(config.algorithm.name + ", which has all samples in one place,", "use fl or mfl");
   if (config.federation.partition != "iid")
     return refuse("partition " + config.federation.partition,
@@ -83,7 +83,7 @@ Result<void> validate_fleet(const Config& config) {
   if (config.data.train) return refuse("a number of training samples", "say it in the spec: fleet:10x784");
   if (config.model.standardise != Standardise::kNone || config.model.weighs_classes())
     return refuse("standardise or class_weight", "leave both out");
-  if (config.model.intercept.value_or(false) && linear_loss(config.model))
+  if (config.model.intercept.value_or(false) && entry_of(config.model).loss)
     return refuse("an intercept of a linear model", "leave intercept out");
   if (config.data.folds != 0) return refuse("folds", "leave folds out");
   if (config.data.scale || !config.data.test_source.empty())
@@ -105,12 +105,13 @@ Result<void> validate_schema(const Config& config) {
     return fail(ErrorCode::kBadConfig, std::move(what), std::string(advice));
   };
   if (config.data.task && config.schema.task != LabelTask::kUnknown &&
-      label_task(*config.data.task, target_kind(config.model)) != config.schema.task)
+      label_task(*config.data.task, entry_of(config.model).targets) != config.schema.task)
     return refuse(fmt::format("task is {} in [data] and {} in [schema]", task_name(*config.data.task),
                               label_task_name(config.schema.task)),
                   "leave one of them out");
-  MFL_CHECK(check_targets(stated, target_kind(config.model), fmt::format("model {}", config.model.name)));
-  if (stated.task == LabelTask::kRegression && target_kind(config.model) != TargetKind::kReal)
+  MFL_CHECK(
+      check_targets(stated, entry_of(config.model).targets, fmt::format("model {}", config.model.name)));
+  if (stated.task == LabelTask::kRegression && entry_of(config.model).targets != TargetKind::kReal)
     return refuse(fmt::format("model {} is a classifier, and the task is regression", config.model.name),
                   "use model linear, or the task binary");
   if (stated.task == LabelTask::kRegression && (!stated.positive.empty() || !stated.classes.empty()))
@@ -133,7 +134,7 @@ Result<void> validate_adaptive(const Config& config) {
   };
   const AlgorithmConfig& algorithm = config.algorithm;
   const AlgorithmConfig defaults;
-  if (has_budget(config.run) && is_centralised(algorithm))
+  if (has_budget(config.run) && entry_of(algorithm).centralised)
     return refuse(fmt::format("{} has no rounds between nodes that a budget could count", algorithm.name),
                   "leave out budget_seconds and budget_bytes, or use fl or mfl");
   if (!algorithm.adaptive_tau) {
@@ -141,7 +142,7 @@ Result<void> validate_adaptive(const Config& config) {
     return refuse("tau_max and phi have no effect without tau = \"adaptive\"",
                   "set tau to adaptive, or leave them out");
   }
-  if (is_centralised(algorithm))
+  if (entry_of(algorithm).centralised)
     return refuse(
         fmt::format("tau = \"adaptive\": {} has all samples in one place and no tau", algorithm.name),
         "use fl or mfl");
@@ -182,7 +183,7 @@ Result<void> validate_external(const Config& config) {
                   "leave data out, or use one of mfl's own models");
   const AlgorithmConfig& algorithm = config.algorithm;
   if (!algorithm.eta) return refuse("a trainer's step size is not measured", "state eta in [algorithm]");
-  if (is_centralised(algorithm))
+  if (entry_of(algorithm).centralised)
     return refuse(fmt::format("{} has all samples in one place, and trainers keep theirs", algorithm.name),
                   "use fl, mfl or another algorithm of nodes");
   if (!make_algorithm(algorithm).method().node_steps())
@@ -226,13 +227,13 @@ Result<void> validate_length(const Config& config) {
   if (counts_epochs(algorithm) && config.run.rounds == 0)
     return refuse("with local_epochs nodes take different numbers of steps: a run has rounds, not steps",
                   "set rounds in [run]");
-  if (counts_epochs(algorithm) && is_centralised(algorithm))
+  if (counts_epochs(algorithm) && entry_of(algorithm).centralised)
     return refuse(
         fmt::format("{} has all samples in one place and no rounds of local_epochs", algorithm.name),
         "leave local_epochs out, or use fl or mfl");
   if (algorithm.drop_last && algorithm.batch_size == 0)
     return refuse("drop_last without a batch_size has no effect", "set batch_size, or leave drop_last out");
-  const bool evaluates = needs_evaluations(config);
+  const bool evaluates = loss_rule_of(config, make_algorithm(algorithm)).passing != LossRule::Passing::kTrain;
   if (config.run.evaluate_every.value_or(0) != 0 && !evaluates)
     return refuse(
         "evaluate_every has no effect: without batches, trainers and lookahead every round has the loss over "
@@ -263,22 +264,22 @@ std::uint64_t round_length(const AlgorithmConfig& algorithm) {
 std::uint64_t run_length(const Config& config) {
   constexpr std::uint64_t kSteps = 1000, kMostSteps = 1'000'000;
   if (config.run.rounds == 0) return config.run.steps.value_or(has_budget(config.run) ? kMostSteps : kSteps);
-  return config.run.rounds * (is_centralised(config.algorithm) ? 1 : round_length(config.algorithm));
+  return config.run.rounds * (entry_of(config.algorithm).centralised ? 1 : round_length(config.algorithm));
 }
 
 bool measures_eta(const AlgorithmConfig& algorithm, bool own_data) { return !algorithm.eta && own_data; }
 
 bool effective_intercept(const ModelConfig& model, bool own_data) {
-  return model.intercept.value_or(own_data && models().find(model.name)->has_intercept);
+  return model.intercept.value_or(own_data && entry_of(model).has_intercept);
 }
 
 double effective_lambda(const ModelConfig& model) {
   if (model.lambda) return *model.lambda;
-  return models().find(model.name)->lambda;
+  return entry_of(model).lambda;
 }
 
 Task effective_task(const Config& config) {
-  const TargetKind kind = target_kind(config.model);
+  const TargetKind kind = entry_of(config.model).targets;
   const Task task = config.data.task.value_or(default_task(config.data.source, kind));
   return task == Task::kRaw && kind == TargetKind::kIndex ? Task::kMulticlass : task;
 }
@@ -354,7 +355,7 @@ Result<void> validate(const Config& config) {
       return at(fmt::format("{} = {} in [{}]", key.key, text, key.table), set.error());
   }
   MFL_CHECK(make_algorithm(config.algorithm.name, step_options(config.algorithm), 1));
-  const bool federated = !is_centralised(config.algorithm);
+  const bool federated = !entry_of(config.algorithm).centralised;
   if (!federated && config.federation.feature_skew != FederationConfig{}.feature_skew)
     return fail(ErrorCode::kBadConfig,
                 fmt::format("feature_skew {} is about nodes, and {} has all samples in one place",
@@ -391,19 +392,19 @@ Result<void> validate(const Config& config) {
     return fail(ErrorCode::kBadConfig, fmt::format("model {} has no intercept", config.model.name),
                 "leave intercept out, or use " +
                     model_names([](const ModelEntry& entry) { return entry.has_intercept; }));
-  if (is_external(config.model)) MFL_CHECK(validate_external(config));
+  if (entry_of(config.model).external) MFL_CHECK(validate_external(config));
   if (is_fleet(config.data.source)) MFL_CHECK(validate_fleet(config));
   return at_most_nodes("min_available_nodes", config.federation.min_available_nodes);
 }
 
 std::string to_toml(const Config& config) {
-  const bool external = is_external(config.model);
+  const bool external = entry_of(config.model).external;
   return canonical_text(config, [&](const Key& key) { return !external || !is_the_trainers(key); });
 }
 
 std::string changed_toml(const Config& config) {
   const Config defaults;
-  const bool external = is_external(config.model);
+  const bool external = entry_of(config.model).external;
   return canonical_text(config, [&](const Key& key) {
     return key.get(config) != key.get(defaults) && !(external && is_the_trainers(key));
   });

@@ -7,8 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "mfl/config/factory.h"
-
 namespace mfl {
 namespace {
 
@@ -64,13 +62,6 @@ Result<RoundPlan> plan_timed_round(const Population& population, std::uint64_t r
 
 }  // namespace
 
-std::optional<VirtualTime> make_virtual_time(const Config& config) {
-  if (is_centralised(config.algorithm)) return std::nullopt;
-  if (config.devices == DevicesConfig{} && config.network == NetworkConfig{}) return std::nullopt;
-  return VirtualTime{config.run.seed, config.devices, config.network, config.federation.round_deadline,
-                     config.federation.quorum};
-}
-
 double answer_seconds(const VirtualTime& time, std::uint64_t node, std::size_t samples,
                       const RoundWork& work) {
   const auto gradients = static_cast<double>(rows_of_steps(work.batching, samples, work.steps));
@@ -104,19 +95,6 @@ Attempt judge_attempt(std::span<const double> answers, double deadline, std::siz
   const double whole = out.seconds * static_cast<double>(out.counted.size());
   out.idle_share = whole > 0 ? std::max(0.0, 1 - busy / whole) : 0;
   return out;
-}
-
-Population make_population(const Config& config, std::size_t nodes,
-                           std::function<std::size_t(std::size_t)> samples_of) {
-  if (is_centralised(config.algorithm)) return {nodes, {}, std::nullopt, {}};
-  const FederationConfig& federation = config.federation;
-  return {nodes,
-          {config.run.seed, federation.fraction_train, federation.quorum},
-          make_virtual_time(config),
-          std::move(samples_of),
-          make_batching(config),
-          aggregator_of(config),
-          codecs_of(config)};
 }
 
 Result<RoundPlan> plan_round(const Population& population, std::uint64_t round, const RoundWork& work) {

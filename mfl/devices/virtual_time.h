@@ -36,9 +36,6 @@ struct VirtualTime {
   std::size_t quorum = 0;  // 0: all chosen nodes
 };
 
-// Absent when [devices] and [network] have their defaults, and for a centralised algorithm, which has no devices.
-std::optional<VirtualTime> make_virtual_time(const Config& config);
-
 // What a node has to do in a round.
 struct RoundWork {
   std::uint64_t steps = 0;                     // or epochs (Batching::by_epochs)
@@ -76,10 +73,6 @@ struct Population {
   std::shared_ptr<const Aggregator> aggregator = nullptr;  // null: the exact mean
   CodecChain codecs = {};                                  // of updates
 };
-
-// With a centralised algorithm all nodes take part in every round.
-Population make_population(const Config& config, std::size_t nodes,
-                           std::function<std::size_t(std::size_t)> samples_of);
 
 // How a round will go, including abandoned attempts.
 struct RoundPlan {

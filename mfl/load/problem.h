@@ -14,6 +14,7 @@
 #include "mfl/data/source.h"
 #include "mfl/devices/virtual_time.h"
 #include "mfl/engine/engine.h"
+#include "mfl/experiment/experiment.h"
 
 namespace mfl {
 
@@ -37,9 +38,9 @@ std::string function_digest(const Config& config, const std::string& train_diges
 
 // The problem must outlive the result.
 template <class T>
-Population population_of(const Config& config, const Problem<T>& problem) {
-  return make_population(config, problem.federation.node_count(),
-                         [&](std::size_t node) { return problem.federation.samples_of(node); });
+Population population_of(const Experiment& experiment, const Problem<T>& problem) {
+  return experiment.population(problem.federation.node_count(),
+                               [&](std::size_t node) { return problem.federation.samples_of(node); });
 }
 
 // kBadConfig unless all nodes hold stored data and take part in every round with steps on all their samples, which `what` ("mfl theory") requires.

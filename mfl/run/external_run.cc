@@ -4,21 +4,19 @@
 #include <utility>
 
 #include "mfl/base/digest.h"
-#include "mfl/config/factory.h"
 #include "mfl/load/memory_need.h"
 #include "mfl/model/starting_model.h"
 #include "mfl/solve/batches.h"
 
 namespace mfl {
 
-TrainerIntroduction introduction_of(const Config& config, std::vector<std::string> nodes) {
-  const Algorithm algorithm = make_algorithm(config.algorithm);
+TrainerIntroduction introduction_of(const Experiment& experiment, std::vector<std::string> nodes) {
   return {.nodes = std::move(nodes),
-          .precision = config.run.precision,
-          .seed = config.run.seed,
-          .algorithm = algorithm.name,
-          .steps = algorithm.method().node_steps().value(),
-          .batch_size = config.algorithm.batch_size};
+          .precision = experiment.config.run.precision,
+          .seed = experiment.config.run.seed,
+          .algorithm = experiment.algorithm.name,
+          .steps = experiment.algorithm.method().node_steps().value(),
+          .batch_size = experiment.batching.batch_size};
 }
 
 template <class T>
@@ -45,7 +43,8 @@ Problem<T> external_problem(std::shared_ptr<Trainers> trainers) {
 }
 
 template <class T>
-Result<Problem<T>> start_trainers(const Config& config, const std::optional<TrainerSetup>& setup) {
+Result<Problem<T>> start_trainers(const Experiment& experiment, const std::optional<TrainerSetup>& setup) {
+  const Config& config = experiment.config;
   if (!setup)
     return fail(ErrorCode::kBadConfig, "model external is trained by a program of yours",
                 "name it with --trainer");
@@ -54,8 +53,9 @@ Result<Problem<T>> start_trainers(const Config& config, const std::optional<Trai
   for (std::size_t i = 0; i < config.federation.nodes; ++i) nodes.push_back(node_name(i));
   TrainerSetup limited = *setup;
   if (limited.max_norm == 0) limited.max_norm = config.federation.max_update_norm;
-  MFL_TRY(auto trainers,
-          catch_external([&] { return Trainers::open(limited, introduction_of(config, std::move(nodes))); }));
+  MFL_TRY(auto trainers, catch_external([&] {
+            return Trainers::open(limited, introduction_of(experiment, std::move(nodes)));
+          }));
   std::size_t parameters = 0;
   for (const Tensor& tensor : trainers->facts().tensors) parameters += tensor.size();
   MFL_CHECK(require_memory<T>(config, parameters));
@@ -73,7 +73,7 @@ Result<Problem<T>> start_trainers(const Config& config, const std::optional<Trai
 
 template Problem<float> external_problem(std::shared_ptr<Trainers>);
 template Problem<double> external_problem(std::shared_ptr<Trainers>);
-template Result<Problem<float>> start_trainers(const Config&, const std::optional<TrainerSetup>&);
-template Result<Problem<double>> start_trainers(const Config&, const std::optional<TrainerSetup>&);
+template Result<Problem<float>> start_trainers(const Experiment&, const std::optional<TrainerSetup>&);
+template Result<Problem<double>> start_trainers(const Experiment&, const std::optional<TrainerSetup>&);
 
 }  // namespace mfl

@@ -61,10 +61,11 @@ Result<void> check_fit(const TrainedModel& initial, const Schema& schema, std::o
 
 }  // namespace
 
-Result<std::optional<TrainedModel>> take_initial_model(Config& config, const std::filesystem::path& store,
-                                                       Ranks& ranks) {
+Result<std::shared_ptr<const TrainedModel>> take_initial_model(Config& config,
+                                                               const std::filesystem::path& store,
+                                                               Ranks& ranks) {
   std::string& init = config.run.init;
-  if (init.empty()) return std::nullopt;
+  if (init.empty()) return nullptr;
   MFL_TRY(const std::string bytes, ranks.from_first([&]() -> Result<std::string> {
     auto found = is_digest(init) ? model_of_digest(store, init) : find_model(init, store);
     if (!found) return fail_because(found.error(), "cannot start from " + init);
@@ -72,12 +73,11 @@ Result<std::optional<TrainedModel>> take_initial_model(Config& config, const std
   }));
   MFL_TRY(TrainedModel model, parse_model_file(bytes, init));
   init = model.digest;
-  return model;
+  return std::make_shared<const TrainedModel>(std::move(model));
 }
 
-Config prepared_as(Config config, const std::optional<TrainedModel>& initial) {
-  if (!initial) return config;
-  config.schema.preprocessing = initial->schema.preprocessing;
+Config prepared_as(Config config, const TrainedModel& initial) {
+  config.schema.preprocessing = initial.schema.preprocessing;
   config.schema.preprocessing.class_weights.clear();
   return config;
 }

@@ -8,16 +8,15 @@
 
 #include "mfl/base/version.h"
 #include "mfl/config/config_keys.h"
-#include "mfl/config/evaluations.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/model/tensors.h"
-#include "mfl/run/training.h"
-#include "mfl/solve/batches.h"
 
 namespace mfl {
 
 template <class T>
-RunSpec make_spec(const Config& config, const Algorithm& algorithm, double eta, const Problem<T>& problem) {
+RunSpec make_spec(const Experiment& experiment, const Problem<T>& problem) {
+  const Config& config = experiment.config;
+  const Algorithm& algorithm = experiment.algorithm;
   RunSpec spec;
   spec.name = config.run.name;
   spec.config = to_toml(config);
@@ -30,37 +29,22 @@ RunSpec make_spec(const Config& config, const Algorithm& algorithm, double eta, 
   spec.algorithm = algorithm.name;
   spec.precision = sizeof(T) == sizeof(float) ? "f32" : "f64";
   spec.nodes = problem.federation.node_count();
-  spec.eta = eta;
-  if (uses_gamma(config.algorithm)) spec.gamma = config.algorithm.gamma;
+  spec.eta = experiment.eta;
+  if (experiment.uses_gamma) spec.gamma = config.algorithm.gamma;
   if (!algorithm.centralised && !counts_epochs(config.algorithm) && !config.algorithm.adaptive_tau)
     spec.tau = algorithm.tau;
   spec.sampled =
       !algorithm.centralised && (config.federation.fraction_train < 1 || config.federation.quorum != 0);
-  spec.planned_steps = run_length(config);
+  spec.planned_steps = experiment.steps;
   spec.load_seconds = problem.load_seconds;
   spec.data_schema = schema_json(problem.schema);
   return spec;
 }
 
 template <class T>
-Config with_evaluations(const Config& config, const Problem<T>& problem) {
-  if (config.run.evaluate_every || !needs_evaluations(config)) return config;
-  const Batching batching = make_batching(config);
-  const std::uint64_t length = is_centralised(config.algorithm) ? 1 : round_length(config.algorithm);
-  SamplesRead read;
-  for (std::size_t node = 0; node < problem.federation.node_count(); ++node) {
-    const std::uint64_t samples = problem.federation.samples_of(node);
-    const std::uint64_t of_step = batching.batch_size == 0 ? samples : std::min(batching.batch_size, samples);
-    read.evaluation += samples;
-    read.training += batching.by_epochs ? length * samples : length * of_step;
-  }
-  return with_evaluations(config, make_cadence(config).record_every, read);
-}
-
-template <class T>
-TestLabels test_labels(const Config& config, const Problem<T>& problem) {
+TestLabels test_labels(const Experiment& experiment, const Problem<T>& problem) {
   TestLabels out =
-      test_labels(problem.schema, target_kind(config.model), problem.federation.model->outputs());
+      test_labels(problem.schema, experiment.model->targets, problem.federation.model->outputs());
   out.has_accuracy = problem.has_accuracy;
   return out;
 }
@@ -87,7 +71,7 @@ std::vector<RunWarning> setting_warnings(const Config& config) {
   if (!uses_gamma(algorithm) && algorithm.gamma != defaults.algorithm.gamma && algorithm.gamma != 0)
     warn(fmt::format("gamma = {} has", algorithm.gamma), "has no momentum gamma",
          "leave gamma out, or use an algorithm with it, such as mfl");
-  if (!is_centralised(algorithm)) return out;
+  if (!entry_of(algorithm).centralised) return out;
   std::vector<std::string_view> unused;
   if (algorithm.tau) unused.emplace_back("tau");
   for (const Key& key : config_keys())
@@ -104,8 +88,8 @@ FinalModel untrained_model(const Problem<T>& problem) {
 }
 
 template <class T>
-Result<void> check_target_accuracy(const Config& config, const Problem<T>& problem) {
-  if (!config.run.target_accuracy || (problem.federation.test && problem.has_accuracy)) return {};
+Result<void> check_target_accuracy(const Experiment& experiment, const Problem<T>& problem) {
+  if (!experiment.stop.target_accuracy || (problem.federation.test && problem.has_accuracy)) return {};
   return fail(ErrorCode::kBadConfig,
               problem.has_accuracy ? "target_accuracy needs a test set"
                                    : "target_accuracy needs labels that are classes",
@@ -126,6 +110,9 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   if (const auto schema = parse_schema(run.data_schema)) out.schema = *schema;
   if (measures_eta(out.config.algorithm, out.schema.own_data.value_or(false)))
     out.config.algorithm.eta = run.eta;
+  if (!out.config.run.evaluate_every)
+    if (const auto recorded = parse_config(run.config, run.id))
+      out.config.run.evaluate_every = recorded->run.evaluate_every;
   if (run.summary) {
     const RunSummary& summary = *run.summary;
     out.final = {summary.final.step, summary.final.train_loss, summary.final.test_loss,
@@ -142,14 +129,12 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   return out;
 }
 
-template Config with_evaluations(const Config&, const Problem<float>&);
-template Config with_evaluations(const Config&, const Problem<double>&);
-template RunSpec make_spec(const Config&, const Algorithm&, double, const Problem<float>&);
-template RunSpec make_spec(const Config&, const Algorithm&, double, const Problem<double>&);
-template Result<void> check_target_accuracy(const Config&, const Problem<float>&);
-template Result<void> check_target_accuracy(const Config&, const Problem<double>&);
-template TestLabels test_labels(const Config&, const Problem<float>&);
-template TestLabels test_labels(const Config&, const Problem<double>&);
+template RunSpec make_spec(const Experiment&, const Problem<float>&);
+template RunSpec make_spec(const Experiment&, const Problem<double>&);
+template Result<void> check_target_accuracy(const Experiment&, const Problem<float>&);
+template Result<void> check_target_accuracy(const Experiment&, const Problem<double>&);
+template TestLabels test_labels(const Experiment&, const Problem<float>&);
+template TestLabels test_labels(const Experiment&, const Problem<double>&);
 template FinalModel untrained_model(const Problem<float>&);
 template FinalModel untrained_model(const Problem<double>&);
 

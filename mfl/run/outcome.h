@@ -1,8 +1,8 @@
 // Converts a configuration into a row of the store, and a row into what a caller is told.
 #pragma once
 
-#include "mfl/algorithm/algorithm.h"
 #include "mfl/config/config.h"
+#include "mfl/experiment/experiment.h"
 #include "mfl/load/problem.h"
 #include "mfl/model/score_metrics.h"
 #include "mfl/record/run.h"
@@ -10,16 +10,11 @@
 
 namespace mfl {
 
-// `eta` is the step size of the run, which the configuration may leave to be measured.
 template <class T>
-RunSpec make_spec(const Config& config, const Algorithm& algorithm, double eta, const Problem<T>& problem);
-
-// With evaluate_every resolved for that data (evaluations.h).
-template <class T>
-Config with_evaluations(const Config& config, const Problem<T>& problem);
+RunSpec make_spec(const Experiment& experiment, const Problem<T>& problem);
 
 template <class T>
-TestLabels test_labels(const Config& config, const Problem<T>& problem);
+TestLabels test_labels(const Experiment& experiment, const Problem<T>& problem);
 
 // Of features that are constant in the training data.
 std::vector<RunWarning> data_warnings(const std::vector<std::string>& constant_features);
@@ -30,8 +25,9 @@ FinalModel untrained_model(const Problem<T>& problem);
 
 // kBadConfig if the configuration has a target_accuracy and there is no test set of classes.
 template <class T>
-Result<void> check_target_accuracy(const Config& config, const Problem<T>& problem);
+Result<void> check_target_accuracy(const Experiment& experiment, const Problem<T>& problem);
 
+// `config` is what was asked for; what the run found out before it started is taken from its row.
 RunOutcome make_outcome(const RunRow& run, Config config);
 
 }  // namespace mfl

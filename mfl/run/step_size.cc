@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "mfl/config/factory.h"
 #include "mfl/data/text.h"
 #include "mfl/theory/curvature.h"
 
@@ -37,15 +36,15 @@ double expected_of_batches(double all, double longest, double n, double batch) {
 }  // namespace
 
 template <class T>
-Result<double> node_smoothness(const Config& config, const Federation<T>& federation, Shard node) {
+Result<double> node_smoothness(const Experiment& experiment, const Federation<T>& federation, Shard node) {
   const Samples<double> samples = federation.train.in_f64(node);
-  double gram =
-      expected_of_batches(power_gram_eigenvalue(samples, {0, node.count}), longest_row(samples),
-                          static_cast<double>(node.count), static_cast<double>(config.algorithm.batch_size));
+  double gram = expected_of_batches(power_gram_eigenvalue(samples, {0, node.count}), longest_row(samples),
+                                    static_cast<double>(node.count),
+                                    static_cast<double>(experiment.batching.batch_size));
   if (const T* weights = federation.train.weights(node.first))
     gram *= static_cast<double>(*std::max_element(weights, weights + node.count));
-  const double lambda = effective_lambda(config.model);
-  return federation.model->smoothness(gram, lambda).value_or(kHingeCaution * (gram + lambda));
+  return federation.model->smoothness(gram, experiment.lambda)
+      .value_or(kHingeCaution * (gram + experiment.lambda));
 }
 
 double step_size_of(double largest_smoothness) {
@@ -57,19 +56,22 @@ double step_size_of(double largest_smoothness) {
 }
 
 template <class T>
-Result<std::optional<double>> measured_eta(const Config& config, const Problem<T>& problem, Ranks& ranks) {
-  if (!measures_eta(config.algorithm, problem.schema.own_data.value_or(false))) return std::nullopt;
+Result<void> settle_eta(Experiment& experiment, const Problem<T>& problem, Ranks& ranks) {
+  if (!measures_eta(experiment.config.algorithm, problem.schema.own_data.value_or(false))) return {};
   const auto largest = [&]() -> Result<double> {
     double out = 0;
     for (const Shard& node : problem.federation.nodes) {
-      MFL_TRY(const double smoothness, node_smoothness(config, problem.federation, node));
+      MFL_TRY(const double smoothness, node_smoothness(experiment, problem.federation, node));
       out = std::max(out, smoothness);
     }
     return out;
   };
   MFL_TRY(const double smoothness, ranks.largest(largest()));
   const double eta = step_size_of(smoothness);
-  if (eta >= static_cast<double>(std::numeric_limits<T>::min())) return eta;
+  if (eta >= static_cast<double>(std::numeric_limits<T>::min())) {
+    experiment.settle_eta(eta);
+    return {};
+  }
   return fail(
       ErrorCode::kBadData,
       fmt::format("the smoothness of the loss is {:.3g}: no step is small enough, so a feature is too large",
@@ -77,17 +79,9 @@ Result<std::optional<double>> measured_eta(const Config& config, const Problem<T
       "look at the largest features, or standardise them (--standardise full)");
 }
 
-template <class T>
-Result<Config> with_measured_eta(Config config, const Problem<T>& problem, Ranks& ranks) {
-  MFL_TRY(const auto eta, measured_eta(config, problem, ranks));
-  if (eta) config.algorithm.eta = eta;
-  return config;
-}
-
-#define MFL_INSTANTIATE(T)                                                                       \
-  template Result<double> node_smoothness(const Config&, const Federation<T>&, Shard);           \
-  template Result<std::optional<double>> measured_eta(const Config&, const Problem<T>&, Ranks&); \
-  template Result<Config> with_measured_eta(Config, const Problem<T>&, Ranks&);
+#define MFL_INSTANTIATE(T)                                                                 \
+  template Result<double> node_smoothness(const Experiment&, const Federation<T>&, Shard); \
+  template Result<void> settle_eta(Experiment&, const Problem<T>&, Ranks&);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE

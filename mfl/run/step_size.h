@@ -1,10 +1,8 @@
 // The step size of a run that does not say one: from the smoothness of the losses of its nodes.
 #pragma once
 
-#include <optional>
-
 #include "mfl/base/result.h"
-#include "mfl/config/config.h"
+#include "mfl/experiment/experiment.h"
 #include "mfl/load/problem.h"
 
 namespace mfl {
@@ -15,17 +13,13 @@ namespace mfl {
 // kHingeCaution.
 inline constexpr double kHingeCaution = 10;
 template <class T>
-Result<double> node_smoothness(const Config& config, const Federation<T>& federation, Shard node);
+Result<double> node_smoothness(const Experiment& experiment, const Federation<T>& federation, Shard node);
 
 // 1 / smoothness, rounded down to two digits: the largest step that never overshoots, for the least smooth of the nodes.
 double step_size_of(double largest_smoothness);
 
-// config.algorithm.eta of a run over this problem; nothing where it is not measured. Collective.
+// Measures the step size of a run over this problem, unless its configuration says it. Collective.
 template <class T>
-Result<std::optional<double>> measured_eta(const Config& config, const Problem<T>& problem, Ranks& ranks);
-
-// The configuration with the step size that is measured, where one is.
-template <class T>
-Result<Config> with_measured_eta(Config config, const Problem<T>& problem, Ranks& ranks = alone());
+Result<void> settle_eta(Experiment& experiment, const Problem<T>& problem, Ranks& ranks = alone());
 
 }  // namespace mfl

@@ -14,15 +14,6 @@
 
 namespace mfl {
 
-Cadence make_cadence(const Config& config) {
-  constexpr std::uint64_t kRecords = 100;
-  constexpr std::uint64_t kStepsOfBudget = 10;  // how many there will be is not known
-  const std::uint64_t every = config.run.record_every != 0 ? config.run.record_every
-                              : has_budget(config.run)     ? kStepsOfBudget
-                                                           : run_length(config) / kRecords;
-  return {std::max<std::uint64_t>(1, every), config.run.checkpoint_every};
-}
-
 template <class T>
 Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpec& spec, State<T> initial,
                            Recorder& recorder) {
@@ -50,35 +41,30 @@ Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpe
 }
 
 template <class T>
-Training<T>::Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-                      Population population, TestLabels labels, FinalModel untrained, Cadence cadence,
-                      LossRule losses, StopRule stop_rule, BudgetRule budget, Recorder& recorder,
-                      Start<T> start)
-    : setting_(setting),
-      algorithm_(algorithm),
-      steps_(steps),
-      engine_(engine),
-      population_(std::move(population)),
-      labels_(std::move(labels)),
-      model_(std::move(untrained)),
-      cadence_(cadence),
-      losses_(losses),
-      stop_(stop_rule, losses),
-      budget_(budget),
-      journal_(recorder, std::move(start.id)),
-      state_(std::move(start.state)),
-      closed_(start.recorded),
+Training<T>::Training(TrainingParts<T> parts)
+    : setting_(parts.setting),
+      experiment_(parts.experiment),
+      engine_(parts.engine),
+      labels_(std::move(parts.labels)),
+      model_(std::move(parts.untrained)),
+      stop_(experiment_.stop, experiment_.losses),
+      planner_(experiment_, std::move(parts.population), parts.start.state.w().size()),
+      journal_(parts.recorder, std::move(parts.start.id)),
+      state_(std::move(parts.start.state)),
+      closed_(parts.start.recorded),
       previous_step_(state_.step),
-      wall_before_(start.wall_seconds),
-      bytes_up_(start.bytes_up),
-      bytes_down_(start.bytes_down) {
-  if (population_.time) {
-    virtual_seconds_ = start.virtual_seconds.value_or(0);
+      wall_before_(parts.start.wall_seconds),
+      bytes_up_(parts.start.bytes_up),
+      bytes_down_(parts.start.bytes_down),
+      monitor_(parts.monitor),
+      warnings_(std::move(parts.warnings)) {
+  if (planner_.population().time) {
+    virtual_seconds_ = parts.start.virtual_seconds.value_or(0);
     last_time_ = RoundTime{};
   }
-  for (const RoundLoss& past : start.losses) (void)stop_.judge(past.round, past.loss, std::nullopt);
-  engine_.restore(setting_, start.kept);
-  if (!start_round()) round_steps_ = 1;  // prepare() has the same error
+  for (const RoundLoss& past : parts.start.losses) (void)stop_.judge(past.round, past.loss, std::nullopt);
+  engine_.restore(setting_, parts.start.kept);
+  start_round();
 }
 
 template <class T>
@@ -87,113 +73,36 @@ double Training<T>::seconds() const {
 }
 
 template <class T>
-RoundWork Training<T>::work_of(std::uint64_t steps) const {
-  return work_of_round(budget_, steps, node_bytes_, population_);
-}
-
-template <class T>
 Spent Training<T>::spent() const {
-  return {virtual_seconds_.value_or(population_.time ? 0 : seconds()), bytes_up_ + bytes_down_};
+  return {virtual_seconds_.value_or(planner_.population().time ? 0 : seconds()), bytes_up_ + bytes_down_};
 }
 
-// Exact under virtual time and of bytes; else as long as rounds have been so far.
+// A round that cannot be planned has a step, so that range() has the error.
 template <class T>
-Result<Spent> Training<T>::cost_of(std::uint64_t round, std::uint64_t steps) const {
-  MFL_TRY(const RoundPlan plan, plan_round(population_, round, work_of(steps)));
-  Spent cost{0, plan.sent * node_bytes_.down + plan.received * node_bytes_.up};
-  if (plan.time) {
-    cost.seconds = plan.time->seconds;
-  } else if (engine_rounds_ > 0) {
-    const double elsewhere = seconds() - wall_before_ - engine_seconds_;
-    cost.seconds = engine_seconds_ / static_cast<double>(engine_steps_) * static_cast<double>(steps) +
-                   elsewhere / static_cast<double>(engine_rounds_);
-  }
-  return cost;
-}
-
-// Of the round that led to the state: what it would have cost with twice the steps is what a step costs.
-template <class T>
-Result<RoundCosts> Training<T>::measured_costs(std::uint64_t last_steps) const {
-  MFL_TRY(const Spent once, cost_of(state_.round, last_steps));
-  MFL_TRY(const Spent twice, cost_of(state_.round, 2 * last_steps));
-  const auto steps = static_cast<double>(last_steps);
-  const double per_step = std::max(0.0, (twice.seconds - once.seconds) / steps);
-  return RoundCosts{per_step, std::max(0.0, once.seconds - per_step * steps),
-                    static_cast<double>(once.bytes)};
-}
-
-template <class T>
-Result<std::uint64_t> Training<T>::affordable(std::uint64_t most) {
-  const auto fits = [&](std::uint64_t steps) -> Result<bool> {
-    MFL_TRY(const Spent cost, cost_of(state_.round + 1, steps));
-    return allows(budget_, spent(), cost);
-  };
-  MFL_TRY(const bool all, fits(most));
-  if (all) return most;
-  std::uint64_t fitting = 0, too_many = most;
-  while (too_many - fitting > 1) {
-    const std::uint64_t middle = fitting + (too_many - fitting) / 2;
-    MFL_TRY(const bool fit, fits(middle));
-    (fit ? fitting : too_many) = middle;
-  }
-  return fitting;
-}
-
-template <class T>
-Result<void> Training<T>::start_round() {
+void Training<T>::start_round() {
   taken_ = 0;
-  plan_.reset();
-  choice_.reset();
-  round_steps_ = next_round_steps(algorithm_, state_.step, steps_);
-  node_bytes_ = round_bytes<T>(algorithm_, state_.round + 1, state_.w().size(), population_.codecs);
-  if (!budget_.limits() || round_steps_ == 0) return {};
-  if (budget_.adaptive) MFL_CHECK(choose());
-  MFL_TRY(round_steps_, affordable(std::min(round_steps_, steps_ - state_.step)));
-  if (choice_) choice_->tau = round_steps_;
-  return {};
-}
-
-// One step in the first round: there is nothing to go by.
-template <class T>
-Result<void> Training<T>::choose() {
-  choice_ = RoundChoice{.tau = 1};
-  if (const auto known = estimates_of(state_)) {
-    MFL_TRY(const RoundCosts costs, measured_costs(known->steps));
-    const TauChoice best = choose_tau(*budget_.adaptive, {known->rho, known->beta, known->delta},
-                                      resources_of(budget_, costs), known->steps);
-    choice_ = RoundChoice{.tau = best.tau,
-                          .rho = known->rho,
-                          .beta = known->beta,
-                          .delta = known->delta,
-                          .bound = best.bound,
-                          .step_seconds = costs.step_seconds,
-                          .round_seconds = costs.round_seconds};
-  }
-  round_steps_ = choice_->tau;
-  return {};
-}
-
-template <class T>
-Result<void> Training<T>::prepare() {
-  if (plan_) return {};
-  if (state_.round == 0) MFL_CHECK(require_a_round(budget_, node_bytes_, population_));
-  MFL_TRY(plan_, plan_round(population_, state_.round + 1, work_of(round_steps_)));
-  return {};
+  RunSoFar so_far{.round = state_.round, .step = state_.step, .spent = spent()};
+  if (experiment_.budget.adaptive) so_far.estimates = estimates_of(state_);
+  so_far.engine_seconds = engine_seconds_;
+  so_far.other_seconds = seconds() - wall_before_ - engine_seconds_;
+  so_far.engine_steps = engine_steps_;
+  so_far.engine_rounds = engine_rounds_;
+  round_steps_ = planner_.next(so_far) ? planner_.steps() : 1;
 }
 
 template <class T>
 Result<double> Training<T>::train_loss() {
-  MFL_CHECK(prepare());
-  return engine_.train_loss(setting_, state_.w(), plan_->counted);
+  MFL_TRY(const RoundPlan* const plan, planner_.plan());
+  return engine_.train_loss(setting_, state_.w(), plan->counted);
 }
 
 template <class T>
 Result<Losses> Training<T>::losses_of_state(const Aggregate<T>& next) {
   Losses losses{.batch_loss = batch_loss_};
-  if (losses_.passing == LossRule::Passing::kTrain) losses.train_loss = next.loss_before;
-  if (losses_.passing == LossRule::Passing::kStart) losses.start_loss = next.loss_before;
-  if (!losses_.evaluates(state_.round)) return losses;
-  if (losses_.elsewhere) {
+  if (experiment_.losses.passing == LossRule::Passing::kTrain) losses.train_loss = next.loss_before;
+  if (experiment_.losses.passing == LossRule::Passing::kStart) losses.start_loss = next.loss_before;
+  if (!experiment_.losses.evaluates(state_.round)) return losses;
+  if (experiment_.losses.elsewhere) {
     MFL_TRY(losses.train_loss, train_loss());
   } else {
     losses.train_loss = next.evaluated;
@@ -205,7 +114,7 @@ Result<Losses> Training<T>::losses_of_state(const Aggregate<T>& next) {
 template <class T>
 Result<Losses> Training<T>::losses_when_stopped() {
   Aggregate<T> discarded;
-  if (losses_.passing == LossRule::Passing::kTrain) {
+  if (experiment_.losses.passing == LossRule::Passing::kTrain) {
     MFL_TRY(discarded.loss_before, train_loss());
   } else {
     MFL_TRY(StepRange<T> whole, range(round_steps_));
@@ -218,7 +127,7 @@ Result<Losses> Training<T>::losses_when_stopped() {
 template <class T>
 Result<Losses> Training<T>::losses_of_end() {
   Losses losses{.batch_loss = batch_loss_};
-  if (losses_.knows_train_loss(state_.round, true)) {
+  if (experiment_.losses.knows_train_loss(state_.round, true)) {
     MFL_TRY(losses.train_loss, train_loss());
   }
   return losses;
@@ -226,7 +135,7 @@ Result<Losses> Training<T>::losses_of_end() {
 
 template <class T>
 Result<StepRange<T>> Training<T>::range(std::uint64_t steps) {
-  MFL_CHECK(prepare());
+  MFL_TRY(const RoundPlan* const plan, planner_.plan());
   entered_ = std::chrono::steady_clock::now();
   return StepRange<T>{.setting = setting_,
                       .state = &state_,
@@ -236,8 +145,8 @@ Result<StepRange<T>> Training<T>::range(std::uint64_t steps) {
                       .out = &aggregate_,
                       .failure = std::nullopt,
                       .measure_moves = monitor_ != nullptr,
-                      .evaluate = losses_.evaluates(state_.round) && !losses_.elsewhere,
-                      .participants = plan_->counted};
+                      .evaluate = experiment_.losses.evaluates(state_.round) && !experiment_.losses.elsewhere,
+                      .participants = plan->counted};
 }
 
 template <class T>
@@ -249,8 +158,8 @@ Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
         RunStatus::kDiverged,
         fmt::format("node {}: {} is not finite in round {} (steps {} to {})", range.failure->node,
                     range.failure->what, state_.round + 1, state_.step + 1, state_.step + round_steps_),
-        losses_.passing == LossRule::Passing::kTrain ? Losses{.train_loss = aggregate_.loss_before}
-                                                     : Losses{.batch_loss = batch_loss_});
+        experiment_.losses.passing == LossRule::Passing::kTrain ? Losses{.train_loss = aggregate_.loss_before}
+                                                                : Losses{.batch_loss = batch_loss_});
   if (range.starts) {
     MFL_TRY(const Losses losses, losses_of_state(aggregate_));
     MFL_CHECK(close_round(losses));
@@ -260,9 +169,11 @@ Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
   taken_ += steps;
   if (!range.ends) return {};
   previous_step_ = state_.step;
-  if (losses_.passing == LossRule::Passing::kBatch) batch_loss_ = aggregate_.loss_before;
-  const std::size_t counted = plan_->counted.empty() ? population_.nodes : plan_->counted.size();
-  apply(algorithm_, state_, aggregate_, {round_steps_, counted, population_.nodes});
+  if (experiment_.losses.passing == LossRule::Passing::kBatch) batch_loss_ = aggregate_.loss_before;
+  MFL_TRY(const RoundPlan* const plan, planner_.plan());
+  const std::size_t nodes = planner_.population().nodes;
+  const std::size_t counted = plan->counted.empty() ? nodes : plan->counted.size();
+  apply(experiment_.algorithm, state_, aggregate_, {round_steps_, counted, nodes});
   engine_.keep(setting_);
   for (const NodeReport& node : aggregate_.nodes)
     journal_.add(NodeRow{.round = state_.round,
@@ -276,21 +187,20 @@ Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
   if (monitor_ != nullptr)  // whose algorithms swap: aggregate_ has the vectors of the round before
     monitor_->round_done(round_signs(monitor_->descent(), round_steps_, aggregate_.vectors, state_.vectors,
                                      aggregate_.mean_square_move));
-  bytes_down_ += plan_->sent * node_bytes_.down;
-  bytes_up_ += plan_->received * node_bytes_.up;
-  last_time_ = plan_->time;
-  last_choice_ = choice_;
+  bytes_down_ += plan->sent * planner_.node_bytes().down;
+  bytes_up_ += plan->received * planner_.node_bytes().up;
+  last_time_ = plan->time;
+  last_choice_ = planner_.choice();
   ++engine_rounds_;
   if (last_time_) last_time_->total_seconds = *virtual_seconds_ += last_time_->seconds;
   closed_ = false;
-  MFL_CHECK(start_round());
+  start_round();
   if (round_steps_ > 0) return {};
   MFL_TRY(const Losses losses, losses_of_end());
   if (!std::isfinite(losses.train_loss.value_or(0)))
     return end(RunStatus::kDiverged, fmt::format("the loss is not finite after step {}", state_.step),
                losses);
-  return end(RunStatus::kDone,
-             state_.step < steps_ ? budget_text(budget_, spent(), virtual_seconds_.has_value()) : "", losses);
+  return end(RunStatus::kDone, state_.step < experiment_.steps ? planner_.budget_text(spent()) : "", losses);
 }
 
 // The losses of the state are known: its row can be written.
@@ -305,7 +215,7 @@ Result<void> Training<T>::close_round(const Losses& losses, Row row) {
   std::optional<TestMetrics> test;
   if (row != Row::kLast && (stopped_ = judge(losses, test))) row = Row::kLast;
   if (losses.train_loss) note_loss(state_, *losses.train_loss);
-  if (losses_.never_knows() && row == Row::kLast) note_last(state_);
+  if (experiment_.losses.never_knows() && row == Row::kLast) note_last(state_);
   const std::string digest = journal_.recorder().keeps() ? state_digest(state_) : "";
   journal_.add(RoundRow{.round = state_.round,
                         .step = state_.step,
@@ -317,7 +227,8 @@ Result<void> Training<T>::close_round(const Losses& losses, Row row) {
                         .choice = last_choice_,
                         .batch_loss = losses.batch_loss,
                         .start_loss = losses.start_loss});
-  const bool passed = state_.step / cadence_.record_every > previous_step_ / cadence_.record_every;
+  const bool passed =
+      state_.step / experiment_.cadence.record_every > previous_step_ / experiment_.cadence.record_every;
   if (passed || row != Row::kOfRound || state_.step == 0) {
     if (!test && finite) test = engine_.test(setting_, state_.w());
     RecordRow record{.step = state_.step,
@@ -371,7 +282,8 @@ std::optional<FinalModel> Training<T>::trained_model() {
 
 template <class T>
 Result<void> Training<T>::checkpoint_if_due() {
-  if (cadence_.checkpoint_every == 0 || state_.round == 0 || state_.round % cadence_.checkpoint_every != 0)
+  if (experiment_.cadence.checkpoint_every == 0 || state_.round == 0 ||
+      state_.round % experiment_.cadence.checkpoint_every != 0)
     return {};
   return journal_.flush(state_as_checkpoint());
 }
@@ -381,7 +293,7 @@ Result<void> Training<T>::stop() {
   MFL_TRY(const Losses losses, losses_when_stopped());
   MFL_CHECK(close_round(losses, Row::kWhenStopped));
   if (stopped_) return end(RunStatus::kDone, *stopped_, losses);
-  return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps_), losses);
+  return end(RunStatus::kInterrupted, fmt::format("stopped at step {} of {}", state_.step, steps()), losses);
 }
 
 template <class T>

@@ -12,22 +12,14 @@
 #include "mfl/base/result.h"
 #include "mfl/devices/virtual_time.h"
 #include "mfl/engine/engine.h"
-#include "mfl/run/budget.h"
+#include "mfl/experiment/experiment.h"
 #include "mfl/run/journal.h"
 #include "mfl/run/monitor.h"
 #include "mfl/run/outcome.h"
+#include "mfl/run/round_planner.h"
 #include "mfl/run/runner.h"
 
 namespace mfl {
-
-// How often a run is recorded. Does not affect its numbers.
-struct Cadence {
-  std::uint64_t record_every = 1;      // steps between records with test metrics
-  std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
-};
-
-// The cadence of a configuration; about a hundred records when record_every is 0.
-Cadence make_cadence(const Config& config);
 
 // Where a run starts: at the beginning, or at a checkpoint of a stopped run.
 template <class T>
@@ -47,18 +39,30 @@ template <class T>
 Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpec& spec, State<T> initial,
                            Recorder& recorder);
 
+// What a training is made of. Everything that is referred to must outlive it.
+template <class T>
+struct TrainingParts {
+  std::size_t setting;  // its index in the engine
+  const Experiment& experiment;
+  Engine<T>& engine;
+  Population population;
+  TestLabels labels;
+  FinalModel untrained;  // what the store keeps of the model, to which the run adds the weights
+  Recorder& recorder;
+  Start<T> start;
+  std::vector<RunWarning> warnings = {};  // to be kept with the run's end, beside those about how it ended
+  Monitor* monitor = nullptr;             // sees every round and every record; may be null
+};
+
 template <class T>
 class Training {
  public:
-  // `setting` is its index in the engine; `untrained` is what the store keeps of the model, to which the run adds the weights.
-  Training(std::size_t setting, const Algorithm& algorithm, std::uint64_t steps, Engine<T>& engine,
-           Population population, TestLabels labels, FinalModel untrained, Cadence cadence, LossRule losses,
-           StopRule stop_rule, BudgetRule budget, Recorder& recorder, Start<T> start);
+  explicit Training(TrainingParts<T> parts);
 
   bool over() const { return over_; }
   const State<T>& state() const { return state_; }
   std::uint64_t step() const { return state_.step + taken_; }
-  std::uint64_t steps() const { return steps_; }
+  std::uint64_t steps() const { return experiment_.steps; }
   // Each as it was measured last.
   const Losses& last_losses() const { return last_losses_; }
 
@@ -69,24 +73,13 @@ class Training {
   Result<StepRange<T>> range(std::uint64_t steps);
   Result<void> took(std::uint64_t steps, const StepRange<T>& range);
 
-  // From now on `monitor` sees every round and every record. It must outlive the training.
-  void watch(Monitor* monitor) { monitor_ = monitor; }
-  // To be kept with the run's end, beside those about how it ended.
-  void warn(std::vector<RunWarning> warnings) { warnings_ = std::move(warnings); }
-
   // Ends the run at the end of its last round, with a checkpoint to resume from.
   Result<void> stop();
 
  private:
   double seconds() const;
-  Result<void> start_round();  // decides how long the next round is; 0 steps: the budget does not allow one
-  Result<void> choose();       // the steps of the next round, whatever is left of the budget
-  Result<std::uint64_t> affordable(std::uint64_t most);  // the most steps up to these that the budget allows
-  RoundWork work_of(std::uint64_t steps) const;
-  Result<Spent> cost_of(std::uint64_t round, std::uint64_t steps) const;
-  Result<RoundCosts> measured_costs(std::uint64_t last_steps) const;
+  void start_round();
   Spent spent() const;
-  Result<void> prepare();       // decides who takes part in the current round, once
   Result<double> train_loss();  // of the state's w, over the nodes of the round that starts from it
   // The state's, given what the round that starts from it measured.
   Result<Losses> losses_of_state(const Aggregate<T>& next);
@@ -103,20 +96,15 @@ class Training {
   Result<void> end(RunStatus status, std::string message, const Losses& losses);
 
   std::size_t setting_;
-  Algorithm algorithm_;
-  std::uint64_t steps_;
+  const Experiment& experiment_;
   Engine<T>& engine_;
-  Population population_;
   TestLabels labels_;
   FinalModel model_;
-  Cadence cadence_;
-  LossRule losses_;
   EarlyStop stop_;
-  BudgetRule budget_;
+  RoundPlanner planner_;
   std::optional<std::string> stopped_;  // why the run ends early
   Journal journal_;
   State<T> state_;
-  RoundBytes node_bytes_;        // of the current round with one node
   bool closed_;                  // the row of the state is written
   std::uint64_t previous_step_;  // of the previous round
   double wall_before_;
@@ -126,9 +114,7 @@ class Training {
   Losses last_losses_;
   std::uint64_t bytes_up_, bytes_down_;     // so far
   std::optional<double> virtual_seconds_;   // so far
-  std::optional<RoundPlan> plan_;           // of the current round
   std::optional<RoundTime> last_time_;      // of the round that led to the state
-  std::optional<RoundChoice> choice_;       // of the current round
   std::optional<RoundChoice> last_choice_;  // of the round that led to the state
   // By a clock, since the start of this process: within the engine, and the steps and rounds that took it.
   double engine_seconds_ = 0;
@@ -137,7 +123,7 @@ class Training {
   std::uint64_t round_steps_ = 0;  // of the current round
   std::uint64_t taken_ = 0;        // of round_steps_
   bool over_ = false;
-  Monitor* monitor_ = nullptr;
+  Monitor* monitor_;
   std::vector<RunWarning> warnings_;
 };
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "mfl/config/factory.h"
+#include "mfl/experiment/experiment.h"
 
 namespace mfl {
 namespace {
@@ -19,7 +19,7 @@ bool looks_ahead(const StudyAlgorithm& algorithm) {
   if (!set_key(config, "algorithm.name", algorithm.spec)) return false;
   for (const auto& [key, text] : algorithm.set)
     if (!set_key(config, key, text)) return false;
-  return validate(config) && make_loss_rule(config).elsewhere;
+  return validate(config) && Experiment(config).losses.elsewhere;
 }
 
 std::string listed_items(const std::vector<std::string>& items) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "mfl/algorithm/algorithms.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 
 namespace mfl {
 namespace {

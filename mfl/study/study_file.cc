@@ -8,7 +8,7 @@
 
 #include "mfl/algorithm/algorithms.h"
 #include "mfl/base/nearest.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/config/file_value.h"
 #include "mfl/partition/partitions.h"
 #include "mfl/study/plan.h"

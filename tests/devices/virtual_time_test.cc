@@ -195,15 +195,6 @@ TEST(VirtualTime, DevicesKeepTheirNatureAndDropOutByRound) {
   EXPECT_FALSE(drops_out(time, 5, 1, 1));
 }
 
-TEST(VirtualTime, ExistsOnlyWithDevicesOrANetwork) {
-  Config config;
-  EXPECT_FALSE(make_virtual_time(config));
-  config.network.latency = fixed(0.1);
-  EXPECT_TRUE(make_virtual_time(config));
-  config.algorithm.name = "mgd";
-  EXPECT_FALSE(make_virtual_time(config));
-}
-
 TEST(VirtualTime, ConfigurationsWithoutItKeepTheirDigest) {
   Config config;
   const std::string before = config_digest(config);

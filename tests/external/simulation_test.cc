@@ -50,6 +50,19 @@ INSTANTIATE_TEST_SUITE_P(
              "rounds = 5\nevaluate_every = 2"}),
     ::testing::PrintToStringParamName());
 
+TEST(ExternalRuns, ASweepGivesEachSettingTheRunOfItsOwn) {
+  const Sandbox box;
+  const std::string algorithm = "name = \"mfl\"\neta = 0.05\ngamma = 0.5\ntau = 3";
+  box.write("native.toml", native_toml(algorithm, "rounds = 5"));
+  box.write("external.toml", external_toml(algorithm, "rounds = 5"));
+  const std::string trainer = trainer_command("native.toml");
+  const Json swept = ok_data(box.run({"sweep", "external.toml", "--trainer", trainer, "--set",
+                                      "algorithm.gamma=[0.5, 0.9]", "--json", "--quiet"}));
+  ASSERT_EQ(swept["runs"].elements().size(), 2U);
+  EXPECT_EQ(swept["runs"].elements()[0]["digest"], digest_of(box, {"native.toml"}));
+  EXPECT_EQ(swept["runs"].elements()[1]["digest"], digest_of(box, {"native.toml", "--gamma", "0.9"}));
+}
+
 TEST(ExternalRuns, StoppedAndResumedIsTheSameRun) {
   const Sandbox box;
   const std::string algorithm = "name = \"mfl\"\neta = 0.05\nmomentum = \"keep-local\"\ntau = 3";

@@ -1,12 +1,11 @@
 // Runs that end by a budget, and rounds whose length it decides.
-#include "mfl/run/budget.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cmath>
 
+#include "mfl/run/round_planner.h"
 #include "mfl/run/sweep.h"
 #include "tests/run/stored_runs.h"
 
@@ -163,6 +162,15 @@ TEST_F(Budgets, TooSmallABudgetIsAnError) {
   EXPECT_THAT(refused.error().text(), HasSubstr("does not allow a round of one local step"));
 }
 
+TEST_F(Budgets, ASweepWhoseBudgetAllowsNoRoundRecordsNoRun) {
+  Config config = adaptive();
+  config.run.budget_seconds = 0.01;
+  const auto refused = run_sweep({config}, {store_path("refused.db"), {}, false, {}}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text(), HasSubstr("does not allow a round of one local step"));
+  EXPECT_TRUE(Store::open(store_path("refused.db"))->list()->empty());
+}
+
 TEST_F(Budgets, ASweepOverTauHasAdaptiveAmongItsValues) {
   Config config = adaptive();
   const RunOutcome alone = run(config);
@@ -178,7 +186,7 @@ TEST_F(Budgets, ASweepOverTauHasAdaptiveAmongItsValues) {
 }
 
 TEST(Allows, BothLimitsCountUpToTheLastByte) {
-  const BudgetRule rule{2.0, 100, std::nullopt};
+  const BudgetRule rule{.seconds = 2.0, .bytes = 100};
   EXPECT_TRUE(allows(rule, {1, 60}, {1, 40}));
   EXPECT_FALSE(allows(rule, {1, 60}, {1.5, 40}));
   EXPECT_FALSE(allows(rule, {1, 60}, {1, 41}));

@@ -13,6 +13,7 @@
 #include "mfl/data/npy.h"
 #include "mfl/record/store.h"
 #include "mfl/run/runner.h"
+#include "mfl/run/sweep.h"
 
 namespace mfl {
 namespace {
@@ -349,6 +350,19 @@ TEST_F(Runs, WeightsAreWrittenInThePrecisionOfTheRun) {
   EXPECT_EQ(bytes.substr(1, 5), "NUMPY");
   EXPECT_NE(bytes.find("'<f4'"), std::string::npos);
   EXPECT_EQ(bytes.size(), 128 + 60 * 4U);
+}
+
+TEST_F(Runs, ASweepOfOneWritesTheSameWeightsAndOneOfTwoNone) {
+  RunOptions how = options();
+  how.weights_out = folder_->path() / "run.npy";
+  ASSERT_TRUE(run_experiment(small(), how, {}));
+  const std::string alone = *read_file(how.weights_out);
+  how.weights_out = folder_->path() / "sweep.npy";
+  ASSERT_TRUE(run_sweep({small()}, how, {}));
+  EXPECT_EQ(*read_file(how.weights_out), alone);
+  const auto refused = run_sweep({small(), small()}, how, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "--weights-out names one file, and there are 2 settings");
 }
 
 TEST_F(Runs, TheFinalWeightsStayInTheStore) {

@@ -39,7 +39,7 @@ class Sweeps : public ::testing::Test {
       const RunOutcome& got = (*together)[i];
       const auto alone = run_experiment(configs[i], options("alone.db"), {});
       ASSERT_TRUE(alone) << alone.error().text();
-      EXPECT_EQ(got.config, configs[i]);
+      EXPECT_EQ(got.config, alone->config);
       EXPECT_EQ(got.status, alone->status);
       EXPECT_EQ(got.digest, alone->digest);
       EXPECT_EQ(got.best_step, alone->best_step);

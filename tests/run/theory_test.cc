@@ -7,6 +7,7 @@
 #include "mfl/advise/diagnose.h"
 #include "mfl/base/files.h"
 #include "mfl/run/monitor.h"
+#include "mfl/run/sweep.h"
 
 namespace mfl {
 namespace {
@@ -122,6 +123,23 @@ TEST_F(TheoryRuns, EachSignIsWarnedOfOnce) {
   heavy.algorithm = {"mfl", 0.9 / beta, 0.97, 4};
   heavy.run.steps = 200;
   EXPECT_TRUE(warned(run(heavy, true), "momentum_angle"));
+}
+
+TEST_F(TheoryRuns, ASweepOfOneIsMonitoredAsTheRunIs) {
+  Config steep = small("squared-svm");
+  steep.algorithm.eta = 1.5 / diagnose_experiment(steep, {}).value().diagnosis.curvature->beta;
+  const RunOutcome alone = run(steep, true);
+  RunOptions options;
+  options.store = folder_->path() / "sweep.db";
+  options.monitor = true;
+  std::vector<RunWarning> told;
+  const auto swept =
+      run_sweep({steep}, options, {.warn = [&](const RunWarning& warning) { told.push_back(warning); }});
+  ASSERT_TRUE(swept) << swept.error().text();
+  EXPECT_TRUE(warned(swept->front(), "eta_beta"));
+  EXPECT_EQ(swept->front().warnings, alone.warnings);
+  EXPECT_EQ(swept->front().digest, alone.digest);
+  EXPECT_FALSE(told.empty());
 }
 
 TEST(RoundSigns, MatchTheSignsOfTheVectors) {

@@ -1,9 +1,7 @@
-#include "mfl/config/evaluations.h"
+#include "mfl/experiment/evaluations.h"
 
 #include <algorithm>
 #include <numeric>
-
-#include "mfl/config/factory.h"
 
 namespace mfl {
 namespace {
@@ -28,22 +26,35 @@ std::uint64_t resolved(std::uint64_t rounds, std::uint64_t between_records, cons
 
 }  // namespace
 
-Config with_evaluations(Config config, std::uint64_t record_every, const std::optional<SamplesRead>& read) {
-  if (config.run.evaluate_every || !needs_evaluations(config)) return config;
-  const std::uint64_t length = is_centralised(config.algorithm) ? 1 : round_length(config.algorithm);
-  if (has_budget(config.run) && config.run.rounds == 0 && !config.run.steps) {
-    // How many rounds there will be is not known.
-    config.run.evaluate_every =
+SamplesRead samples_read(const Experiment& experiment, std::size_t nodes,
+                         const std::function<std::uint64_t(std::size_t)>& samples_of) {
+  const Batching& batching = experiment.batching;
+  const std::uint64_t length = experiment.round_length();
+  SamplesRead read;
+  for (std::size_t node = 0; node < nodes; ++node) {
+    const std::uint64_t samples = samples_of(node);
+    const std::uint64_t of_step = batching.batch_size == 0 ? samples : std::min(batching.batch_size, samples);
+    read.evaluation += samples;
+    read.training += batching.by_epochs ? length * samples : length * of_step;
+  }
+  return read;
+}
+
+void settle_evaluations(Experiment& experiment, const std::optional<SamplesRead>& read) {
+  const RunConfig& run = experiment.config.run;
+  if (run.evaluate_every || !experiment.needs_evaluations()) return;
+  // How many rounds there will be is not known.
+  if (experiment.budget.limits() && run.rounds == 0 && !run.steps)
+    return experiment.settle_evaluations(
         read ? std::max<std::uint64_t>(
                    1, ratio_up(kTrainingShare * read->evaluation, std::max<std::uint64_t>(1, read->training)))
-             : kFewest;
-    return config;
-  }
-  const std::uint64_t rounds = ratio_up(run_length(config), length);
-  const std::uint64_t between_records = record_every / std::gcd(record_every, length);
-  config.run.evaluate_every =
-      resolved(rounds, between_records, read && read->evaluation > 0 ? *read : SamplesRead{0, 1});
-  return config;
+             : kFewest);
+  const std::uint64_t length = experiment.round_length();
+  const std::uint64_t rounds = ratio_up(experiment.steps, length);
+  const std::uint64_t between_records =
+      experiment.cadence.record_every / std::gcd(experiment.cadence.record_every, length);
+  experiment.settle_evaluations(
+      resolved(rounds, between_records, read && read->evaluation > 0 ? *read : SamplesRead{0, 1}));
 }
 
 }  // namespace mfl
