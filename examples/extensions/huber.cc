@@ -22,7 +22,9 @@ class Huber final : public mfl::Model<T> {
 
   std::span<const mfl::Tensor> tensors() const override { return tensors_; }
   std::size_t outputs() const override { return 1; }
-  double least_loss(double /*lambda*/) const override { return 0; }
+  std::optional<double> smoothness(double gram_eigenvalue, double lambda) const override {
+    return lambda + gram_eigenvalue;  // no loss has a second derivative above 1
+  }
 
   std::unique_ptr<mfl::Workspace> make_workspace(std::size_t /*settings*/,
                                                  std::size_t /*wave*/) const override {
@@ -89,6 +91,8 @@ void add_huber() {
   entry.name = "huber";
   entry.description = "linear regression with the Huber loss";
   entry.targets = mfl::TargetKind::kReal;
+  entry.least_loss = 0;
+  entry.smooth = true;
   entry.make_f32 = [](const mfl::ModelShape& shape) { return std::make_shared<Huber<float>>(shape.columns); };
   entry.make_f64 = [](const mfl::ModelShape& shape) {
     return std::make_shared<Huber<double>>(shape.columns);

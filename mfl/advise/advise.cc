@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "mfl/advise/theory_parts.h"
+#include "mfl/config/entries.h"
 #include "mfl/experiment/engines.h"
 #include "mfl/load/problem.h"
 #include "mfl/run/step_size.h"
@@ -326,6 +327,13 @@ Result<void> check(const Experiment& experiment, const AdviseOptions& options) {
     return fail(ErrorCode::kBadConfig,
                 fmt::format("--algorithm {}: has no rounds to advise on", experiment.config.algorithm.name),
                 "use fl or mfl; which of them is part of the advice");
+  if (!experiment.model->has_step_bound())
+    return fail(
+        ErrorCode::kBadConfig,
+        fmt::format(
+            "mfl theory advise tries step sizes around the smoothness of a model, and none is known of {}",
+            experiment.model->name),
+        "use " + model_names([](const ModelEntry& entry) { return entry.has_step_bound(); }));
   if (options.rounds.has_value() == options.bytes.has_value())
     return fail(ErrorCode::kBadConfig, "a budget is needed: rounds or bytes, one of the two",
                 "give --budget-rounds N or --budget-bytes N");

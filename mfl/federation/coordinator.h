@@ -82,7 +82,7 @@ struct CoordinatorOptions {
   std::function<std::optional<double>(const std::string& weights)> test_accuracy;
   std::shared_ptr<const Aggregator> aggregator;  // null: the exact mean
   CodecChain codecs;                             // that updates have passed
-  double least_loss = 0;                         // that the model can have (Model::least_loss)
+  double least_loss = 0;                         // that the model can have (ModelEntry::least_loss)
   std::vector<std::string> warnings;  // of how this process started, for FederationStatus::warnings
   unsigned threads = 1;  // that add up large updates, as of thread_workers(); nothing depends on it
 

@@ -1,4 +1,3 @@
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -16,7 +15,6 @@ class ExternalModel final : public Model<T> {
 
   std::span<const Tensor> tensors() const override { return tensors_; }
   std::size_t outputs() const override { return 1; }
-  double least_loss(double /*lambda*/) const override { return -std::numeric_limits<double>::infinity(); }
   std::unique_ptr<Workspace> make_workspace(std::size_t /*settings*/, std::size_t /*wave*/) const override {
     return std::make_unique<Workspace>();
   }

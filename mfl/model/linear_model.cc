@@ -32,7 +32,6 @@ class LinearModel final : public Model<T> {
   std::span<const Tensor> tensors() const override { return tensors_; }
   std::size_t outputs() const override { return 1; }
   bool constant_column() const override { return tensors_.size() > 1; }
-  double least_loss(double lambda) const override { return mfl::least_loss({loss_, lambda}); }
 
   std::optional<double> smoothness(double gram_eigenvalue, double lambda) const override {
     if (loss_ == Loss::kHinge) return std::nullopt;

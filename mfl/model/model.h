@@ -81,8 +81,6 @@ class Model {
   virtual bool constant_column() const { return false; }
   // The w that a run starts from; zero unless the model says otherwise. The stream belongs to the run's seed.
   virtual void initialise(std::span<T> w, Stream stream) const;
-  // No F_i is below it, whatever the data and w.
-  virtual double least_loss(double lambda) const = 0;
   // An upper bound of beta in |grad F_i(a) - grad F_i(b)| <= beta |a - b| for rows whose Gram matrix X'X/n has this largest
   // eigenvalue; nothing where gradients jump or where none is known.
   virtual std::optional<double> smoothness(double gram_eigenvalue, double lambda) const;

@@ -7,6 +7,12 @@
 namespace mfl {
 namespace {
 
+// That of the squared hinge, with room for a gradient that jumps.
+double hinge_step_bound(double gram_eigenvalue, double lambda) {
+  constexpr double kCaution = 10;
+  return kCaution * (gram_eigenvalue + lambda);
+}
+
 ModelEntry linear(std::string name, std::string description, Loss loss, TargetKind targets, double lambda) {
   ModelEntry entry;
   entry.name = std::move(name);
@@ -16,6 +22,9 @@ ModelEntry linear(std::string name, std::string description, Loss loss, TargetKi
   entry.has_intercept = true;
   entry.loss = loss;
   if (loss == Loss::kLogistic) entry.link = Link::kSigmoid;
+  entry.least_loss = 0;
+  entry.smooth = loss != Loss::kHinge;
+  if (loss == Loss::kHinge) entry.step_bound = hinge_step_bound;
   entry.make_f32 = [loss](const ModelShape& shape) {
     return linear_model<float>(loss, shape.columns, shape.intercept);
   };
@@ -37,6 +46,8 @@ ModelEntry softmax_entry() {
   entry.targets = TargetKind::kIndex;
   entry.has_intercept = true;
   entry.link = Link::kSoftmax;
+  entry.least_loss = 0;
+  entry.smooth = true;
   entry.make_f32 = softmax<float>;
   entry.make_f64 = softmax<double>;
   return entry;

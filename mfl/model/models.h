@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -35,9 +36,19 @@ struct ModelEntry : CatalogEntry {
   bool has_intercept = false;     // on request
   std::optional<Loss> loss = {};  // of a linear model: what the theory measures
   Link link = Link::kNone;
+  // No F_i of the model is below it, whatever the data and w, for any lambda >= 0.
+  double least_loss = -std::numeric_limits<double>::infinity();
+  // Whether Model::smoothness gives a bound.
+  bool smooth = false;
+  // What eta = auto takes in place of the smoothness of a model whose gradients jump, for rows whose Gram
+  // matrix X'X/n has this largest eigenvalue. A model that is not smooth and has no step bound needs a step
+  // size that is stated.
+  std::function<double(double gram_eigenvalue, double lambda)> step_bound = {};
   bool external = false;  // trained outside of mfl, by a program of the user's (docs/trainer.md)
   std::function<std::shared_ptr<const Model<float>>(const ModelShape&)> make_f32 = {};
   std::function<std::shared_ptr<const Model<double>>(const ModelShape&)> make_f64 = {};
+
+  bool has_step_bound() const { return smooth || step_bound; }
 
   template <class T>
   std::shared_ptr<const Model<T>> make(const ModelShape& shape) const {

@@ -48,10 +48,6 @@ HingeSums hinge_of_block(const HingeShard<T>& shard, std::size_t block, std::siz
 
 }  // namespace
 
-double least_loss(const Objective& objective) {
-  return objective.lambda >= 0 ? 0 : -std::numeric_limits<double>::infinity();
-}
-
 template <class T>
 double weighted_losses(Loss loss, const Samples<T>& samples, Shard rows, const double* margins,
                        T* coefficients) {

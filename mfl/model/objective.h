@@ -21,9 +21,6 @@ struct Objective {
   double lambda = 0;
 };
 
-// No F_i is below it, whatever the data and w: 0 for all four losses with lambda >= 0.
-double least_loss(const Objective& objective);
-
 // The largest second derivative of a loss by its margin: 1, or 1/4 for the logistic loss. Not for the hinge.
 double largest_curvature(Loss loss);
 

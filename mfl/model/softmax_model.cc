@@ -34,7 +34,6 @@ class SoftmaxModel final : public Model<T> {
 
   std::span<const Tensor> tensors() const override { return tensors_; }
   std::size_t outputs() const override { return classes_; }
-  double least_loss(double /*lambda*/) const override { return 0; }
 
   // diag(p) - p p' has no eigenvalue above 1/2, and a column of ones adds at most 1 to those of the Gram matrix.
   std::optional<double> smoothness(double gram_eigenvalue, double lambda) const override {

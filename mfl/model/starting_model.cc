@@ -20,7 +20,6 @@ class StartingModel final : public Model<T> {
   std::span<const Tensor> tensors() const override { return model_->tensors(); }
   std::size_t outputs() const override { return model_->outputs(); }
   bool constant_column() const override { return model_->constant_column(); }
-  double least_loss(double lambda) const override { return model_->least_loss(lambda); }
   std::optional<double> smoothness(double gram_eigenvalue, double lambda) const override {
     return model_->smoothness(gram_eigenvalue, lambda);
   }

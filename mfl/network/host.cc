@@ -26,6 +26,7 @@
 #include "mfl/federation/store_log.h"
 #include "mfl/federation/write_behind.h"
 #include "mfl/load/problem.h"
+#include "mfl/model/models.h"
 #include "mfl/model/starting_model.h"
 #include "mfl/run/initial_model.h"
 #include "mfl/run/outcome.h"
@@ -218,7 +219,7 @@ CoordinatorOptions coordinator_options(const Config& config, const HostOptions& 
   out.max_payload = options.max_payload;
   out.max_samples = federation.max_samples;
   out.max_update_norm = federation.max_update_norm;
-  out.least_loss = make_model<double>(config.model, 1, {})->least_loss(effective_lambda(config.model));
+  out.least_loss = models().find(config.model.name)->least_loss;
   out.losses = make_loss_rule(config).in_federation();
   out.stop_rule = make_stop_rule(config);
   out.aggregator = aggregator_of(config);
@@ -411,6 +412,8 @@ Result<HostOutcome> host_as(const Config& config, const std::optional<TrainedMod
   if (!config.model.class_weights.empty())
     return fail(ErrorCode::kBadConfig, "class_weight with a number per class is not supported by a server",
                 "use class_weight = balanced, or leave it out");
+  // Whether the nodes have data of their own, so that eta is measured, is known only when they join.
+  if (!config.algorithm.eta) MFL_CHECK(require_step_bound(entry_of(config.model)));
   MFL_TRY(StateFolder folder, open_state(config, options));
   Store& store = folder.store();
   const CoordinatorOptions defaults = coordinator_options(config, options, {});

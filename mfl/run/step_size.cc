@@ -35,16 +35,26 @@ double expected_of_batches(double all, double longest, double n, double batch) {
 
 }  // namespace
 
+Result<void> require_step_bound(const ModelEntry& model) {
+  if (model.has_step_bound()) return {};
+  return fail(ErrorCode::kBadConfig,
+              fmt::format("eta = auto: model {} has no bound on its smoothness to derive a step size from",
+                          model.name),
+              "set eta in [algorithm]");
+}
+
 template <class T>
 Result<double> node_smoothness(const Experiment& experiment, const Federation<T>& federation, Shard node) {
+  MFL_CHECK(require_step_bound(*experiment.model));
   const Samples<double> samples = federation.train.in_f64(node);
   double gram = expected_of_batches(power_gram_eigenvalue(samples, {0, node.count}), longest_row(samples),
                                     static_cast<double>(node.count),
                                     static_cast<double>(experiment.batching.batch_size));
   if (const T* weights = federation.train.weights(node.first))
     gram *= static_cast<double>(*std::max_element(weights, weights + node.count));
-  return federation.model->smoothness(gram, experiment.lambda)
-      .value_or(kHingeCaution * (gram + experiment.lambda));
+  const auto& step_bound = experiment.model->step_bound;
+  return step_bound ? step_bound(gram, experiment.lambda)
+                    : federation.model->smoothness(gram, experiment.lambda).value();
 }
 
 double step_size_of(double largest_smoothness) {

@@ -7,11 +7,13 @@
 
 namespace mfl {
 
+// kBadConfig unless the smoothness of the model, or what replaces it, is known (ModelEntry::has_step_bound).
+Result<void> require_step_bound(const ModelEntry& model);
+
 // How fast the gradients that a node's steps use can change, from its data alone: some tens of passes over it. With steps on batches it
 // is the expected smoothness of Gower et al., "SGD: General Analysis and Improved Rates" (2019), which lies between that of all
-// samples and that of the one with the largest features. For the hinge, whose gradient jumps, it is that of the squared hinge times
-// kHingeCaution.
-inline constexpr double kHingeCaution = 10;
+// samples and that of the one with the largest features. ModelEntry::step_bound replaces it where gradients
+// jump. kBadConfig for a model without a step bound.
 template <class T>
 Result<double> node_smoothness(const Experiment& experiment, const Federation<T>& federation, Shard node);
 

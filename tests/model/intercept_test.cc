@@ -1,4 +1,4 @@
-// Intercepts and weighted rows of every model of the table.
+// Intercepts, weighted rows and entries of every model of the table.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -108,6 +108,17 @@ TEST(Intercept, AddsItselfToEveryScore) {
   std::vector<double> scores(kRowBlock);
   model->scores(samples, {0, kRowBlock}, w.data(), scores.data());
   EXPECT_EQ(scores, std::vector<double>(kRowBlock, 2.5));
+}
+
+TEST(ModelEntries, SayWhatTheirModelsSay) {
+  for (const ModelEntry& entry : models()) {
+    if (entry.external) continue;
+    SCOPED_TRACE(entry.name);
+    const InterceptCase of = make_case(entry);
+    EXPECT_EQ(of.model->smoothness(1, kCaseLambda).has_value(), entry.smooth);
+    EXPECT_GE(pass_over(*of.model, samples_of(of), case_weights(of.model->parameters())).loss,
+              entry.least_loss);
+  }
 }
 
 // A row of weight k is k rows.
