@@ -134,7 +134,8 @@ Result<ParameterValues> parse_arguments(const CatalogEntry& entry, std::string_v
 
 std::string spec_text(const CatalogEntry& entry, const ParameterValues& values,
                       const std::function<bool(const Parameter&, double)>& wanted) {
-  if (!entry.text.empty()) return fmt::format("{}:{}", entry.name, values.text());
+  if (!entry.text.empty())
+    return values.text().empty() ? entry.name : fmt::format("{}:{}", entry.name, values.text());
   std::string list;
   for (const Parameter& parameter : entry.parameters)
     if (const auto value = values.find(parameter.name); value && wanted(parameter, *value))
@@ -159,7 +160,8 @@ Result<ParameterValues> parse_text(const CatalogEntry& entry, std::string_view t
 // Of NAME or NAME(LIST).
 Result<ParameterValues> parse_list(const CatalogEntry& entry, std::string_view list) {
   list = trimmed(list);
-  if (!entry.text.empty()) return bad_spec(entry, fmt::format("missing {}", entry.text));
+  if (!entry.text.empty() && !(entry.text_optional && list.empty()))
+    return bad_spec(entry, fmt::format("missing {}", entry.text));
   if (list.empty()) return parse_arguments(entry, list);
   const std::size_t close = list.find(')');
   if (close == std::string_view::npos) return bad_spec(entry, "missing \")\"");
@@ -182,7 +184,8 @@ std::string brief_text(const CatalogEntry& entry, const ParameterValues& values,
 }
 
 std::string usage_text(const CatalogEntry& entry) {
-  if (!entry.text.empty()) return fmt::format("{}:{}", entry.name, entry.text);
+  if (!entry.text.empty())
+    return fmt::format(fmt::runtime(entry.text_optional ? "{}[:{}]" : "{}:{}"), entry.name, entry.text);
   std::string list;
   for (const Parameter& parameter : entry.parameters) {
     if (!list.empty()) list += ", ";
@@ -192,6 +195,10 @@ std::string usage_text(const CatalogEntry& entry) {
       list += fmt::format(fmt::runtime(parameter.optional ? "[{}]" : "{}"), parameter.name);
   }
   return list.empty() ? entry.name : fmt::format("{}({})", entry.name, list);
+}
+
+std::string choice_text(const CatalogEntry& entry) {
+  return entry.text.empty() || entry.text_optional ? entry.name : entry.name + ':';
 }
 
 std::optional<double> ParameterValues::find(std::string_view parameter) const {

@@ -39,11 +39,15 @@ struct CatalogEntry {
   std::string description = {};            // one line
   // For an entry that takes a text in place of parameters: what the text is, in capitals ("PATH"). Written as NAME:TEXT.
   std::string text = {};
+  bool text_optional = false;  // NAME alone is a choice as well
 };
 
-// "multi-krum(f, [m])", "geometric-median(iterations=4, nu=1e-05)", "file:PATH": defaults follow "=", brackets are around what may be
-// absent.
+// "multi-krum(f, [m])", "geometric-median(iterations=4, nu=1e-05)", "file:PATH", "fleet[:SHAPE]": defaults follow "=", brackets are
+// around what may be absent.
 std::string usage_text(const CatalogEntry& entry);
+
+// How a spec of an entry begins: its name, with ':' where a text must follow.
+std::string choice_text(const CatalogEntry& entry);
 
 class ParameterValues;
 
@@ -64,7 +68,7 @@ class ParameterValues {
   // The same for a whole number >= 0.
   std::uint64_t count(std::string_view parameter) const;
 
-  // What follows NAME: for an entry that takes a text, never empty; empty for the others.
+  // What follows NAME: for an entry that takes a text, never empty unless it is optional and absent; empty for the others.
   const std::string& text() const { return text_; }
 
   void set(std::string_view parameter, double value);

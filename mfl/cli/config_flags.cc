@@ -1,10 +1,23 @@
 #include "mfl/cli/config_flags.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include "mfl/data/sources.h"
 #include "mfl/data/text.h"
 
 namespace mfl::cli {
+
+Option* add_source_option(Command& command, const std::string& name, std::string& spec, bool own_data_only) {
+  std::vector<std::string> usages, choices;
+  for (const SourceEntry& entry : sources()) {
+    if (!entry.open || (own_data_only && !entry.own_data)) continue;
+    usages.push_back(usage_text(entry));
+    choices.push_back(choice_text(entry));
+  }
+  return command.add_option(name, spec, fmt::format("{}", fmt::join(usages, ", ")))
+      ->required()
+      ->choices(std::move(choices));
+}
 
 void ConfigFlags::add(Command& command, bool (*wanted)(const Key&), const Config& defaults) {
   for (const Key& key : config_keys()) {

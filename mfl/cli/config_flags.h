@@ -14,6 +14,10 @@
 
 namespace mfl::cli {
 
+// A required data spec: of any source that has rows to read, or of the user's own data alone.
+Option* add_source_option(Command& command, const std::string& name, std::string& spec,
+                          bool own_data_only = false);
+
 // Must not move after add(): the parser writes into it.
 class ConfigFlags {
  public:

@@ -123,13 +123,7 @@ void setup_data_info(Command& data, Commands& commands) {
                                   "  mfl data info mnist\n"
                                   "  mfl data info csv:houses.csv --label price",
                                   [args] { return info_command(*args); });
-  command
-      .add_option("SPEC", args->spec,
-                  "mnist, fashion-mnist, cifar10, synthetic, synthetic-fedprox(ALPHA, BETA), idx:DIR, "
-                  "csv:FILE, libsvm:FILE or npy:DIR")
-      ->required()
-      ->choices({"mnist", "fashion-mnist", "cifar10", "synthetic", "synthetic-fedprox",
-                 "idx:", "csv:", "libsvm:", "npy:"});
+  add_source_option(command, "SPEC", args->spec);
   args->flags.add(command, [](const Key& key) {
     return (key.table == "data" && key.key != "source") || key.key == "seed";
   });

@@ -255,9 +255,7 @@ void setup_data_partition(Command& data, Commands& commands) {
                    "  mfl data partition synthetic --nodes 10 --partition 'dirichlet(0.3)' --out nodes.svg\n"
                    "  mfl data partition mnist --nodes 100 --partition 'shard(2)' --model softmax",
                    [args] { return partition_command(*args); });
-  command.add_option("SPEC", args->spec, "mnist, synthetic, idx:DIR, csv:FILE, libsvm:FILE or npy:DIR")
-      ->required()
-      ->choices({"mnist", "synthetic", "idx:", "csv:", "libsvm:", "npy:"});
+  add_source_option(command, "SPEC", args->spec);
   command.add_option("--out", args->out, "Draw counts by node and label: a heat map in SVG")
       ->type_name("FILE.svg");
   args->flags.add(command, [](const Key& key) {

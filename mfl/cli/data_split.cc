@@ -48,13 +48,7 @@ void setup_data_split(Command& data, Commands& commands) {
       commands.add(data, "split", "Write the training samples of each node into a separate folder",
                    "  mfl data split mnist --nodes 4 --partition iid --seed 1 --out shards",
                    [args] { return split_command(*args); });
-  command
-      .add_option("SPEC", args->spec,
-                  "mnist, fashion-mnist, cifar10, synthetic, synthetic-fedprox(ALPHA, BETA), idx:DIR, "
-                  "csv:FILE, libsvm:FILE or npy:DIR")
-      ->required()
-      ->choices({"mnist", "fashion-mnist", "cifar10", "synthetic", "synthetic-fedprox",
-                 "idx:", "csv:", "libsvm:", "npy:"});
+  add_source_option(command, "SPEC", args->spec);
   command.add_option("--out", args->out, "Folder to create; must be empty if it exists")
       ->type_name("DIR")
       ->required();

@@ -224,9 +224,7 @@ void setup_init(Command& mfl, Commands& commands) {
                                   "  mfl init csv:my.csv --label label --out my.toml\n"
                                   "  mfl init csv:houses.csv --label price --model linear --out houses.toml",
                                   [args] { return init_command(*args); });
-  command.add_option("SPEC", args->spec, "csv:FILE, libsvm:FILE or npy:DIR")
-      ->required()
-      ->choices({"csv:", "libsvm:", "npy:"});
+  add_source_option(command, "SPEC", args->spec, true);
   command
       .add_option("--model", args->model,
                   "logistic, softmax, linear, svm or squared-svm (default: what the labels look like)")

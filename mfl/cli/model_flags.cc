@@ -8,11 +8,7 @@ void ModelFlags::add(Command& command) {
 }
 
 void RowsFlags::add(Command& command) {
-  command.add_option("--data", data, "csv:FILE, libsvm:FILE, npy:DIR, idx:DIR, mnist or synthetic")
-      ->type_name("SPEC")
-      ->required()
-      ->choices({"csv:", "libsvm:", "npy:", "idx:", "mnist", "fashion-mnist", "cifar10", "synthetic",
-                 "synthetic-fedprox"});
+  add_source_option(command, "--data", data)->type_name("SPEC");
   csv.add(command, [](const Key& key) {
     return key.table == "data" && (key.key == "label" || key.key == "header" || key.key == "separator");
   });

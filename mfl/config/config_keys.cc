@@ -13,6 +13,7 @@
 #include "mfl/codec/codec.h"
 #include "mfl/config/config_values.h"
 #include "mfl/config/foreign_words.h"
+#include "mfl/data/sources.h"
 #include "mfl/engine/workers.h"
 #include "mfl/model/models.h"
 #include "mfl/partition/feature_skew.h"
@@ -48,8 +49,6 @@ constexpr auto kNamesOf = [] {
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = choices[i].name;
   return names;
 }();
-constexpr std::string_view kSpecs[] = {"mnist", "fashion-mnist", "cifar10", "synthetic", "synthetic-fedprox",
-                                       "fleet", "idx:",          "csv:",    "libsvm:",   "npy:"};
 
 constexpr NumberRange kPositive{[](double x) { return x > 0 && std::isfinite(x); }, "> 0"};
 constexpr NumberRange kNotNegative{[](double x) { return x >= 0 && std::isfinite(x); }, ">= 0"};
@@ -137,6 +136,13 @@ Result<void> set_spec(std::string& to, std::string_view text, const Catalog<Entr
   return set_text(to, spec.text, false);
 }
 
+// As it is written: the parts of a spec after its name are part of config_digest().
+Result<void> set_source(std::string& to, std::string_view text) {
+  MFL_CHECK(set_text(to, text, false));
+  MFL_TRY(to, source_text(text));
+  return {};
+}
+
 Result<void> set_class_weights(ModelConfig& to, std::string_view text) {
   bool balanced = false;
   std::vector<double> weights;
@@ -183,14 +189,32 @@ constexpr Digested kNoResult = Digested::kNever;
 constexpr Digested kLaterResult = Digested::kUnlessDefault;
 
 constexpr Key kKeys[] = {
-    {"data", "source", "--data", "SPEC",
-     "data: mnist, fashion-mnist, cifar10, synthetic, synthetic-fedprox(ALPHA, BETA), fleet, idx:DIR, "
-     "csv:FILE, libsvm:FILE or npy:DIR",
-     KeyKind::kText, "", kResult, [](Config& c, Text t) { return set_text(c.data.source, t, false); },
-     [](const Config& c) { return toml_text(c.data.source); }, kSpecs},
-    {"data", "test_source", "--test-source", "SPEC", "separate test data", KeyKind::kText, "", kResult,
-     [](Config& c, Text t) { return set_text(c.data.test_source, t, true); },
-     [](const Config& c) { return toml_text(c.data.test_source); }, kSpecs},
+    {"data",
+     "source",
+     "--data",
+     "SPEC",
+     "data",
+     KeyKind::kText,
+     "",
+     kResult,
+     [](Config& c, Text t) { return set_source(c.data.source, t); },
+     [](const Config& c) { return toml_text(c.data.source); },
+     {},
+     [] { return &sources().index(); }},
+    {"data",
+     "test_source",
+     "--test-source",
+     "SPEC",
+     "separate test data",
+     KeyKind::kText,
+     "",
+     kResult,
+     [](Config& c, Text t) {
+       return t.empty() ? set_text(c.data.test_source, t, true) : set_source(c.data.test_source, t);
+     },
+     [](const Config& c) { return toml_text(c.data.test_source); },
+     {},
+     [] { return &sources().index(); }},
     {"data", "train", "--train", "N", "training samples, or all", KeyKind::kInteger, "all", kResult,
      [](Config& c, Text t) { return set_integer(c.data.train, t, 1, "all"); },
      [](const Config& c) { return toml_integer(c.data.train, "all"); }},
@@ -623,7 +647,7 @@ std::vector<std::string> choice_texts(const Key& key) {
   if (key.catalog == nullptr) return {key.choices.begin(), key.choices.end()};
   std::vector<std::string> out;
   for (const CatalogEntry* entry : key.catalog()->entries()) {
-    out.push_back(entry->text.empty() ? entry->name : entry->name + ':');
+    out.push_back(choice_text(*entry));
     out.insert(out.end(), entry->aliases.begin(), entry->aliases.end());
   }
   return out;

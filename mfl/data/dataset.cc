@@ -201,16 +201,19 @@ std::string label_place(const Dataset& data, double label) {
   return place;
 }
 
-Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows) {
+Features take_features(const Dataset& data, std::span<const std::uint32_t> rows) {
   assert(std::all_of(rows.begin(), rows.end(), [&](std::uint32_t row) { return row < data.rows; }));
+  return std::visit([&](const auto& from) -> Features { return pick(from, data.columns, rows); },
+                    data.features);
+}
+
+Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows) {
   Dataset taken{.rows = rows.size(),
                 .columns = data.columns,
                 .scale = data.scale,
-                .features = {},
+                .features = take_features(data, rows),
                 .labels = {},
                 .origin = data.origin};
-  taken.features =
-      std::visit([&](const auto& from) -> Features { return pick(from, data.columns, rows); }, data.features);
   taken.labels.reserve(rows.size());
   for (const std::uint32_t row : rows) taken.labels.push_back(data.labels[row]);
   if (!data.groups.empty())

@@ -109,7 +109,8 @@ std::string label_place(const Dataset& data, double label);
 // A number in the shortest form that reads back to the same bits: "1", "-1", "0.5". Zero has no sign.
 std::string number_label(double number);
 
-// The rows named, in the order named. Borrowed rows stay borrowed.
+// The rows named, in the order named, or their features alone. Borrowed rows stay borrowed.
+Features take_features(const Dataset& data, std::span<const std::uint32_t> rows);
 Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows);
 
 // All rows, row order[i] becoming row i. Dense rows move in place: no second copy of them is made. Borrowed rows stay where they are.

@@ -12,14 +12,22 @@
 namespace mfl {
 namespace {
 
+std::vector<std::uint32_t> all_of(std::size_t rows) {
+  std::vector<std::uint32_t> all(rows);
+  std::iota(all.begin(), all.end(), 0U);
+  return all;
+}
+
 class HeldRows final : public RowSource {
  public:
   explicit HeldRows(Dataset data)
-      : RowSource({data.rows, data.columns, data.scale, is_sparse(data)}, data.labels, data.origin),
+      : RowSource({data.rows, data.columns, data.scale, is_sparse(data)}, std::move(data.labels),
+                  data.origin),
         data_(std::move(data)) {}
   Result<Features> read(std::span<const std::uint32_t> rows) const override {
-    return take_rows(data_, rows).features;
+    return take_features(data_, rows);
   }
+  Result<Features> release() override { return std::move(data_.features); }
   std::span<const std::uint32_t> groups() const override { return data_.groups; }
 
  private:
@@ -98,8 +106,13 @@ template Result<std::vector<float>> read_rows(const FileReader&, std::uint64_t, 
 template Result<std::vector<double>> read_rows(const FileReader&, std::uint64_t, std::size_t,
                                                std::span<const std::uint32_t>);
 
-SomeRows::SomeRows(std::shared_ptr<const RowSource> source, std::vector<std::uint32_t> rows)
+Result<Features> RowSource::release() { return read(all_of(shape_.rows)); }
+
+SomeRows::SomeRows(std::shared_ptr<RowSource> source, std::vector<std::uint32_t> rows)
     : source_(std::move(source)), rows_(std::move(rows)), shape_(source_->shape()) {}
+
+SomeRows::SomeRows(std::shared_ptr<RowSource> source)
+    : source_(std::move(source)), rows_(all_of(source_->shape().rows)), shape_(source_->shape()) {}
 
 std::vector<double> SomeRows::labels() const {
   std::vector<double> labels;
@@ -121,18 +134,22 @@ Dataset SomeRows::without_features() const {
 }
 
 Result<Dataset> SomeRows::read(std::span<const std::uint32_t> places) const {
-  std::vector<std::uint32_t> rows;
-  Dataset data{.rows = places.size(),
-               .columns = shape_.columns,
-               .scale = shape_.scale,
-               .features = {},
-               .labels = {},
-               .origin = source_->origin()};
-  for (const std::uint32_t place : places) {
-    rows.push_back(rows_[place]);
-    data.labels.push_back(source_->labels()[rows_[place]]);
-  }
-  MFL_TRY(data.features, source_->read(rows));
+  SomeRows some(source_, {});
+  some.shape_ = shape_;
+  some.rows_.reserve(places.size());
+  for (const std::uint32_t place : places) some.rows_.push_back(rows_[place]);
+  Dataset data = some.without_features();
+  MFL_TRY(data.features, source_->read(some.rows_));
+  return data;
+}
+
+Result<Dataset> SomeRows::take() && {
+  const bool whole =
+      source_.use_count() == 1 && rows_.size() == source_->shape().rows && std::ranges::is_sorted(rows_);
+  Dataset data = without_features();
+  auto features = whole ? source_->release() : source_->read(rows_);
+  source_.reset();
+  MFL_TRY(data.features, std::move(features));
   return data;
 }
 

@@ -22,7 +22,7 @@ struct RowShape {
   bool sparse = false;
 };
 
-// A source of rows. Labels are in memory, features are not. Read-only, so safe to share.
+// A set of rows. Labels are in memory, features need not be. Read-only but for release(), so safe to share.
 class RowSource {
  public:
   RowSource(const RowShape& shape, std::vector<double> labels, std::shared_ptr<const Origin> origin)
@@ -38,6 +38,8 @@ class RowSource {
   virtual std::span<const std::uint32_t> groups() const { return {}; }
   // The rows named, in the order named. Errors as those of the reader.
   virtual Result<Features> read(std::span<const std::uint32_t> rows) const = 0;
+  // All rows in their order. A set in memory gives them away: nothing can be read from it afterwards.
+  virtual Result<Features> release();
 
  private:
   RowShape shape_;
@@ -60,7 +62,9 @@ std::vector<std::uint64_t> row_hashes(const Dataset& data);
 // Some rows of a source, in an order of their own.
 class SomeRows {
  public:
-  SomeRows(std::shared_ptr<const RowSource> source, std::vector<std::uint32_t> rows);
+  SomeRows(std::shared_ptr<RowSource> source, std::vector<std::uint32_t> rows);
+  // All of them, in their order.
+  explicit SomeRows(std::shared_ptr<RowSource> source);
 
   std::size_t size() const { return rows_.size(); }
   std::size_t columns() const { return shape_.columns; }
@@ -72,12 +76,15 @@ class SomeRows {
   Dataset without_features() const;
   // The rows at the places named, in the order named.
   Result<Dataset> read(std::span<const std::uint32_t> places) const;
+  // All the rows in their order, and nothing is left to read. Those of a set in memory move if they are all of it and no other SomeRows
+  // uses it.
+  Result<Dataset> take() &&;
   // data_digest() of all the rows, of which few are in memory at a time where the source reads them.
   // `hashes`, if any, gets one hash per row: see row_hashes().
   Result<std::string> digest(std::vector<std::uint64_t>* hashes = nullptr) const;
 
  private:
-  std::shared_ptr<const RowSource> source_;
+  std::shared_ptr<RowSource> source_;
   std::vector<std::uint32_t> rows_;
   RowShape shape_;
 };

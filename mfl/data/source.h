@@ -1,14 +1,5 @@
-// From a data spec to a training and a test set.
-//
-//   mnist, fashion-mnist, cifar10   the cache folder, filled by fetch()
-//   idx:DIR                 *train-images*, *train-labels* and, if present, *t10k-images*, *t10k-labels*; plain or .gz
-//   csv:FILE                see csv.h
-//   libsvm:FILE             see libsvm.h
-//   npy:DIR                 x.npy, y.npy and, if present, x_test.npy, y_test.npy
-//   synthetic[:ROWSxCOLS]   see synthetic.h; 10000x784 by default
-//   synthetic-fedprox(ALPHA, BETA)  see synthetic_fedprox.h
-//   memory                  the sets that a program has in memory (DataOptions::memory)
-//   fleet[:...]             refused here: its rows are made node by node (fleet.h)
+// From a data spec to a training and a test set. A spec names an entry of sources(), or `memory`: the sets that a program has in memory
+// (DataOptions::memory). A fleet is refused here: its rows are made node by node (fleet.h).
 #pragma once
 
 #include <cstddef>
@@ -62,20 +53,21 @@ struct TrainTest {
   std::optional<Dataset> test;
 };
 
-// Whether a spec names files of the user's own (csv, libsvm, npy) or is in memory, and not a set of the paper's kind (mnist, idx) or one that mfl makes.
+// Whether a spec names files of the user's own (csv, libsvm, npy) or is in memory, and not a set of the paper's kind (mnist, idx) or one
+// that mfl makes.
 bool is_own_data(std::string_view source);
-
-// Reads what the options name. kBadConfig for a bad spec or option, kBadData for files and for more samples
-// than there are.
-Result<TrainTest> load(const DataOptions& options);
 
 struct TrainTestRows {
   SomeRows train;
   std::optional<SomeRows> test;
 };
 
-// The same sets, rows read on demand: those of plain IDX files, NPY files and synthetic sets one by one; the
-// other formats are read whole here and held. Errors as those of load; numbers in rows that are never requested are not checked.
+// Opens what the options name. Rows of plain IDX files, NPY files and synthetic sets are read on demand; those of other formats are read
+// whole here and held. kBadConfig for a bad spec or option, kBadData for files and for more samples than there are. Numbers in rows that
+// are never requested are not checked.
 Result<TrainTestRows> open_rows(const DataOptions& options);
+
+// The same sets, all their rows read.
+Result<TrainTest> load(const DataOptions& options);
 
 }  // namespace mfl

@@ -11,7 +11,7 @@ namespace mfl {
 namespace {
 
 constexpr std::size_t kMostSyntheticBytes = std::size_t{16} << 30;
-constexpr std::size_t kMostColumns = std::size_t{1} << 26;
+constexpr std::size_t kMostSyntheticColumns = std::size_t{1} << 26;
 
 // Rounds of the stream: what the draws are for.
 enum SyntheticDraw : std::uint64_t { kRow = 0, kCanvas = 1, kPrototype = 2, kPair = 3 };
@@ -113,18 +113,13 @@ class MadeRows final : public RowSource {
   SyntheticRows source_;
 };
 
-Result<void> check_shape(std::size_t rows, std::size_t columns) {
-  if (rows == 0 || columns == 0 || columns > kMostColumns || rows > kMostSyntheticBytes / columns)
-    return fail(ErrorCode::kBadConfig, fmt::format("synthetic set of {} rows and {} columns", rows, columns),
-                "both must be at least 1, columns at most 67108864, rows x columns at most 16 GiB");
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<RowSource>> open_synthetic_rows(std::size_t rows, std::size_t columns,
                                                        std::uint64_t seed) {
-  MFL_CHECK(check_shape(rows, columns));
+  if (rows == 0 || columns == 0 || columns > kMostSyntheticColumns || rows > kMostSyntheticBytes / columns)
+    return fail(ErrorCode::kBadConfig, fmt::format("synthetic set of {} rows and {} columns", rows, columns),
+                "both must be at least 1, columns at most 67108864, rows x columns at most 16 GiB");
   SyntheticRows source(columns, seed);
   std::vector<double> labels(rows);
   for (std::size_t row = 0; row < rows; ++row) labels[row] = source.label(row);
@@ -132,17 +127,8 @@ Result<std::unique_ptr<RowSource>> open_synthetic_rows(std::size_t rows, std::si
 }
 
 Result<Dataset> make_synthetic(std::size_t rows, std::size_t columns, std::uint64_t seed) {
-  MFL_CHECK(check_shape(rows, columns));
-  const SyntheticRows source(columns, seed);
-  Dataset data{.rows = rows, .columns = columns, .scale = 1.0 / 255, .features = {}, .labels = {}};
-  DenseRows<std::uint8_t> pixels;
-  pixels.values.resize(rows * columns);
-  data.labels.resize(rows);
-  for (std::size_t row = 0; row < rows; ++row)
-    data.labels[row] = source.fill(row, std::span(pixels.values).subspan(row * columns, columns));
-  data.features = std::move(pixels);
-  data.origin = origin_at({}, digit_classes());
-  return data;
+  MFL_TRY(std::shared_ptr<RowSource> source, open_synthetic_rows(rows, columns, seed));
+  return SomeRows(std::move(source)).take();
 }
 
 }  // namespace mfl

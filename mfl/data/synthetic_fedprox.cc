@@ -7,7 +7,6 @@
 #include <memory>
 #include <utility>
 
-#include "mfl/base/catalog.h"
 #include "mfl/base/math.h"
 #include "mfl/base/rng.h"
 
@@ -15,25 +14,8 @@ namespace mfl {
 namespace {
 
 constexpr std::size_t kClasses = 10;
-constexpr std::string_view kFedproxName = "synthetic-fedprox";
 constexpr NumberRange kSpread{[](double x) { return x >= 0 && x <= 1e6; }, "in [0, 1e6]"};
 constexpr NumberRange kUsers{[](double x) { return x >= 1 && x <= 10000; }, "in [1, 10000]"};
-
-const Catalog<CatalogEntry>& specs() {
-  static const Catalog<CatalogEntry> catalog(
-      "data spec",
-      {{.name = std::string(kFedproxName),
-        .parameters =
-            {{.name = "alpha", .help = "how much models differ", .range = kSpread, .default_value = 1.0},
-             {.name = "beta", .help = "how much features differ", .range = kSpread, .default_value = 1.0},
-             {.name = "users",
-              .help = "natural nodes",
-              .range = kUsers,
-              .default_value = 30.0,
-              .whole = true}},
-        .description = "users with models of their own"}});
-  return catalog;
-}
 
 // Rounds of the stream: what the draws are for.
 enum FedproxDraw : std::uint64_t { kUser = 0, kSamples = 1 };
@@ -101,12 +83,10 @@ struct Grower {
 
 }  // namespace
 
-bool is_fedprox(std::string_view spec) { return spec.substr(0, spec.find_first_of("(: ")) == kFedproxName; }
-
-Result<FedproxShape> parse_fedprox(std::string_view spec) {
-  MFL_TRY(const auto parsed, parse_spec(spec, specs()));
-  return FedproxShape{parsed.values.number("alpha"), parsed.values.number("beta"),
-                      parsed.values.count("users")};
+std::vector<Parameter> fedprox_parameters() {
+  return {{.name = "alpha", .help = "how much models differ", .range = kSpread, .default_value = 1.0},
+          {.name = "beta", .help = "how much features differ", .range = kSpread, .default_value = 1.0},
+          {.name = "users", .help = "natural nodes", .range = kUsers, .default_value = 30.0, .whole = true}};
 }
 
 FedproxSets make_fedprox(const FedproxShape& shape, std::uint64_t seed) {

@@ -11,9 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <vector>
 
-#include "mfl/base/result.h"
+#include "mfl/base/catalog.h"
 #include "mfl/data/dataset.h"
 
 namespace mfl {
@@ -26,11 +26,8 @@ struct FedproxShape {
   std::size_t users = 30;  // from 1 to 10,000
 };
 
-// Whether a data spec is one of these: "synthetic-fedprox", alone or with parameters.
-bool is_fedprox(std::string_view spec);
-
-// "synthetic-fedprox(ALPHA, BETA)", "synthetic-fedprox(alpha=0.5, beta=0.5, users=100)". Else kBadConfig.
-Result<FedproxShape> parse_fedprox(std::string_view spec);
+// alpha, beta and users, as a data spec states them.
+std::vector<Parameter> fedprox_parameters();
 
 struct FedproxSets {
   Dataset train, test;  // user by user, with groups, which are the users

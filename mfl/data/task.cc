@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "mfl/base/nearest.h"
-#include "mfl/data/public_sets.h"
-#include "mfl/data/synthetic_fedprox.h"
+#include "mfl/data/sources.h"
 #include "mfl/data/text.h"
 
 namespace mfl {
@@ -48,10 +47,8 @@ std::string_view task_name(Task task) { return kTaskNames[static_cast<std::size_
 
 Task default_task(std::string_view spec, TargetKind kind) {
   if (kind == TargetKind::kIndex) return Task::kMulticlass;
-  const std::string_view source = spec.substr(0, spec.find(':'));
-  const bool digits = source == "idx" || source == "synthetic" || source == "fleet" || is_fedprox(spec) ||
-                      find_public_set(source) != nullptr;
-  return digits ? Task::kEvenOdd : Task::kRaw;
+  const SourceEntry* const source = find_source(spec);
+  return source != nullptr && source->digits ? Task::kEvenOdd : Task::kRaw;
 }
 
 }  // namespace mfl

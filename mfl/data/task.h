@@ -26,8 +26,8 @@ Result<std::vector<double>> make_targets(const Dataset& data, Task task, TargetK
 Result<Task> parse_task(std::string_view name);
 std::string_view task_name(Task task);
 
-// What a data spec means when nothing is said: multiclass for kIndex; else even-odd for mnist, idx, synthetic and fleet, and raw
-// for other sources.
+// What a data spec means when nothing is said: multiclass for kIndex; else even-odd where its labels are digits, and raw for other
+// sources.
 Task default_task(std::string_view spec, TargetKind kind);
 
 }  // namespace mfl

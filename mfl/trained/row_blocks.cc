@@ -119,10 +119,8 @@ Result<std::unique_ptr<RowBlocks>> open_libsvm_blocks(const fs::path& path, cons
 Result<std::unique_ptr<RowBlocks>> open_npy_blocks(fs::path path) {
   std::error_code unseen;
   if (fs::is_directory(path, unseen)) path /= "x.npy";
-  MFL_TRY(std::shared_ptr<const RowSource> source, open_npy_rows(path, {}));
-  std::vector<std::uint32_t> places(source->labels().size());
-  std::iota(places.begin(), places.end(), 0U);
-  return std::make_unique<NumberedBlocks>(SomeRows(std::move(source), std::move(places)));
+  MFL_TRY(std::shared_ptr<RowSource> source, open_npy_rows(path, {}));
+  return std::make_unique<NumberedBlocks>(SomeRows(std::move(source)));
 }
 
 Result<std::unique_ptr<RowBlocks>> open_any_blocks(DataOptions options) {

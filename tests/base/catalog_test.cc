@@ -231,6 +231,14 @@ TEST(CatalogText, AnEntryMayTakeATextThatIsKeptAsItIs) {
     EXPECT_EQ(spec.error().text(), message);
   }
   EXPECT_EQ(parse_spec("outline", shapes).error().hint, "write outline:PATH");
+  shapes.add({{.name = "frame", .text = "PATH", .text_optional = true}, 4});
+  EXPECT_EQ(usage_text(*shapes.find("frame")), "frame[:PATH]");
+  EXPECT_EQ(choice_text(*shapes.find("frame")), "frame");
+  EXPECT_EQ(choice_text(*shapes.find("outline")), "outline:");
+  for (const char* text : {"frame", "frame:a.svg"}) EXPECT_EQ(parse_spec(text, shapes)->text, text);
+  EXPECT_EQ(parse_spec("frame", shapes)->values.text(), "");
+  EXPECT_EQ(parse_spec("frame:", shapes).error().text(), "frame: missing PATH");
+  EXPECT_EQ(parse_spec("frame(2)", shapes).error().text(), "frame: missing PATH");
   EXPECT_THROW(shapes.add({{.name = "both",
                             .parameters = {{.name = "side", .help = "length", .range = kPositive}},
                             .text = "PATH"},

@@ -109,13 +109,11 @@ TEST(Fedprox, LabelsDoNotDependOnAlpha) {
 }
 
 TEST(Fedprox, SpecsAreParsedAndChecked) {
-  EXPECT_EQ(parse_fedprox("synthetic-fedprox")->users, 30U);
-  const auto full = parse_fedprox("synthetic-fedprox(0.5, beta=0.25, users=7)");
-  ASSERT_TRUE(full) << full.error().text();
-  EXPECT_EQ(full->alpha, 0.5);
-  EXPECT_EQ(full->beta, 0.25);
-  EXPECT_EQ(full->users, 7U);
   DataOptions options;
+  options.source = "synthetic-fedprox";
+  EXPECT_EQ(data_digest(load(options)->train), data_digest(make_fedprox({1, 1, 30}, 0).train));
+  options.source = "synthetic-fedprox(0.5, beta=0.25, users=7)";
+  EXPECT_EQ(data_digest(load(options)->train), data_digest(make_fedprox({0.5, 0.25, 7}, 0).train));
   for (const char* bad : {"synthetic-fedprox(-1, 1)", "synthetic-fedprox(1, 1, users=0)",
                           "synthetic-fedprox(1,", "synthetic-fedprox:1x1", "synthetic-fedprox(1, gamma=1)",
                           "synthetic-fedprox(x)", "synthetic-fedprox(1, 1, users=1e9)"}) {

@@ -82,6 +82,24 @@ TEST(Rows, MatchThoseOfLoadForEveryFormat) {
   expect_as_loaded(wider);
 }
 
+TEST(Rows, InMemoryMoveOutIfNobodyElseUsesThem) {
+  Dataset data = *make_synthetic(6, 3, 1);
+  const std::string digest = data_digest(data);
+  const auto place = [](const Dataset& set) {
+    return std::get<DenseRows<std::uint8_t>>(set.features).values.data();
+  };
+  const std::uint8_t* const numbers = place(data);
+  std::shared_ptr<RowSource> source = rows_in_memory(std::move(data));
+  const auto copied = SomeRows(source).take();
+  EXPECT_EQ(data_digest(*copied), digest);
+  EXPECT_NE(place(*copied), numbers);
+  const auto some = SomeRows(source, {4, 2}).take();
+  EXPECT_EQ(data_digest(*some), data_digest(take_rows(*copied, std::vector<std::uint32_t>{4, 2})));
+  const auto moved = SomeRows(std::move(source)).take();
+  EXPECT_EQ(data_digest(*moved), digest);
+  EXPECT_EQ(place(*moved), numbers);
+}
+
 TEST(Rows, FailAsLoadDoes) {
   const Folder folder;
   folder.write("short/train-images", idx({9, 2, 3}, body(50)));

@@ -200,13 +200,13 @@ TEST(Load, Synthetic) {
 }
 
 TEST(Load, BadSpecsAndOptionsAreConfiguration) {
-  expect_error(load(from("minst")), ErrorCode::kBadConfig, {"'minst'"});
-  EXPECT_THAT(load(from("minst")).error().hint, HasSubstr("did you mean mnist"));
-  EXPECT_THAT(load(from("libsv:a")).error().hint, HasSubstr("did you mean libsvm"));
-  expect_error(load(from("")), ErrorCode::kBadConfig, {"''"});
-  expect_error(load(from("csv")), ErrorCode::kBadConfig, {"'csv'", "path"});
-  expect_error(load(from("csv:")), ErrorCode::kBadConfig, {"'csv:'", "path"});
-  expect_error(load(from("mnist:a")), ErrorCode::kBadConfig, {"'mnist:a'"});
+  expect_error(load(from("minst")), ErrorCode::kBadConfig, {"\"minst\"; did you mean \"mnist\"?"});
+  expect_error(load(from("libsv:a")), ErrorCode::kBadConfig, {"did you mean \"libsvm\"?"});
+  EXPECT_THAT(load(from("nothing")).error().hint, HasSubstr("npy"));
+  expect_error(load(from("")), ErrorCode::kBadConfig, {"missing data source"});
+  expect_error(load(from("csv")), ErrorCode::kBadConfig, {"csv: missing FILE"});
+  expect_error(load(from("csv:")), ErrorCode::kBadConfig, {"csv: missing FILE"});
+  expect_error(load(from("mnist:a")), ErrorCode::kBadConfig, {"mnist: unexpected \":a\""});
   DataOptions options = from("synthetic:4x4");
   options.train = 0;
   expect_error(load(options), ErrorCode::kBadConfig, {"0 training"});

@@ -32,13 +32,13 @@ inline void PrintTo(const TableEntry& one, std::ostream* out) {
   *out << name;
 }
 
-// Every entry of every table, toys included, that needs no trainer. GoogleTest asks for parameters when main() has
+// Every entry of every table that runs, toys included, that needs no trainer. GoogleTest asks for parameters when main() has
 // started, also for a list of the tests, so the toys are among them.
 inline std::vector<TableEntry> table_entries() {
   std::vector<TableEntry> out;
   for (const Table& table : tables())
     for (const CatalogEntry* entry : table.index->entries())
-      if (!needs_trainer(*entry)) out.push_back({&table, entry});
+      if (table.runs && !needs_trainer(*entry)) out.push_back({&table, entry});
   return out;
 }
 

@@ -1,8 +1,11 @@
 #include "tests/tables/toys.h"
 
+#include <algorithm>
+
 #include "mfl/aggregate/aggregator.h"
 #include "mfl/algorithm/algorithms.h"
 #include "mfl/codec/codec.h"
+#include "mfl/data/sources.h"
 #include "mfl/model/models.h"
 #include "mfl/partition/feature_skew.h"
 #include "mfl/partition/partitions.h"
@@ -19,8 +22,10 @@ bool takes_parameters(const std::string& key, const std::string& entry) {
 template <class Entry>
 Table with_toy(std::string key, Catalog<Entry>& catalog, const std::string& copied) {
   Entry toy = *catalog.find(copied);
-  toy.name = "toy-" + catalog.kind();
-  toy.aliases = {"plaything-" + catalog.kind()};
+  std::string kind = catalog.kind();
+  std::ranges::replace(kind, ' ', '-');
+  toy.name = "toy-" + kind;
+  toy.aliases = {"plaything-" + kind};
   toy.description = "a toy of this test";
   if (takes_parameters(key, copied))
     toy.parameters = {{.name = "strength",
@@ -29,6 +34,11 @@ Table with_toy(std::string key, Catalog<Entry>& catalog, const std::string& copi
                        .default_value = 3}};
   catalog.add(std::move(toy));
   return {std::move(key), &catalog.index(), copied};
+}
+
+Table without_runs(Table table) {
+  table.runs = false;
+  return table;
 }
 
 Table fitting(std::string algorithm, Table table) {
@@ -40,6 +50,7 @@ Table fitting(std::string algorithm, Table table) {
 
 const std::vector<Table>& tables() {
   static const std::vector<Table> all = {
+      without_runs(with_toy("data.source", sources(), "synthetic-fedprox")),
       with_toy("model.name", models(), "linear"),
       with_toy("algorithm.name", algorithms(), "mfl"),
       with_toy("algorithm.correction", corrections(), "control-variates"),

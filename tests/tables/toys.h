@@ -16,6 +16,7 @@ struct Table {
   const CatalogIndex* index;                        // of the entries, the toy last
   std::string copied;                               // the entry that the toy does the same as
   std::string algorithm = Config{}.algorithm.name;  // that all entries fit
+  bool runs = true;  // whether an experiment can run with each entry: data sources need files
 };
 
 // An experiment that all entries of the table fit.

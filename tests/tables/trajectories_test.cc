@@ -58,6 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Tables, EntryTrajectory, ::testing::ValuesIn(table_entr
 
 TEST_F(Trajectories, AToyHasTheTrajectoryOfTheEntryThatItCopies) {
   for (const Table& table : tables()) {
+    if (!table.runs) continue;
     const std::string toy = digest(with(table, toy_of(table)));
     EXPECT_EQ(toy, digest(with(table, *table.index->find(table.copied)))) << table.key;
     EXPECT_NE(toy, digest(with(table, *table.index->entries().front()))) << table.key;
