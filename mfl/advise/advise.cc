@@ -361,7 +361,7 @@ Result<void> advise_as(const Experiment& experiment, const Problem<double>& meas
   if constexpr (sizeof(T) == sizeof(double)) {
     return pilot_advice<T>(experiment, measured, options, beta, hooks, advice);
   } else {
-    MFL_TRY(const Problem<T> problem, load_problem<T>(experiment.config));
+    MFL_TRY(const Problem<T> problem, load_problem<T>(experiment));
     return pilot_advice<T>(experiment, problem, options, beta, hooks, advice);
   }
 }
@@ -374,7 +374,7 @@ Result<Advice> advise_experiment(const Config& config, const AdviseOptions& opti
   MFL_CHECK(check(experiment, options));
   Advice out;
   out.config = config;
-  MFL_TRY(const Problem<double> measured, load_problem<double>(experiment.config));
+  MFL_TRY(const Problem<double> measured, load_problem<double>(experiment));
   out.load_seconds = measured.load_seconds;
   const auto start = std::chrono::steady_clock::now();
   MFL_CHECK(config.run.precision == Precision::kF32

@@ -97,7 +97,7 @@ Result<TheoryOutcome> diagnose_experiment(const Config& config, const RunHooks& 
   paper.run.precision = Precision::kF64;
   Experiment experiment(std::move(paper));
   const Loss loss = *experiment.model->loss;
-  MFL_TRY(const Problem<double> problem, load_problem<double>(experiment.config));
+  MFL_TRY(const Problem<double> problem, load_problem<double>(experiment));
   MFL_CHECK(settle_eta(experiment, problem));
   TheoryOutcome out;
   out.config = experiment.config;

@@ -54,7 +54,7 @@ bool are_classes(std::span<const double> labels) { return rows_by_label(labels).
 
 Result<GradientDivergence> divergence_of(const Config& config, TrainTest data) {
   data.test.reset();
-  MFL_TRY(const Problem<double> problem, make_problem<double>(config, std::move(data)));
+  MFL_TRY(const Problem<double> problem, make_problem<double>(Experiment(config), std::move(data)));
   const auto& federation = problem.federation;
   Vector<double> w(federation.model->parameters());
   federation.model->initialise(w, Stream(config.run.seed, Purpose::kInitialise));

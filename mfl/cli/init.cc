@@ -100,7 +100,7 @@ Result<Proposal> propose(const InitArguments& args) {
   config.run.patience = 100;
   MFL_CHECK(validate(config));
   Experiment experiment(config);
-  MFL_TRY(const Problem<float> problem, make_problem<float>(config, std::move(data)));
+  MFL_TRY(const Problem<float> problem, make_problem<float>(experiment, std::move(data)));
   out.schema = problem.schema;
   MFL_CHECK(settle_eta(experiment, problem));
   out.eta = experiment.eta;

@@ -40,7 +40,7 @@ struct Federation {
   // one process, and no more workers than it has.
   std::shared_ptr<ExternalNodes<T>> external = nullptr;
   std::size_t first_node = 0;  // the number of nodes[0] among all nodes
-  // The number of samples of each node, including those of other processes; empty if this process has all nodes. Any process
+  // The number of samples of each node, including those of other processes; may be empty if this process has all nodes. Any process
   // can run any node of a fleet.
   std::vector<std::size_t> all_samples = {};
   std::vector<std::string> names = {};  // of nodes; empty: those of a simulation (node_name)

@@ -48,7 +48,7 @@ class Ranks {
   [[noreturn]] virtual void abort(int code) = 0;
 
   // The failure of the lowest rank that has one, prefixed with its number unless all fail in the same way; success if no
-  // rank fails. After a failure, failed_together() is true: no rank needs to be told.
+  // rank fails. After a failure of several ranks, failed_together() is true: no rank needs to be told.
   Result<void> agree(const Result<void>& mine);
   bool failed_together() const { return failed_together_; }
   // The same for a value, which is returned if no rank fails.

@@ -9,8 +9,6 @@
 #include <limits>
 #include <string>
 
-#include "mfl/config/factory.h"
-
 namespace mfl {
 namespace {
 
@@ -60,9 +58,9 @@ std::string gigabytes(std::uint64_t bytes) {
 }  // namespace
 
 template <class T>
-std::uint64_t memory_needed(const Config& config, std::size_t parameters) {
-  const Algorithm algorithm = make_algorithm(config.algorithm);
-  const VectorLayout& layout = algorithm.vectors();
+std::uint64_t memory_needed(const Experiment& experiment, std::size_t parameters) {
+  const VectorLayout& layout = experiment.algorithm.vectors();
+  const Config& config = experiment.config;
   const std::uint64_t threads = config.run.engine == "serial" ? 1
                                 : config.run.threads != 0     ? config.run.threads
                                                               : cores_each(1);
@@ -79,9 +77,9 @@ std::uint64_t memory_left() {
 }
 
 template <class T>
-Result<void> require_memory(const Config& config, std::size_t parameters) {
+Result<void> require_memory(const Experiment& experiment, std::size_t parameters) {
   constexpr std::uint64_t kLittle = std::uint64_t{64} << 20U;  // not worth a look
-  const std::uint64_t needed = memory_needed<T>(config, parameters);
+  const std::uint64_t needed = memory_needed<T>(experiment, parameters);
   if (needed <= kLittle) return {};
   const std::uint64_t left = memory_left();
   if (needed <= left) return {};
@@ -91,9 +89,9 @@ Result<void> require_memory(const Config& config, std::size_t parameters) {
               "use fewer features, fewer threads (--threads), or a larger machine");
 }
 
-template std::uint64_t memory_needed<float>(const Config&, std::size_t);
-template std::uint64_t memory_needed<double>(const Config&, std::size_t);
-template Result<void> require_memory<float>(const Config&, std::size_t);
-template Result<void> require_memory<double>(const Config&, std::size_t);
+template std::uint64_t memory_needed<float>(const Experiment&, std::size_t);
+template std::uint64_t memory_needed<double>(const Experiment&, std::size_t);
+template Result<void> require_memory<float>(const Experiment&, std::size_t);
+template Result<void> require_memory<double>(const Experiment&, std::size_t);
 
 }  // namespace mfl

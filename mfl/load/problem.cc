@@ -4,63 +4,20 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "mfl/base/digest.h"
-#include "mfl/config/factory.h"
 #include "mfl/data/fleet.h"
 #include "mfl/data/source.h"
-#include "mfl/data/task.h"
-#include "mfl/data/text.h"
-#include "mfl/load/config_partition.h"
+#include "mfl/engine/assign_nodes.h"
 #include "mfl/load/memory_need.h"
 #include "mfl/load/problem_parts.h"
+#include "mfl/load/share.h"
 #include "mfl/partition/feature_skew.h"
 
 namespace mfl {
 namespace {
-
-// The number of each row's class in the schema.
-std::vector<double> class_numbers(const Config& config, const Schema& schema,
-                                  std::span<const double> targets) {
-  std::vector<double> out(targets.begin(), targets.end());
-  if (target_kind(config.model) == TargetKind::kIndex) return out;
-  const bool positive_first = schema.classes.front() == schema.positive;
-  for (double& y : out) y = (y > 0) != positive_first ? 1 : 0;
-  return out;
-}
-
-template <class T>
-Result<Samples<T>> test_samples(const Config& config, const Schema& schema, Dataset data) {
-  MFL_TRY(const auto targets, targets_of(config, schema, data));
-  return make_samples<T>(config, schema, std::move(data), targets, Use::kTest);
-}
-
-// The rows stay where they are.
-template <class T>
-Result<Samples<T>> borrowed_samples(const Preprocessing& preprocessing, bool constant_column,
-                                    const Dataset& data, std::span<const double> targets) {
-  MFL_TRY(PreparedRows rows, PreparedRows::make(data, preprocessing, constant_column, precision_of<T>()));
-  return Samples<T>(std::move(rows), targets);
-}
-
-template <class T>
-Result<Samples<T>> own_samples(const Preprocessing& preprocessing, bool constant_column, Dataset data,
-                               std::span<const double> targets) {
-  MFL_TRY(data, preprocessed(std::move(data), preprocessing, constant_column));
-  MFL_TRY(data, with_precision(std::move(data), precision_of<T>()));
-  return Samples<T>(std::move(data), targets);
-}
-
-std::string feature_name(const Schema& schema, std::size_t column) {
-  return column < schema.features.size() ? schema.features[column] : fmt::format("{}", column + 1);
-}
-
-// The rows that nodes hold, node by node.
-Dataset held_rows(Dataset data, const Partition& partition) {
-  return partition.order.size() == data.rows ? reordered(std::move(data), partition.order)
-                                             : take_rows(data, partition.order);
-}
 
 std::string digest_of_partition(const Partition& partition) {
   Sha256 digest;
@@ -69,164 +26,171 @@ std::string digest_of_partition(const Partition& partition) {
   return digest.finish_hex();
 }
 
+// Whether they are two classes, as precise as they are trained on.
 template <class T>
-std::vector<double> targets_in(const Samples<T>& samples) {
-  return {samples.targets(0), samples.targets(0) + samples.size()};
+bool two_classes(const Experiment& experiment, std::span<const double> targets) {
+  return experiment.model->targets != TargetKind::kReal || std::ranges::all_of(targets, [](double y) {
+           return static_cast<T>(y) == 1 || static_cast<T>(y) == -1;
+         });
+}
+
+// What a process has read before all have measured it together.
+template <class T>
+struct ReadProblem {
+  Problem<T> problem;  // without samples and without what is measured
+  OwnRows train;
+  std::optional<OwnRows> test;
+};
+
+// `shape` has the columns and the scale of the training data.
+template <class T>
+Result<Problem<T>> begin_problem(const Experiment& experiment, const Dataset& shape, Schema schema) {
+  auto model = experiment.make_model<T>(shape.columns, schema);
+  MFL_CHECK(require_memory<T>(experiment, model->parameters()));
+  return Problem<T>{.federation = {.model = std::move(model),
+                                   .train = Samples<T>::buffer(0, shape.columns, shape.scale),
+                                   .nodes = {},
+                                   .test = {}},
+                    .scale = shape.scale,
+                    .schema = std::move(schema),
+                    .origin = shape.origin};
+}
+
+// Of all rows in the order of `division`.
+Result<std::vector<double>> targets_in_order(const Experiment& experiment, const Schema& schema,
+                                             const SomeRows& rows, const Division& division) {
+  Dataset labels = rows.without_features();
+  std::vector<double> ordered;
+  ordered.reserve(division.order.size());
+  for (const std::uint32_t row : division.order) ordered.push_back(labels.labels[row]);
+  labels.labels = std::move(ordered);
+  return targets_of(experiment.config, schema, labels);
+}
+
+// Returns the digest of the whole set, known to the first rank.
+template <class T>
+Result<std::string> read_test(const Experiment& experiment, std::optional<SomeRows> rows, ShareReader& reader,
+                              ReadProblem<T>& out) {
+  if (!rows) return std::string();
+  const Division division = divide_test(rows->size(), reader.ranks().size());
+  MFL_TRY(const auto targets, targets_in_order(experiment, out.problem.schema, *rows, division));
+  MFL_TRY(RowShare share, reader.read("test", *std::move(rows), division));
+  const auto own = division.part(targets, reader.ranks().rank());
+  out.test = OwnRows{std::move(share.rows), {own.begin(), own.end()}};
+  return std::move(share.digest);
+}
+
+template <class T>
+Result<ReadProblem<T>> read_stored(const Experiment& experiment, TrainTestRows rows, ShareReader& reader) {
+  const Dataset labels = rows.train.without_features();
+  MFL_TRY(Schema schema, schema_of(experiment.config, labels));
+  MFL_TRY(Problem<T> problem, begin_problem<T>(experiment, labels, std::move(schema)));
+  MFL_TRY(Partition partition, who_holds_what(experiment, labels));
+  const std::string partition_digest = digest_of_partition(partition);
+  reader.add_fact({"the digest of the partition", partition_digest});
+  Federation<T>& federation = problem.federation;
+  for (std::size_t i = 0; i < partition.nodes(); ++i)
+    federation.all_samples.push_back(partition.node(i).size());
+  const unsigned rank = reader.ranks().rank();
+  const auto nodes = assign_nodes(federation.all_samples, reader.ranks().size());
+  Division division{std::move(partition.order), {}};
+  for (const std::size_t node : nodes) division.starts.push_back(partition.starts[node]);
+  std::vector<std::size_t> starts;  // of the nodes here
+  for (std::size_t i = nodes[rank]; i <= nodes[rank + 1]; ++i)
+    starts.push_back(partition.starts[i] - division.starts[rank]);
+  for (std::size_t i = 1; i < starts.size(); ++i)
+    federation.nodes.push_back({starts[i - 1], starts[i] - starts[i - 1]});
+  federation.first_node = nodes[rank];
+
+  MFL_TRY(const auto targets, targets_in_order(experiment, problem.schema, rows.train, division));
+  problem.has_accuracy = two_classes<T>(experiment, targets);
+  MFL_TRY(RowShare share, reader.read("training", std::move(rows.train), division));
+  MFL_CHECK(skew_features(experiment.config.federation.feature_skew, share.rows,
+                          {starts, nodes[rank], partition.nodes(), experiment.config.run.seed}));
+  problem.train_digest = std::move(share.digest);
+  const auto own = division.part(targets, rank);
+  ReadProblem<T> out{std::move(problem), {std::move(share.rows), {own.begin(), own.end()}}, {}};
+  MFL_TRY(const std::string test_digest, read_test(experiment, std::move(rows.test), reader, out));
+  if (reader.ranks().first())
+    out.problem.data_digest = sha256_hex(out.problem.train_digest + test_digest + partition_digest);
+  return out;
 }
 
 // Nodes make their data when they run; only the test set is stored.
 template <class T>
-Result<Problem<T>> fleet_problem(const Config& config) {
+Result<ReadProblem<T>> read_fleet(const Experiment& experiment, ShareReader& reader) {
   constexpr std::size_t kTestRows = 5000;
-  MFL_TRY(const FleetShape shape, parse_fleet(config.data.source));
-  MFL_CHECK(require_memory<T>(config, shape.columns));
-  const FleetRows rows(shape, config.run.seed);
-  Dataset classes{
-      .rows = SyntheticRows::kClasses, .columns = shape.columns, .scale = 1, .features = {}, .labels = {}};
-  for (unsigned c = 0; c < SyntheticRows::kClasses; ++c) classes.labels.push_back(c);
-  MFL_TRY(const Schema schema, schema_of(config, classes));
-  MFL_TRY(const auto targets, targets_of(config, schema, classes));
+  MFL_TRY(const FleetShape shape, parse_fleet(experiment.config.data.source));
+  const FleetRows rows(shape, experiment.config.run.seed);
+  Dataset classes{.rows = SyntheticRows::kClasses,
+                  .columns = shape.columns,
+                  .scale = FleetRows::kScale,
+                  .features = {},
+                  .labels = std::vector<double>(SyntheticRows::kClasses)};
+  std::iota(classes.labels.begin(), classes.labels.end(), 0.0);
+  MFL_TRY(Schema schema, schema_of(experiment.config, classes));
+  MFL_TRY(Problem<T> problem, begin_problem<T>(experiment, classes, std::move(schema)));
+  MFL_TRY(const auto targets, targets_of(experiment.config, problem.schema, classes));
+  problem.has_accuracy = two_classes<T>(experiment, targets);
   ClassTargets<T> of_class;
   std::ranges::transform(targets, of_class.begin(), [](double y) { return static_cast<T>(y); });
+  problem.federation.fleet =
+      std::make_shared<const Fleet<T>>(rows, experiment.config.federation.nodes, of_class);
+  problem.train_digest = rows.digest(experiment.config.federation.nodes);
+  reader.add_fact({"the digest of the fleet", problem.train_digest});
 
-  Federation<T> federation{
-      .model = make_model<T>(config.model, shape.columns, schema),
-      .train = Samples<T>::buffer(0, shape.columns, FleetRows::kScale),
-      .nodes = {},
-      .test = {},
-      .fleet = std::make_shared<const Fleet<T>>(rows, config.federation.nodes, of_class)};
-  std::string test_digest;
-  if (const std::size_t test_rows = config.data.test.value_or(kTestRows); test_rows > 0) {
-    Dataset test = rows.test_set(test_rows);
-    test_digest = data_digest(test);
-    MFL_TRY(federation.test, test_samples<T>(config, schema, std::move(test)));
-  }
-  Problem<T> problem{.federation = std::move(federation), .scale = FleetRows::kScale, .schema = schema};
-  problem.has_accuracy = target_kind(config.model) != TargetKind::kReal ||
-                         std::ranges::all_of(of_class, [](T y) { return y == 1 || y == -1; });
-  problem.train_digest = rows.digest(config.federation.nodes);
-  problem.data_digest = sha256_hex(problem.train_digest + test_digest);
-  return problem;
+  ReadProblem<T> out{std::move(problem), {}, {}};
+  std::optional<SomeRows> test;
+  if (const std::size_t test_rows = experiment.config.data.test.value_or(kTestRows); test_rows > 0)
+    test.emplace(rows_in_memory(rows.test_set(test_rows)));
+  MFL_TRY(const std::string test_digest, read_test(experiment, std::move(test), reader, out));
+  if (reader.ranks().first()) out.problem.data_digest = sha256_hex(out.problem.train_digest + test_digest);
+  return out;
 }
 
-}  // namespace
-
-Result<Partition> who_holds_what(const Config& config, const Dataset& train) {
-  if (is_centralised(config.algorithm)) return contiguous(train.rows, 1);
-  return make_partition(config.federation, train, config.run.seed);
-}
-
-std::vector<Shard> shards_of(const Partition& partition) {
-  std::vector<Shard> shards;
-  for (std::size_t i = 0; i < partition.nodes(); ++i)
-    shards.push_back({partition.starts[i], partition.starts[i + 1] - partition.starts[i]});
-  return shards;
-}
-
-bool has_own_data(const Config& config, const Dataset& data) {
-  if (data.origin && data.origin->own_data) return *data.origin->own_data;
-  return is_own_data(config.data.source);
-}
-
-Result<Schema> observed_schema(const Config& config, const Dataset& data) {
-  MFL_TRY(Schema seen, observe(data, effective_label_task(config)));
-  seen.own_data = has_own_data(config, data);
-  return seen;
-}
-
-Measures measures_of(const Config& config, const Schema& schema) {
-  const Preprocessing& known = schema.preprocessing;
-  return {known.deviations.empty() ? config.model.standardise : Standardise::kNone,
-          known.class_weights.empty() && config.model.balanced};
-}
-
-Result<ColumnSums> sums_of(const Config& config, const Schema& schema, const Dataset& rows) {
-  const Measures measures = measures_of(config, schema);
-  ColumnSums sums(rows.columns, measures.classes ? schema.classes.size() : 0);
-  std::vector<double> numbers;
-  if (measures.classes) {
-    MFL_TRY(const auto targets, targets_of(config, schema, rows));
-    numbers = class_numbers(config, schema, targets);
-  }
-  MFL_CHECK(sums.add(rows, numbers));
-  return sums;
-}
-
-Result<std::vector<std::string>> take_measures(const Config& config, const ColumnSums& all, Schema& schema) {
-  const Measures measures = measures_of(config, schema);
-  std::vector<std::string> constant;
-  if (measures.standardise != Standardise::kNone)
-    for (const std::size_t column : all.measure(schema.preprocessing))
-      constant.push_back(feature_name(schema, column));
-  if (measures.classes) {
-    MFL_TRY(schema.preprocessing.class_weights, all.balanced_weights());
-  }
-  return constant;
+// The sums over the samples of all ranks. Collective.
+Result<ColumnSums> sums_of_all(const Experiment& experiment, const Schema& schema, const Dataset& rows,
+                               Ranks& ranks) {
+  MFL_TRY(ColumnSums sums, ranks.agreed(sums_of(experiment.config, schema, rows)));
+  if (ranks.size() == 1) return sums;
+  ColumnSums all(rows.columns, sums.class_counts().size());
+  for (const std::string& part : ranks.gather(sums.rows() == 0 ? std::string() : sums.pack()))
+    if (!part.empty()) MFL_CHECK(all.merge_packed(part));
+  return all;
 }
 
 template <class T>
-Result<Samples<T>> make_samples(const Config& config, const Schema& schema, Dataset data,
-                                std::span<const double> targets, Use use) {
-  const bool constant_column = make_model<T>(config.model, data.columns, schema)->constant_column();
-  MFL_TRY(Samples<T> samples,
-          is_borrowed(data)
-              ? borrowed_samples<T>(schema.preprocessing, constant_column, data, targets)
-              : own_samples<T>(schema.preprocessing, constant_column, std::move(data), targets));
-  const std::vector<double>& of_class = schema.preprocessing.class_weights;
-  if (use == Use::kTraining && !of_class.empty()) {
-    std::vector<T> weights;
-    for (const double number : class_numbers(config, schema, targets))
-      weights.push_back(static_cast<T>(of_class[static_cast<std::size_t>(number)]));
-    samples.weigh(std::move(weights));
+Result<Problem<T>> with_samples(const Experiment& experiment, ReadProblem<T> read) {
+  Federation<T>& federation = read.problem.federation;
+  const Schema& schema = read.problem.schema;
+  const bool constant_column = federation.model->constant_column();
+  if (!federation.fleet) {
+    MFL_TRY(federation.train, make_samples<T>(experiment.config, schema, constant_column,
+                                              std::move(read.train), Use::kTraining));
   }
-  return samples;
-}
-
-Result<Schema> schema_of(const Config& config, const Dataset& train) {
-  const Schema stated = stated_schema(config);
-  MFL_TRY(const Schema seen, observed_schema(config, train));
-  auto settled = settle(stated, seen);
-  if (!settled)
-    return fail(
-        settled.error().code, fmt::format("{}: {}", config.data.source, settled.error().message),
-        settled.error().hint.empty() ? "change the data, or what [schema] says of it" : settled.error().hint);
-  if (settled->task == LabelTask::kRegression && !stated.positive.empty())
-    return fail(ErrorCode::kBadConfig,
-                fmt::format("positive = {}: a regression has no classes", excerpt(stated.positive)),
-                "leave positive out, or use another model than linear");
-  auto closed = settle_alone(*std::move(settled));
-  if (!closed)
-    return fail(closed.error().code, fmt::format("{}: {}", config.data.source, closed.error().message),
-                closed.error().hint);
-  if (config.model.weighs_classes() && closed->task == LabelTask::kRegression)
-    return fail(ErrorCode::kBadConfig, "class_weight: a regression has no classes", "leave class_weight out");
-  if (const auto& weights = config.model.class_weights; !weights.empty()) {
-    if (weights.size() != closed->classes.size())
-      return fail(
-          ErrorCode::kBadConfig,
-          fmt::format("class_weight has {} numbers, and there are {} classes: {}", weights.size(),
-                      closed->classes.size(), excerpt(fmt::format("{}", fmt::join(closed->classes, ", ")))),
-          "give one number per class, in this order");
-    closed->preprocessing.class_weights = weights;
+  if (read.test) {
+    MFL_TRY(federation.test,
+            make_samples<T>(experiment.config, schema, constant_column, *std::move(read.test), Use::kTest));
   }
-  closed->preprocessing.intercept = effective_intercept(config.model, closed->own_data.value_or(false));
-  closed->preprocessing.standardise = config.model.standardise;
-  return closed;
+  return std::move(read.problem);
 }
 
-Result<std::vector<double>> targets_of(const Config& config, const Schema& schema, const Dataset& data) {
-  return make_targets(data, schema, target_kind(config.model));
+// The one way to a Problem: every rank reads its share, all measure them together, and each prepares its own. Collective.
+template <class T, class Read>
+Result<Problem<T>> problem_from(const Experiment& experiment, Ranks& ranks, const Read& read_share) {
+  ShareReader reader(ranks);
+  MFL_TRY(ReadProblem<T> read, ranks.agreed(read_share(reader)));
+  Problem<T>& problem = read.problem;
+  if (!problem.federation.fleet && measures_of(experiment.config, problem.schema).any()) {
+    MFL_TRY(const ColumnSums sums, sums_of_all(experiment, problem.schema, read.train.data, ranks));
+    MFL_TRY(problem.constant_features, take_measures(experiment.config, sums, problem.schema));
+  }
+  MFL_TRY(Problem<T> whole, ranks.agreed(with_samples(experiment, std::move(read))));
+  MFL_CHECK(reader.require_same_data());
+  return whole;
 }
 
-bool two_classes(const Config& config, std::span<const double> targets) {
-  return target_kind(config.model) != TargetKind::kReal ||
-         std::ranges::all_of(targets, [](double v) { return v == 1 || v == -1; });
-}
-
-std::string data_digest_of(const std::string& train_digest, const std::string& test_digest,
-                           const Partition& partition) {
-  return sha256_hex(train_digest + test_digest + digest_of_partition(partition));
-}
+}  // namespace
 
 Result<void> require_all_nodes(const Config& config, std::string_view what) {
   if (config.algorithm.adaptive_tau)
@@ -267,69 +231,36 @@ std::string function_digest(const Config& config, const std::string& train_diges
 }
 
 template <class T>
-Result<Problem<T>> make_problem(const Config& config, TrainTest data) {
-  const std::string train_digest = data_digest(data.train);
-  const std::string test_digest = data.test ? data_digest(*data.test) : "";
-  const auto origin = data.train.origin;
-  const std::size_t columns = data.train.columns;
-  const double scale = data.train.scale;
-  MFL_TRY(Schema schema, schema_of(config, data.train));
-  MFL_CHECK(require_memory<T>(config, make_model<T>(config.model, columns, schema)->parameters()));
-  MFL_TRY(const Partition partition, who_holds_what(config, data.train));
-  Dataset rows = held_rows(std::move(data.train), partition);
-  MFL_CHECK(skew_features(config.federation.feature_skew, rows,
-                          {partition.starts, 0, partition.nodes(), config.run.seed}));
-  std::vector<std::string> constant;
-  if (measures_of(config, schema).any()) {
-    MFL_TRY(const ColumnSums sums, sums_of(config, schema, rows));
-    MFL_TRY(constant, take_measures(config, sums, schema));
-  }
-  MFL_TRY(const auto targets, targets_of(config, schema, rows));
-  MFL_TRY(auto train, make_samples<T>(config, schema, std::move(rows), targets, Use::kTraining));
-  std::optional<Samples<T>> test;
-  if (data.test) {
-    MFL_TRY(test, test_samples<T>(config, schema, *std::move(data.test)));
-  }
-  Problem<T> problem{.federation = {.model = make_model<T>(config.model, columns, schema),
-                                    .train = std::move(train),
-                                    .nodes = shards_of(partition),
-                                    .test = std::move(test)},
-                     .scale = scale,
-                     .schema = schema,
-                     .constant_features = std::move(constant),
-                     .origin = origin};
-  problem.has_accuracy = two_classes(config, targets_in(problem.federation.train));
-  problem.data_digest = data_digest_of(train_digest, test_digest, partition);
-  problem.train_digest = train_digest;
-  return problem;
+Result<Problem<T>> make_problem(const Experiment& experiment, TrainTest data) {
+  return problem_from<T>(experiment, alone(), [&](ShareReader& reader) {
+    TrainTestRows rows{SomeRows(rows_in_memory(std::move(data.train))), std::nullopt};
+    if (data.test) rows.test.emplace(rows_in_memory(*std::move(data.test)));
+    return read_stored<T>(experiment, std::move(rows), reader);
+  });
 }
 
 template <class T>
-Result<Problem<T>> load_problem(const Config& config, const TrainTest* memory) {
-  if (is_external(config.model))
+Result<Problem<T>> load_problem(const Experiment& experiment, Ranks& where, const TrainTest* memory) {
+  if (experiment.external())
     return fail(ErrorCode::kBadConfig,
                 "model external is trained by a program of yours, not on data that mfl reads",
                 "use mfl run --trainer or mfl node --trainer");
   const auto start = std::chrono::steady_clock::now();
-  const auto load_stored = [&]() -> Result<Problem<T>> {
-    DataOptions options = data_options(config);
-    options.memory = memory;
-    MFL_TRY(TrainTest loaded, load(options));
-    return make_problem<T>(config, std::move(loaded));
-  };
-  auto loaded = is_fleet(config.data.source) ? fleet_problem<T>(config) : load_stored();
+  auto loaded = problem_from<T>(experiment, where, [&](ShareReader& reader) -> Result<ReadProblem<T>> {
+    if (is_fleet(experiment.config.data.source)) return read_fleet<T>(experiment, reader);
+    DataOptions options = data_options(experiment.config);
+    if (where.size() == 1) options.memory = memory;
+    MFL_TRY(TrainTestRows rows, open_rows(options));
+    return read_stored<T>(experiment, std::move(rows), reader);
+  });
   MFL_TRY(Problem<T> problem, std::move(loaded));
   problem.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return problem;
 }
 
-template Result<Samples<float>> make_samples(const Config&, const Schema&, Dataset, std::span<const double>,
-                                             Use);
-template Result<Samples<double>> make_samples(const Config&, const Schema&, Dataset, std::span<const double>,
-                                              Use);
-template Result<Problem<float>> make_problem(const Config&, TrainTest);
-template Result<Problem<double>> make_problem(const Config&, TrainTest);
-template Result<Problem<float>> load_problem(const Config&, const TrainTest*);
-template Result<Problem<double>> load_problem(const Config&, const TrainTest*);
+template Result<Problem<float>> make_problem(const Experiment&, TrainTest);
+template Result<Problem<double>> make_problem(const Experiment&, TrainTest);
+template Result<Problem<float>> load_problem(const Experiment&, Ranks&, const TrainTest*);
+template Result<Problem<double>> load_problem(const Experiment&, Ranks&, const TrainTest*);
 
 }  // namespace mfl

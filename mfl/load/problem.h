@@ -9,11 +9,11 @@
 
 #include "mfl/aggregate/column_sums.h"
 #include "mfl/base/result.h"
-#include "mfl/config/config.h"
 #include "mfl/data/schema.h"
 #include "mfl/data/source.h"
 #include "mfl/devices/virtual_time.h"
 #include "mfl/engine/engine.h"
+#include "mfl/engine/ranks.h"
 #include "mfl/experiment/experiment.h"
 
 namespace mfl {
@@ -46,14 +46,19 @@ Population population_of(const Experiment& experiment, const Problem<T>& problem
 // kBadConfig unless all nodes hold stored data and take part in every round with steps on all their samples, which `what` ("mfl theory") requires.
 Result<void> require_all_nodes(const Config& config, std::string_view what);
 
-// For a centralised algorithm one node holds all data, whatever [federation] says. `memory` as of DataOptions.
+// Each rank gets the rows of its own nodes, assigned by sample count, and its row blocks of the test set; all ranks know the labels and
+// the partition. A process alone has all of them. For a centralised algorithm one node holds all data, whatever [federation] says.
+// `memory` is DataOptions::memory, for a process alone.
+//
+// Collective: either all ranks fail or none. kBadData also where a rank has other data than the first one (ShareReader).
 template <class T>
-Result<Problem<T>> load_problem(const Config& config, const TrainTest* memory = nullptr);
+Result<Problem<T>> load_problem(const Experiment& experiment, Ranks& where = alone(),
+                                const TrainTest* memory = nullptr);
 
-// The same of data that is loaded already. Borrowed rows are prepared block by block as the problem is used (prepared_rows.h), with the same
+// The same of data that is loaded already, in a process alone. Borrowed rows are prepared block by block as the problem is used (prepared_rows.h), with the same
 // results; only a feature skew copies them.
 template <class T>
-Result<Problem<T>> make_problem(const Config& config, TrainTest data);
+Result<Problem<T>> make_problem(const Experiment& experiment, TrainTest data);
 
 // What must be measured of all training samples before any of them can be trained on.
 struct Measures {

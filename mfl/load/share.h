@@ -1,21 +1,64 @@
-// The part of an experiment's data that one of several processes loads.
+// The part of an experiment's data that one of several processes reads, and whether all of them read the same data. A process alone is
+// rank 0 of 1.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "mfl/base/digest.h"
 #include "mfl/base/result.h"
 #include "mfl/config/config.h"
+#include "mfl/data/dataset.h"
+#include "mfl/data/rows.h"
 #include "mfl/engine/ranks.h"
-#include "mfl/load/problem.h"
 
 namespace mfl {
 
-// As load_problem, divided among the ranks: each gets the rows of its own nodes, assigned by sample count, and its row blocks of
-// the test set. All ranks know the labels and the partition. The digests equal those of load_problem: the first rank reads all
-// rows once to compute them, a few at a time. Either all ranks fail or none: also, with kBadData, when a rank has other data than the
-// first one: shape, labels, names, partition, or any of the rows that it holds. Data in memory is for a process alone.
-template <class T>
-Result<Problem<T>> load_problem(const Config& config, Ranks& where, const TrainTest* memory = nullptr);
+// Rows of a set in an order in which those of each rank follow those of lower ranks.
+struct Division {
+  std::vector<std::uint32_t> order;
+  std::vector<std::size_t> starts;  // rank r has order[starts[r] .. starts[r + 1])
+
+  // What belongs to the rows of a rank, of one value per row in that order.
+  template <class X>
+  std::span<const X> part(const std::vector<X>& all, unsigned rank) const {
+    return std::span(all).subspan(starts[rank], starts[rank + 1] - starts[rank]);
+  }
+};
+
+// All rows of a test set in their order: whole row blocks, as many for each rank as for the others.
+Division divide_test(std::size_t rows, unsigned ranks);
+
+struct RowShare {
+  Dataset rows;        // of this rank, in the order of the division
+  std::string digest;  // of the whole set; with several ranks only on the first
+};
+
+// Reads this rank's rows of each set of an experiment and compares them with those of the first rank. Not thread-safe.
+class ShareReader {
+ public:
+  explicit ShareReader(Ranks& ranks) : ranks_(ranks), expected_(ranks.first() ? ranks.size() : 0) {}
+  const Ranks& ranks() const { return ranks_; }
+
+  // Something about the data that must be the same on every rank.
+  void add_fact(RankFact fact) { facts_.push_back(std::move(fact)); }
+  // A rank of several holds no more than its own rows; the first one reads all rows once more for the digest, a few at a time. A process
+  // alone reads all rows once. `set` names them in errors: "training".
+  Result<RowShare> read(const std::string& set, SomeRows rows, const Division& division);
+  // After all sets are read, on every rank. Collective. kBadData, on all ranks, if a rank has other data than the first one: shape,
+  // labels, names, facts, or any of the rows that it holds.
+  Result<void> require_same_data();
+
+ private:
+  Ranks& ranks_;
+  std::vector<RankFact> facts_;
+  Sha256 held_;                   // of the hashes of the rows that this rank holds
+  std::vector<Sha256> expected_;  // on the first rank: what `held_` of each rank must be
+};
 
 // Compares the digests of the data of a sweep, whose ranks load different settings: once per distinct [data], as its first setting
 // takes it. Every rank reads that data once more; nothing is read where there is one. Collective. kBadData names a rank and the data.

@@ -58,7 +58,7 @@ Result<Problem<T>> start_trainers(const Experiment& experiment, const std::optio
           }));
   std::size_t parameters = 0;
   for (const Tensor& tensor : trainers->facts().tensors) parameters += tensor.size();
-  MFL_CHECK(require_memory<T>(config, parameters));
+  MFL_CHECK(require_memory<T>(experiment, parameters));
   Problem<T> problem = external_problem<T>(std::move(trainers));
   if (config.run.init.empty())
     MFL_CHECK(catch_external([&]() -> Result<void> {

@@ -11,7 +11,6 @@
 #include "mfl/experiment/engines.h"
 #include "mfl/experiment/evaluations.h"
 #include "mfl/load/problem.h"
-#include "mfl/load/share.h"
 #include "mfl/run/external_run.h"
 #include "mfl/run/initial_model.h"
 #include "mfl/run/monitor.h"
@@ -41,8 +40,9 @@ Result<Problem<T>> load_members(const Member& first, const Place& place, const R
   if (!first.initial && experiment.config.model.standardise != Standardise::kNone)
     return tl::unexpected<Error>(first.initial.error());
   const TrainedModel* const initial = first.initial ? first.initial->get() : nullptr;
-  if (initial == nullptr) return load_problem<T>(experiment.config, place.together, options.memory);
-  return load_problem<T>(prepared_as(experiment.config, *initial), place.together, options.memory);
+  if (initial == nullptr) return load_problem<T>(experiment, place.together, options.memory);
+  return load_problem<T>(Experiment(prepared_as(experiment.config, *initial)), place.together,
+                         options.memory);
 }
 
 // Processes that end by their own clocks would part.

@@ -21,9 +21,9 @@
 #include <string>
 
 #include "mfl/base/json.h"
-#include "mfl/config/factory.h"
 #include "mfl/data/safetensors.h"
 #include "mfl/engine/node.h"
+#include "mfl/experiment/experiment.h"
 #include "mfl/load/problem.h"
 #include "mfl/model/tensors.h"
 #include "mfl/solve/batches.h"
@@ -89,7 +89,7 @@ template <class T>
 class NativeTrainer {
  public:
   NativeTrainer(const Config& config, Fault fault)
-      : config_(config), fault_(std::move(fault)), problem_(load_problem<T>(config).value()) {}
+      : config_(config), fault_(std::move(fault)), problem_(load_problem<T>(Experiment(config)).value()) {}
 
   void serve(int socket) {
     for (;;) {
@@ -163,7 +163,7 @@ class NativeTrainer {
     memory.vectors(0) = std::move(vectors);
     const Chosen<T> chosen{.setting = 0, .round = round};
     const NodeData<T> data{problem_.federation.train, shard, nullptr, 0, node_key(node)};
-    Batching batching = make_batching(config_);
+    Batching batching = Experiment(config_).batching;
     batching.by_epochs = false;
     const Stepping stepping{.batching = batching, .round = round, .before_step = {}};
     NodeLosses losses;

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "mfl/algorithm/algorithms.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/federation/coordinator.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/trainer.h"
@@ -58,7 +58,7 @@ struct Rows {
 std::shared_ptr<const Model<float>> logistic() {
   ModelConfig config;
   config.name = "logistic";
-  return make_model<float>(config, kFeatures, {});
+  return entry_of(config).make<float>({.columns = kFeatures});
 }
 
 // A site: what it has, and what it makes of its updates.

@@ -17,19 +17,19 @@ TEST(MemoryNeed, CountsTheVectorsOfServerAndWorkers) {
   Config config;
   config.algorithm.name = "mfl";
   config.run.engine = "serial";
-  EXPECT_EQ(memory_needed<float>(config, 1000), (2U + 2U + 3U) * 1000 * sizeof(float));
+  EXPECT_EQ(memory_needed<float>(Experiment(config), 1000), (2U + 2U + 3U) * 1000 * sizeof(float));
   config.run.engine = "threads";
   config.run.threads = 3;
   config.federation.nodes = 8;
-  EXPECT_EQ(memory_needed<double>(config, 1000), (2U + 2U + 3U * 3U) * 1000 * sizeof(double));
+  EXPECT_EQ(memory_needed<double>(Experiment(config), 1000), (2U + 2U + 3U * 3U) * 1000 * sizeof(double));
   config.federation.nodes = 2;
-  EXPECT_EQ(memory_needed<double>(config, 1000), (2U + 2U + 2U * 3U) * 1000 * sizeof(double));
+  EXPECT_EQ(memory_needed<double>(Experiment(config), 1000), (2U + 2U + 2U * 3U) * 1000 * sizeof(double));
 }
 
 TEST(MemoryNeed, AModelThatCannotFitIsRefusedWithBothNumbers) {
   EXPECT_GT(memory_left(), 0U);
-  EXPECT_TRUE(require_memory<float>(Config{}, 1'000'000));
-  const auto refused = require_memory<float>(Config{}, std::size_t{1} << 50U);
+  EXPECT_TRUE(require_memory<float>(Experiment({}), 1'000'000));
+  const auto refused = require_memory<float>(Experiment({}), std::size_t{1} << 50U);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kRunFailed);
   EXPECT_THAT(refused.error().text(), HasSubstr("a model of 1125899906842624 numbers needs "));
@@ -48,7 +48,7 @@ TEST(MemoryNeed, IsAskedBeforeAnyVectorIsMade) {
   config.federation.nodes = 64;
   config.run.threads = 64;
   config.model.standardise = Standardise::kScale;
-  const auto loaded = load_problem<double>(config);
+  const auto loaded = load_problem<double>(Experiment(config));
   ASSERT_FALSE(loaded);
   EXPECT_THAT(loaded.error().text(), HasSubstr("of memory to train"));
 }

@@ -5,12 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <stdexcept>
 
 #include "mfl/base/files.h"
 #include "mfl/data/source.h"
+#include "mfl/model/models.h"
 #include "tests/load/small_data.h"
+#include "tests/load/thread_ranks.h"
 
 namespace mfl {
 namespace {
@@ -46,7 +49,7 @@ class LoadedProblem : public ::testing::Test {
   }
 
   static Problem<double> loaded(const Config& config) {
-    auto problem = load_problem<double>(config);
+    auto problem = load_problem<double>(Experiment(config));
     if (!problem) throw std::runtime_error(problem.error().text());
     return *std::move(problem);
   }
@@ -61,7 +64,7 @@ class LoadedProblem : public ::testing::Test {
   }
 
   static void expect_refusal(const Config& config, ErrorCode code, const std::string& words) {
-    const auto refused = load_problem<double>(config);
+    const auto refused = load_problem<double>(Experiment(config));
     ASSERT_FALSE(refused) << words;
     EXPECT_EQ(refused.error().code, code) << refused.error().text();
     EXPECT_THAT(refused.error().text(), HasSubstr(words));
@@ -116,7 +119,7 @@ TEST_F(LoadedProblem, IsTheSameForDataInMemory) {
   const TrainTest sets = load(data_options(file)).value();
   Config memory = file;
   memory.data.source = "memory";
-  const auto from_memory = load_problem<double>(memory, &sets);
+  const auto from_memory = load_problem<double>(Experiment(memory), alone(), &sets);
   ASSERT_TRUE(from_memory) << from_memory.error().text();
   EXPECT_EQ(from_memory->data_digest, from_file.data_digest);
   EXPECT_EQ(from_memory->schema, from_file.schema);
@@ -124,6 +127,49 @@ TEST_F(LoadedProblem, IsTheSameForDataInMemory) {
   ASSERT_TRUE(from_memory->federation.test && from_file.federation.test);
   EXPECT_EQ(features_of(*from_memory->federation.test), features_of(*from_file.federation.test));
   EXPECT_EQ(targets_of(*from_memory->federation.test), targets_of(*from_file.federation.test));
+}
+
+TEST_F(LoadedProblem, MakesItsModelOnce) {
+  static std::atomic<int> made = 0;
+  ModelEntry counted = *models().find("logistic");
+  counted.name = "counted-logistic";
+  counted.make_f64 = [make = counted.make_f64](const ModelShape& shape) {
+    ++made;
+    return make(shape);
+  };
+  models().add(counted);
+  Config config = this->config();
+  config.model.name = "counted-logistic";
+  config.data.test = 4;
+  config.model.standardise = Standardise::kFull;
+  const Problem<double> problem = loaded(config);
+  EXPECT_EQ(problem.federation.test->size(), 4U);
+  EXPECT_EQ(made.exchange(0), 1);
+  for (const auto& part :
+       test::on_ranks(3, [&](Ranks& ranks) { return load_problem<double>(Experiment(config), ranks); }))
+    EXPECT_TRUE(part) << part.error().text();
+  EXPECT_EQ(made, 3) << "once per rank";
+}
+
+TEST_F(LoadedProblem, BorrowsRowsInMemory) {
+  const std::vector<float> numbers = {1, 2, 3, 4, 5, 6, 7, 8};
+  const BorrowedRows<float> rows{.first = reinterpret_cast<const std::byte*>(numbers.data()),
+                                 .row_stride = 2 * sizeof(float),
+                                 .rows = 4,
+                                 .columns = 2};
+  const TrainTest sets{{.rows = 4, .columns = 2, .scale = 1, .features = rows, .labels = {0, 1, 1, 0}}, {}};
+  Config memory = config();
+  memory.data.source = "memory";
+  memory.federation.nodes = 2;
+  memory.federation.partition = "label-sorted";
+  for (const auto& problem : {load_problem<double>(Experiment(memory), alone(), &sets),
+                              make_problem<double>(Experiment(memory), sets)}) {
+    ASSERT_TRUE(problem) << problem.error().text();
+    const Samples<double>& train = problem->federation.train;
+    EXPECT_EQ(problem->train_digest, data_digest(sets.train));
+    EXPECT_TRUE(std::holds_alternative<DenseRows<std::uint8_t>>(train.data().features)) << "no copy of them";
+    EXPECT_THAT(targets_of(train), ElementsAre(-1, -1, 1, 1));
+  }
 }
 
 TEST_F(LoadedProblem, StandardisesByAllTrainingRowsAndNamesConstantFeatures) {

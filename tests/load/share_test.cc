@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "mfl/base/files.h"
+#include "mfl/data/npy.h"
+#include "mfl/load/problem.h"
 #include "tests/load/small_data.h"
 #include "tests/load/thread_ranks.h"
 
@@ -34,6 +36,19 @@ class SharedProblem : public ::testing::Test {
   void write(const std::string& name, const std::string& text) const {
     ASSERT_TRUE(write_file(folder_.path() / name, text));
   }
+  // Returns the spec of rows that are read on demand.
+  std::string write_npy(std::size_t rows) const {
+    Dataset data{.rows = rows, .columns = 2, .scale = 1, .features = {}, .labels = {}};
+    DenseRows<double> numbers;
+    for (std::size_t row = 0; row < rows; ++row) {
+      data.labels.push_back(row % 3 == 0 ? 0 : 1);
+      numbers.values.insert(numbers.values.end(),
+                            {static_cast<double>(row), static_cast<double>(row * row % 13) / 8});
+    }
+    data.features = std::move(numbers);
+    EXPECT_TRUE(write_npy_folder(folder_.path() / "npy", data));
+    return "npy:" + (folder_.path() / "npy").string();
+  }
   Config config(const std::string& file = "rows.csv") const {
     Config config;
     config.data.source = "csv:" + (folder_.path() / file).string();
@@ -45,13 +60,14 @@ class SharedProblem : public ::testing::Test {
 
   // Each rank loads with its own configuration.
   static std::vector<Result<Problem<float>>> load_on(const std::vector<Config>& configs) {
-    return on_ranks(static_cast<unsigned>(configs.size()),
-                    [&](Ranks& ranks) { return load_problem<float>(configs[ranks.rank()], ranks); });
+    return on_ranks(static_cast<unsigned>(configs.size()), [&](Ranks& ranks) {
+      return load_problem<float>(Experiment(configs[ranks.rank()]), ranks);
+    });
   }
 
   static void expect_same_as_one_process(const Config& config, unsigned size) {
     SCOPED_TRACE(::testing::Message() << size << " ranks of\n" << to_toml(config));
-    const auto whole = load_problem<float>(config);
+    const auto whole = load_problem<float>(Experiment(config));
     ASSERT_TRUE(whole) << whole.error().text();
     std::vector<float> train, train_targets, train_weights, test, test_targets;
     std::vector<std::size_t> counts;
@@ -61,6 +77,7 @@ class SharedProblem : public ::testing::Test {
       const Federation<float>& own = part->federation;
       EXPECT_EQ(part->schema, whole->schema);
       EXPECT_EQ(part->constant_features, whole->constant_features);
+      EXPECT_EQ(part->scale, whole->scale);
       EXPECT_EQ(part->has_accuracy, whole->has_accuracy);
       EXPECT_EQ(part->data_digest, std::exchange(digest, ""));
       EXPECT_EQ(own.first_node, counts.size()) << "nodes in the order of ranks";
@@ -110,7 +127,11 @@ TEST_F(SharedProblem, HasTheRowsOfOneProcess) {
   skewed.data.take = Take::kRandom;
   Config central = config();
   central.algorithm.name = "gd";
-  for (const Config& one : {config(), measured, skewed, central})
+  Config on_demand = config();
+  on_demand.data.source = write_npy(700);
+  on_demand.federation.partition = "dirichlet(0.5)";
+  on_demand.model.standardise = Standardise::kScale;
+  for (const Config& one : {config(), measured, skewed, central, on_demand})
     for (const unsigned size : {2U, 3U, 7U}) expect_same_as_one_process(one, size);
 }
 
@@ -119,7 +140,7 @@ TEST_F(SharedProblem, DividesTheTestSetOfAFleet) {
   fleet.data.source = "fleet:3-9x20";
   fleet.data.test = 700;
   fleet.federation.nodes = 40;
-  const auto whole = load_problem<float>(fleet);
+  const auto whole = load_problem<float>(Experiment(fleet));
   ASSERT_TRUE(whole) << whole.error().text();
   std::vector<float> targets;
   for (const auto& part : load_on({fleet, fleet, fleet})) {

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "mfl/config/factory.h"
+#include "mfl/experiment/engines.h"
 #include "mfl/federation/coordinator.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/trainer.h"
@@ -53,7 +53,7 @@ class Data {
     config_.federation.nodes = kNodes;
     config_.algorithm.eta = 0.01;
     config_.algorithm.tau = kTau;
-    auto problem = load_problem<float>(config_);
+    auto problem = load_problem<float>(Experiment(config_));
     if (!problem) throw std::runtime_error(problem.error().text());
     Federation<float>& all = problem->federation;
     for (const Shard& shard : all.nodes) shards_.push_back({all.model, all.train, {shard}, std::nullopt});
@@ -64,7 +64,7 @@ class Data {
   Algorithm algorithm() const { return make_algorithm(config_.algorithm); }
   std::uint64_t columns() const { return test_->columns(); }
   std::unique_ptr<Trainer> trainer(std::size_t node) const {
-    return make_trainer<float>(shards_[node], setting_of(config_, algorithm()), serial_workers());
+    return make_trainer<float>(shards_[node], setting_of(Experiment(config_)), serial_workers());
   }
   double accuracy(const std::string& blob) const {
     const auto state = decode_round<float>(blob).value().state;

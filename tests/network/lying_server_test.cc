@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "mfl/base/files.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/federation/coordinator.h"
 #include "mfl/network/node.h"
 #include "mfl/network/server.h"

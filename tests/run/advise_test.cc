@@ -9,7 +9,7 @@
 
 #include "mfl/base/files.h"
 #include "mfl/base/rng.h"
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/load/problem.h"
 #include "mfl/theory/curvature.h"
 #include "mfl/theory/optimum.h"
@@ -98,8 +98,8 @@ std::optional<std::uint64_t> rounds_to(double target, const PilotRun& run) {
 TEST_F(Advise, IsWithinATenthOfTheBestOfADenseGrid) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
-    const auto problem = load_problem<double>(c.config).value();
-    const Objective objective{*linear_loss(c.config.model), effective_lambda(c.config.model)};
+    const auto problem = load_problem<double>(Experiment(c.config)).value();
+    const Objective objective{*entry_of(c.config.model).loss, effective_lambda(c.config.model)};
     const auto curvature =
         measure_curvature(objective, problem.federation.train, problem.federation.nodes).value().value();
     const double least = find_optimum(objective, problem.federation.train).loss;

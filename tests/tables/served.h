@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "mfl/config/factory.h"
+#include "mfl/config/entries.h"
 #include "mfl/data/source.h"
 #include "mfl/load/config_partition.h"
 #include "mfl/network/host.h"
