@@ -17,7 +17,6 @@
 #include "mfl/base/files.h"
 #include "mfl/base/json.h"
 #include "mfl/base/version.h"
-#include "mfl/config/evaluations.h"
 #include "mfl/config/factory.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/preparation.h"
@@ -264,7 +263,7 @@ class TestBench {
     config.data.positive.clear();
     config.schema = schema;
     config.federation = {1, "contiguous"};
-    MFL_TRY(Problem<T> problem, load_problem<T>(config));
+    MFL_TRY(Problem<T> problem, load_problem<T>(Experiment(config)));
     return std::unique_ptr<TestBench>(new TestBench(std::move(problem), config, algorithm));
   }
 
@@ -290,7 +289,7 @@ class TestBench {
  private:
   TestBench(Problem<T> problem, const Config& config, const Algorithm& algorithm)
       : problem_(std::move(problem)),
-        labels_(test_labels(config, problem_)),
+        labels_(test_labels(Experiment(config), problem_)),
         engine_(local_engine<T>(problem_.federation, {setting_of(config, algorithm)},
                                 make_workers(config.run))) {}
 
@@ -342,7 +341,7 @@ Result<void> state_schema(const Config& config, const HostOptions& options, cons
     auto settled = settle(out.schema, initial->schema);
     if (!settled) return fail_because(settled.error(), "the initial model does not fit this run");
     out.schema = *std::move(settled);
-    out.schema.preprocessing = prepared_as(config, initial).schema.preprocessing;
+    out.schema.preprocessing = prepared_as(config, *initial).schema.preprocessing;
     out.schema_from = "the initial model";
   }
   if (run.data_schema.empty()) return {};
@@ -518,7 +517,9 @@ Result<HostOutcome> host_as(const Config& config, const std::optional<TrainedMod
 Result<HostOutcome> host_run(const Config& given_config, const HostOptions& given) {
   Config config = with_evaluations_of_nodes(without_data(given_config));
   MFL_CHECK(check_stop_rule(config));
-  MFL_TRY(const auto initial, take_initial_model(config, default_store_path()));
+  MFL_TRY(const auto initial_model, take_initial_model(config, default_store_path()));
+  std::optional<TrainedModel> initial;
+  if (initial_model) initial = *initial_model;
   HostOptions options = given;
   options.server.log = serialised(given.server.log);
   if (config.federation.min_available_nodes == 0) options.server.nodes = config.federation.nodes;

@@ -120,7 +120,7 @@ class LoadedWorkplace final : public Workplace {
   }
 
   Result<double> smoothness() override {
-    return node_smoothness(config_, problem_.federation, problem_.federation.nodes.front());
+    return node_smoothness(Experiment(config_), problem_.federation, problem_.federation.nodes.front());
   }
 
   Result<std::string> initial_weights() override {
@@ -160,7 +160,7 @@ template <class T>
 Result<std::unique_ptr<Workplace>> workplace_as(const Config& config, NodeMaterial material,
                                                 const Identity& who, const NodeOptions& options) {
   auto made = material.trainers ? Result<Problem<T>>(external_problem<T>(std::move(material.trainers)))
-                                : make_problem<T>(config, std::move(material.data));
+                                : make_problem<T>(Experiment(config), std::move(material.data));
   MFL_TRY(Problem<T> problem, std::move(made));
   const Algorithm algorithm = make_algorithm(config.algorithm);
   const std::size_t vectors = std::max(algorithm.vectors().down().size(), algorithm.vectors().up().size());
@@ -364,7 +364,7 @@ class NodeRun {
       log(LogLine::Level::kInfo, "waiting", {{"text", text}});
     };
     MFL_TRY(trainers_, catch_external([&] {
-              return Trainers::open(std::move(setup), introduction_of(config_, {name}));
+              return Trainers::open(std::move(setup), introduction_of(Experiment(config_), {name}));
             }));
     return {};
   }
