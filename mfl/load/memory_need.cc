@@ -9,6 +9,8 @@
 #include <limits>
 #include <string>
 
+#include "mfl/engine/workers.h"
+
 namespace mfl {
 namespace {
 

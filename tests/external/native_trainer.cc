@@ -20,6 +20,7 @@
 #include <limits>
 #include <string>
 
+#include "mfl/algorithm/algorithms.h"
 #include "mfl/base/json.h"
 #include "mfl/data/safetensors.h"
 #include "mfl/engine/node.h"
