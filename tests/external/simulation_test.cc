@@ -56,11 +56,11 @@ TEST(ExternalRuns, ASweepGivesEachSettingTheRunOfItsOwn) {
   box.write("native.toml", native_toml(algorithm, "rounds = 5"));
   box.write("external.toml", external_toml(algorithm, "rounds = 5"));
   const std::string trainer = trainer_command("native.toml");
-  const Json swept = ok_data(box.run({"sweep", "external.toml", "--trainer", trainer, "--set",
+  const JsonValue swept = ok_data(box.run({"sweep", "external.toml", "--trainer", trainer, "--set",
                                       "algorithm.gamma=[0.5, 0.9]", "--json", "--quiet"}));
-  ASSERT_EQ(swept["runs"].elements().size(), 2U);
-  EXPECT_EQ(swept["runs"].elements()[0]["digest"], digest_of(box, {"native.toml"}));
-  EXPECT_EQ(swept["runs"].elements()[1]["digest"], digest_of(box, {"native.toml", "--gamma", "0.9"}));
+  ASSERT_EQ(swept["runs"].size(), 2U);
+  EXPECT_EQ(swept["runs"][0]["digest"], digest_of(box, {"native.toml"}));
+  EXPECT_EQ(swept["runs"][1]["digest"], digest_of(box, {"native.toml", "--gamma", "0.9"}));
 }
 
 TEST(ExternalRuns, StoppedAndResumedIsTheSameRun) {

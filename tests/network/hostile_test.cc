@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "mfl/config/entries.h"
 #include "mfl/experiment/engines.h"
 #include "mfl/federation/coordinator.h"
 #include "mfl/federation/payload.h"
