@@ -133,8 +133,9 @@ TEST_F(TheoryRuns, ASweepOfOneIsMonitoredAsTheRunIs) {
   options.store = folder_->path() / "sweep.db";
   options.monitor = true;
   std::vector<RunWarning> told;
-  const auto swept =
-      run_sweep({steep}, options, {.warn = [&](const RunWarning& warning) { told.push_back(warning); }});
+  RunHooks hooks;
+  hooks.warn = [&](const RunWarning& warning) { told.push_back(warning); };
+  const auto swept = run_sweep({steep}, options, hooks);
   ASSERT_TRUE(swept) << swept.error().text();
   EXPECT_TRUE(warned(swept->front(), "eta_beta"));
   EXPECT_EQ(swept->front().warnings, alone.warnings);

@@ -1,6 +1,7 @@
 // Every entry of every table, toys included, in a federation over loopback: the digest is that of the simulation.
 #include <gtest/gtest.h>
 
+#include "mfl/config/entries.h"
 #include "mfl/record/store.h"
 #include "mfl/trained/model_file.h"
 #include "tests/tables/served.h"
@@ -36,7 +37,7 @@ std::vector<TableEntry> federated_entries() {
     Config config = test::base_of(*one.table);
     // An entry that takes the name of a file is refused here, and is no algorithm.
     const bool is_set = set_key(config, one.table->key, test::sample_spec(*one.entry)).has_value();
-    if (!is_set || !is_centralised(config.algorithm)) out.push_back(one);
+    if (!is_set || !entry_of(config.algorithm).centralised) out.push_back(one);
   }
   return out;
 }
