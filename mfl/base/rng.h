@@ -24,6 +24,7 @@ enum class Purpose : std::uint64_t {
   kBatches = 20,
   kPowerIteration = 21,
   kTrainer = 22,
+  kCodec = 23,
   kBootstrap = 32,
 };
 

@@ -1,5 +1,5 @@
-// A number's change x - s as the 16 high bits of an f32, rounded to nearest, ties to even, little-endian; the server adds it to s. In f64 the
-// change is rounded to f32 first. A change too large for bfloat16 becomes infinite, and NaN stays NaN: such an update is refused.
+// A number's change as the 16 high bits of an f32, rounded to nearest, ties to even, little-endian. In f64 the change is rounded to
+// f32 first. A change too large for bfloat16 becomes infinite, and NaN stays NaN: such an update is refused.
 #include <bit>
 #include <cstdint>
 
@@ -25,25 +25,27 @@ class Bf16 final : public CodecOf<Bf16> {
   using CodecOf::CodecOf;
 
   std::string_view encoding() const override { return "bf16"; }
-  std::size_t bytes_per_number() const override { return sizeof(std::uint16_t); }
+  std::size_t most_bytes(std::size_t numbers) const override { return 2 * numbers; }
 
   template <class T>
-  void write(const UpdateVector<const T>& from, char* bytes) const {
-    for (std::size_t i = 0; i < from.values.size(); ++i) {
-      const std::uint16_t bits = to_bf16(static_cast<float>(from.values[i] - from.origin[i]));
-      bytes[2 * i] = static_cast<char>(static_cast<unsigned char>(bits));
-      bytes[2 * i + 1] = static_cast<char>(static_cast<unsigned char>(bits >> 8U));
+  void write(std::span<const T> changes, Stream& /*stream*/, std::string& bytes,
+             Vector<T>& /*handed_on*/) const {
+    for (const T change : changes) {
+      const std::uint16_t bits = to_bf16(static_cast<float>(change));
+      bytes += static_cast<char>(static_cast<unsigned char>(bits));
+      bytes += static_cast<char>(static_cast<unsigned char>(bits >> 8U));
     }
   }
 
   template <class T>
-  void read(const char* bytes, const UpdateVector<T>& to) const {
-    for (std::size_t i = 0; i < to.values.size(); ++i) {
-      const auto low = static_cast<unsigned char>(bytes[2 * i]),
-                 high = static_cast<unsigned char>(bytes[2 * i + 1]);
-      const float change = from_bf16(static_cast<std::uint16_t>(low | high << 8U));
-      to.values[i] = to.origin[i] + static_cast<T>(change);
+  Result<void> read(std::string_view& bytes, const HandedOn<T>& /*handed_on*/, std::span<T> changes) const {
+    MFL_TRY(const std::string_view mine, take_bytes(bytes, 2 * changes.size()));
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      const auto low = static_cast<unsigned char>(mine[2 * i]),
+                 high = static_cast<unsigned char>(mine[2 * i + 1]);
+      changes[i] = static_cast<T>(from_bf16(static_cast<std::uint16_t>(low | high << 8U)));
     }
+    return {};
   }
 };
 

@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <functional>
 
 #include "mfl/codec/built_in.h"
 
@@ -24,11 +26,6 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
-template <class T>
-UpdateVector<const T> read_only(const UpdateVector<T>& vector) {
-  return {vector.values, vector.origin};
-}
-
 }  // namespace
 
 Catalog<CodecEntry>& codecs() {
@@ -40,12 +37,21 @@ Result<CodecChain> CodecChain::parse(std::string_view text) {
   CodecChain chain;
   if (text.find_first_not_of(" \t") == std::string_view::npos) return chain;
   for (const std::string_view part : split(text)) {
-    MFL_TRY(auto spec, parse_spec(part, codecs()));
-    if (const Codec* const last = chain.encoder())
-      return fail(ErrorCode::kBadConfig,
-                  fmt::format("codec {} follows {}, which encodes", spec.text, last->spec()),
-                  fmt::format("put {} last", last->spec()));
-    chain.codecs_.push_back(spec.entry->make(std::move(spec.text), spec.values));
+    MFL_TRY(auto spec, parse_spec(part, mfl::codecs()));
+    std::shared_ptr<const Codec> codec = spec.entry->make(std::move(spec.text), spec.values);
+    if (const Codec* const last = chain.encodes() ? chain.codecs_.back().get() : nullptr) {
+      if (last->most_handed_on(1) == 0)
+        return fail(
+            ErrorCode::kBadConfig,
+            fmt::format("codec {} follows {}, which encodes all numbers", codec->spec(), last->spec()),
+            fmt::format("put {} last", last->spec()));
+      if (codec->encoding().empty() || codec->keeps_residuals())
+        return fail(ErrorCode::kBadConfig,
+                    fmt::format("codec {} follows {}, which encodes", codec->spec(), last->spec()),
+                    fmt::format("put {} before {}", codec->spec(), last->spec()));
+    }
+    if (!chain.encodes()) chain.first_encoder_ += codec->encoding().empty() ? 1 : 0;
+    chain.codecs_.push_back(std::move(codec));
   }
   return chain;
 }
@@ -56,71 +62,99 @@ std::string CodecChain::spec() const {
   return out;
 }
 
-const Codec* CodecChain::encoder() const {
-  return codecs_.empty() || codecs_.back()->encoding().empty() ? nullptr : codecs_.back().get();
+template <class T>
+std::string CodecChain::encoding() const {
+  std::string out;
+  for (std::size_t c = first_encoder_; c < codecs_.size(); ++c) {
+    out += (out.empty() ? "" : "+") + std::string(codecs_[c]->encoding());
+    if (codecs_[c]->most_handed_on(1) == 0) return out;
+  }
+  return out + (out.empty() ? "" : "+") + (sizeof(T) == sizeof(float) ? "f32" : "f64");
 }
 
 template <class T>
-std::string_view CodecChain::encoding() const {
-  if (const Codec* const codec = encoder()) return codec->encoding();
-  return sizeof(T) == sizeof(float) ? "f32" : "f64";
+std::size_t CodecChain::most_bytes(std::size_t numbers) const {
+  std::size_t bytes = 0;
+  for (std::size_t c = first_encoder_; c < codecs_.size(); ++c) {
+    bytes += codecs_[c]->most_bytes(numbers);
+    numbers = codecs_[c]->most_handed_on(numbers);
+  }
+  return bytes + numbers * sizeof(T);
 }
 
 template <class T>
-std::size_t CodecChain::bytes_per_number() const {
-  const Codec* const codec = encoder();
-  return codec != nullptr ? codec->bytes_per_number() : sizeof(T);
+void CodecChain::encode(std::size_t codec, std::span<const T> numbers, Stream& stream,
+                        std::string& bytes) const {
+  if (codec == codecs_.size()) {
+    bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+    return;
+  }
+  Vector<T> handed_on;
+  codecs_[codec]->encode(numbers, stream, bytes, handed_on);
+  if (codecs_[codec]->most_handed_on(1) != 0) encode<T>(codec + 1, handed_on, stream, bytes);
 }
 
 template <class T>
-void CodecChain::pass(std::span<const UpdateVector<T>> update) const {
-  for (const auto& codec : codecs_) codec->change(update);
-  const Codec* const codec = encoder();
-  if (codec == nullptr) return;
-  std::string bytes;
-  for (const UpdateVector<T>& vector : update) {
-    bytes.resize(vector.values.size() * codec->bytes_per_number());
-    codec->encode(read_only(vector), bytes.data());
-    codec->decode(bytes.data(), vector);
+Result<void> CodecChain::decode(std::size_t codec, std::string_view& bytes, std::span<T> numbers) const {
+  if (codec == codecs_.size()) {
+    MFL_TRY(const std::string_view mine, take_bytes(bytes, numbers.size_bytes()));
+    if (!numbers.empty()) std::memcpy(numbers.data(), mine.data(), mine.size());
+    return {};
+  }
+  const HandedOn<T> handed_on = [&](std::span<T> rest) { return decode(codec + 1, bytes, rest); };
+  return codecs_[codec]->decode(bytes, handed_on, numbers);
+}
+
+template <class T>
+void CodecChain::send(std::span<const UpdateVector<T>> update, const CodecDraws& draws,
+                      std::span<Vector<T>> residuals, std::string* bytes) const {
+  for (std::size_t c = 0; c < first_encoder_; ++c) codecs_[c]->change(update);
+  if (!encodes() && bytes == nullptr) return;
+  std::string own;
+  std::string& out = bytes != nullptr ? *bytes : own;
+  Vector<T> changes, decoded;
+  for (std::size_t v = 0; v < update.size(); ++v) {
+    Stream stream(draws.seed, Purpose::kCodec, draws.round, draws.node, v);
+    const auto [values, origin] = update[v];
+    if (!encodes()) {
+      encode<T>(codecs_.size(), values, stream, out);
+      continue;
+    }
+    changes.resize(values.size());
+    decoded.resize(values.size());
+    std::ranges::transform(values, origin, changes.begin(), std::minus());
+    if (!residuals.empty()) std::ranges::transform(changes, residuals[v], changes.begin(), std::plus());
+    const std::size_t first = out.size();
+    encode<T>(first_encoder_, changes, stream, out);
+    std::string_view sent = std::string_view(out).substr(first);
+    [[maybe_unused]] const auto whole = decode<T>(first_encoder_, sent, decoded);
+    assert(whole && sent.empty());
+    std::ranges::transform(origin, decoded, values.begin(), std::plus());
+    if (!residuals.empty()) std::ranges::transform(changes, decoded, residuals[v].begin(), std::minus());
   }
 }
 
 template <class T>
-std::string CodecChain::encode(std::span<const UpdateVector<T>> update) const {
-  for (const auto& codec : codecs_) codec->change(update);
-  std::size_t numbers = 0;
-  for (const UpdateVector<T>& vector : update) numbers += vector.values.size();
-  std::string bytes(numbers * bytes_per_number<T>(), '\0');
-  char* at = bytes.data();
-  for (const UpdateVector<T>& vector : update) {
-    if (const Codec* const codec = encoder())
-      codec->encode(read_only(vector), at);
-    else if (!vector.values.empty())
-      std::memcpy(at, vector.values.data(), vector.values.size_bytes());
-    at += vector.values.size() * bytes_per_number<T>();
+Result<void> CodecChain::receive(std::string_view bytes, std::span<const UpdateVector<T>> update) const {
+  for (std::size_t v = 0; v < update.size(); ++v) {
+    const auto [values, origin] = update[v];
+    auto decoded = decode<T>(first_encoder_, bytes, values);
+    if (decoded && v + 1 == update.size() && !bytes.empty())
+      decoded = fail(ErrorCode::kBadData, fmt::format("{} bytes follow the last vector", bytes.size()));
+    if (!decoded)
+      return fail(ErrorCode::kBadData,
+                  fmt::format("vector {} in {}: {}", v, encoding<T>(), decoded.error().message));
+    if (encodes()) std::ranges::transform(origin, values, values.begin(), std::plus());
   }
-  return bytes;
+  return {};
 }
 
-template <class T>
-void CodecChain::decode(std::string_view bytes, std::span<const UpdateVector<T>> update) const {
-  for (const UpdateVector<T>& vector : update) {
-    const std::size_t size = vector.values.size() * bytes_per_number<T>();
-    assert(size <= bytes.size());
-    if (const Codec* const codec = encoder())
-      codec->decode(bytes.data(), vector);
-    else if (!vector.values.empty())
-      std::memcpy(vector.values.data(), bytes.data(), size);
-    bytes.remove_prefix(size);
-  }
-}
-
-#define MFL_INSTANTIATE(T)                                                         \
-  template std::string_view CodecChain::encoding<T>() const;                       \
-  template std::size_t CodecChain::bytes_per_number<T>() const;                    \
-  template void CodecChain::pass(std::span<const UpdateVector<T>>) const;          \
-  template std::string CodecChain::encode(std::span<const UpdateVector<T>>) const; \
-  template void CodecChain::decode(std::string_view, std::span<const UpdateVector<T>>) const;
+#define MFL_INSTANTIATE(T)                                                                                  \
+  template std::string CodecChain::encoding<T>() const;                                                     \
+  template std::size_t CodecChain::most_bytes<T>(std::size_t) const;                                        \
+  template void CodecChain::send(std::span<const UpdateVector<T>>, const CodecDraws&, std::span<Vector<T>>, \
+                                 std::string*) const;                                                       \
+  template Result<void> CodecChain::receive(std::string_view, std::span<const UpdateVector<T>>) const;
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE
