@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "mfl/base/kernels/kernels.h"
+
 namespace mfl {
 namespace {
 
@@ -49,11 +51,7 @@ void Sums::clear() {
 
 template <class T>
 void Sums::add_move(const Vector<T>& from, const Vector<T>& w, std::uint64_t weight) {
-  double square = 0;
-  for (std::size_t j = 0; j < w.size(); ++j) {
-    const double change = static_cast<double>(w[j]) - static_cast<double>(from[j]);
-    square += change * change;
-  }
+  const double square = default_kernel_set().of<T>().squared_distance(w.size(), w.data(), from.data());
   (void)square_moves.add(std::span<const double>(&square, 1), weight);
 }
 
