@@ -55,20 +55,27 @@ void apply(const Algorithm& algorithm, State<T>& state, Aggregate<T>& aggregate,
 }
 
 template <class T>
+std::uint64_t most_bytes_up(const VectorLayout& layout, std::size_t parameters, const CodecChain& codecs) {
+  std::uint64_t bytes = 0;
+  for (const std::size_t v : layout.up()) bytes += codecs.most_bytes<T>(layout.length(v, parameters));
+  return bytes;
+}
+
+template <class T>
 RoundBytes round_bytes(const Algorithm& algorithm, std::uint64_t round, std::size_t parameters,
                        const CodecChain& codecs) {
   if (algorithm.centralised) return {};
   const VectorLayout& layout = algorithm.vectors(round);
-  return {layout.numbers_down(parameters) * sizeof(T),
-          layout.numbers_up(parameters) * codecs.bytes_per_number<T>()};
+  return {layout.numbers_down(parameters) * sizeof(T), most_bytes_up<T>(layout, parameters, codecs)};
 }
 
-#define MFL_INSTANTIATE(T)                                                            \
-  template State<T> initial_state(const Algorithm&, std::size_t);                     \
-  template State<T> initial_state(const Algorithm&, const Model<T>&, std::uint64_t);  \
-  template void note_loss(State<T>&, double);                                         \
-  template void note_last(State<T>&);                                                 \
-  template void apply(const Algorithm&, State<T>&, Aggregate<T>&, const EndedRound&); \
+#define MFL_INSTANTIATE(T)                                                                      \
+  template State<T> initial_state(const Algorithm&, std::size_t);                               \
+  template State<T> initial_state(const Algorithm&, const Model<T>&, std::uint64_t);            \
+  template void note_loss(State<T>&, double);                                                   \
+  template void note_last(State<T>&);                                                           \
+  template void apply(const Algorithm&, State<T>&, Aggregate<T>&, const EndedRound&);           \
+  template std::uint64_t most_bytes_up<T>(const VectorLayout&, std::size_t, const CodecChain&); \
   template RoundBytes round_bytes<T>(const Algorithm&, std::uint64_t, std::size_t, const CodecChain&);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

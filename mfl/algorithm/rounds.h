@@ -67,7 +67,11 @@ struct EndedRound {
 template <class T>
 void apply(const Algorithm& algorithm, State<T>& state, Aggregate<T>& aggregate, const EndedRound& round);
 
-// Bytes of vectors in a round, from 1, with one node, without framing.
+// No update of a node has more bytes of vectors, without framing, in a round with this layout.
+template <class T>
+std::uint64_t most_bytes_up(const VectorLayout& layout, std::size_t parameters, const CodecChain& codecs);
+
+// Bytes of vectors in a round, from 1, with one node, without framing; at most so many up.
 struct RoundBytes {
   std::uint64_t down = 0, up = 0;
 };

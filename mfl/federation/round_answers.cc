@@ -34,15 +34,17 @@ void RoundAnswers<T>::begin(const VectorLayout& layout, const State<T>& state, s
   trains_ = steps != 0;
   wanted_ = wanted_losses(options_.losses, state.round, trains_);
   blocks_.clear();
-  bytes_ = 0;
+  most_bytes_ = 0;
   if (!trains_) return;
   layout_ = layout;
   const std::size_t parameters = state.w().size();
   blocks_ = blocks_of(layout, layout.up(), parameters, options_.codecs.encoding<T>());
-  bytes_ = layout.numbers_up(parameters) * options_.codecs.bytes_per_number<T>();
+  most_bytes_ = most_bytes_up<T>(layout, parameters, options_.codecs);
   // Waking a thread takes longer than the work on a small state.
   constexpr std::uint64_t kSmall = std::uint64_t{256} << 10U;
-  if (!workers_) workers_ = bytes_ <= kSmall ? serial_workers() : thread_workers(options_.threads);
+  if (!workers_)
+    workers_ = layout.numbers_up(parameters) * sizeof(T) <= kSmall ? serial_workers()
+                                                                   : thread_workers(options_.threads);
   if (sum_ && blocks_ == sum_blocks_) return;
   sum_blocks_ = blocks_;
   sum_.emplace(layout, parameters, *workers_, options_.aggregator);
@@ -55,8 +57,10 @@ Verdict RoundAnswers<T>::check(std::uint64_t weight, const Update& update) const
   if (update.blocks != blocks_)
     return {Reason::kShape,
             fmt::format("sent {}, expected {}", blocks_text(update.blocks), blocks_text(blocks_))};
-  if (update.payload.size() != bytes_)
-    return {Reason::kShape, fmt::format("{} bytes of vectors, {} expected", update.payload.size(), bytes_)};
+  const bool varies = trains_ && options_.codecs.encodes();
+  if (varies ? update.payload.size() > most_bytes_ : update.payload.size() != most_bytes_)
+    return {Reason::kShape, fmt::format("{} bytes of vectors, {}{} expected", update.payload.size(),
+                                        varies ? "at most " : "", most_bytes_)};
   for (const auto loss : kLosses)
     if ((update.losses.*loss).has_value() != (wanted_.*loss).has_value())
       return {Reason::kShape, "sent other losses than the round measures"};
@@ -64,12 +68,14 @@ Verdict RoundAnswers<T>::check(std::uint64_t weight, const Update& update) const
 }
 
 template <class T>
-void RoundAnswers<T>::decode(std::string& payload, const State<T>& state) const {
-  if (options_.codecs.empty() || options_.codecs.encoding<T>() == CodecChain{}.encoding<T>()) return;
+Verdict RoundAnswers<T>::decode(std::string& payload, const State<T>& state) const {
+  if (!options_.codecs.encodes()) return {};
   const std::vector<Vector<T>> origin = origin_of_updates(*layout_, state);
   std::vector<Vector<T>> numbers = origin;
-  options_.codecs.decode<T>(payload, update_vectors(numbers, origin));
+  if (const auto received = options_.codecs.receive<T>(payload, update_vectors(numbers, origin)); !received)
+    return {Reason::kShape, received.error().message};
   payload = to_payload(numbers);
+  return {};
 }
 
 template <class T>
@@ -98,13 +104,16 @@ Verdict RoundAnswers<T>::count(const std::string& node, std::uint64_t weight, Up
                                const State<T>& state) {
   if (Verdict verdict = check(weight, update); !verdict.counts()) return verdict;
   const std::string digest = trains_ ? sha256_hex(update.payload) : "";
-  if (trains_) decode(update.payload, state);
+  const std::size_t bytes = update.payload.size();
+  if (Verdict verdict = trains_ ? decode(update.payload, state) : Verdict{}; !verdict.counts())
+    return verdict;
   UpdateSize size;
   if (Verdict verdict = measure(node, update, state, size); !verdict.counts()) return verdict;
   if (trains_) sum_->add(node, std::move(update.payload), weight);
   for (std::size_t i = 0; i < losses_.size(); ++i)
     if (const auto& loss = update.losses.*kLosses[i]) losses_[i].add(std::span(&*loss, 1), weight);
   metrics_.add(update.metrics, weight);
+  bytes_ += bytes;
   objections_.count(node, std::move(size));
   const double took = update.timing.compute;
   rows_[node] = {update.ticket.round,
@@ -122,6 +131,7 @@ Verdict RoundAnswers<T>::count(const std::string& node, std::uint64_t weight, Up
 template <class T>
 void RoundAnswers<T>::clear() {
   rows_.clear();
+  bytes_ = 0;
   metrics_.clear();
   for (ExactMean& mean : losses_) mean.clear();
   if (sum_) sum_->clear();

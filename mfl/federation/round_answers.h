@@ -25,7 +25,8 @@ class RoundAnswers {
 
   // Of a round of these steps from the State; the memory of the round before is used again.
   void begin(const VectorLayout& layout, const State<T>& state, std::uint64_t steps);
-  std::uint64_t bytes() const { return bytes_; }  // of the vectors of an answer
+  std::uint64_t most_bytes() const { return most_bytes_; }  // of the vectors of an answer
+  std::uint64_t bytes() const { return bytes_; }  // of those that have been counted, as they were sent
 
   // Adds an update of a node that joined with `weight`, if all of it is in order; an objection is noted.
   Verdict count(const std::string& node, std::uint64_t weight, Update update, const State<T>& state);
@@ -44,7 +45,8 @@ class RoundAnswers {
 
  private:
   Verdict check(std::uint64_t weight, const Update& update) const;
-  void decode(std::string& payload, const State<T>& state) const;
+  // From what a node has sent to plain numbers.
+  Verdict decode(std::string& payload, const State<T>& state) const;
   Verdict measure(const std::string& node, const Update& update, const State<T>& state, UpdateSize& size);
 
   const CoordinatorOptions& options_;
@@ -52,7 +54,7 @@ class RoundAnswers {
   std::optional<VectorLayout> layout_;
   bool trains_ = false;
   std::vector<Block> blocks_;
-  std::uint64_t bytes_ = 0;
+  std::uint64_t most_bytes_ = 0, bytes_ = 0;
   Losses wanted_;  // as zeros
   std::unique_ptr<Workers> workers_;
   std::optional<RoundSum<T>> sum_;

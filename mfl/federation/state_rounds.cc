@@ -53,7 +53,7 @@ class StateRounds final : public RoundStage {
 
   bool has_state() const override { return !state_.vectors.empty(); }
   std::string spare_buffer() override { return answers_.spare_buffer(); }
-  std::uint64_t most_bytes(const std::string& /*node*/) const override { return answers_.bytes(); }
+  std::uint64_t most_bytes(const std::string& /*node*/) const override { return answers_.most_bytes(); }
 
   void forget() override {
     state_ = {};
@@ -168,7 +168,7 @@ class StateRounds final : public RoundStage {
   void commit(CommittedRound& round, const Losses& losses, std::optional<double> batch_loss) {
     SizeHistory history = objections_.next_history();
     const std::uint64_t step = state_.step, nodes = round.nodes.size();
-    const std::uint64_t up = run_.report.written().bytes_up + nodes * answers_.bytes();
+    const std::uint64_t up = run_.report.written().bytes_up + answers_.bytes();
     const std::uint64_t down = run_.report.written().bytes_down + seats().size() * payload_->size();
     apply(algorithm_, state_, answers_.aggregate(state_), {steps_, nodes, run_.options.nodes});
     if (algorithm_.keeps_at_nodes())
