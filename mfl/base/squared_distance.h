@@ -1,5 +1,6 @@
-// The squared distance of two vectors, coordinate by coordinate: the order of summation behind clip and behind what an algorithm
-// estimates, on which digests depend. Everywhere else Kernels::squared_distance, in lanes, is the function to call.
+// The squared distance of two vectors, coordinate by coordinate: the order of summation behind clip and
+// behind what an algorithm estimates, on which digests depend. Everywhere else Kernels::squared_distance, in
+// lanes, is the function to call.
 #pragma once
 
 #include <cstddef>

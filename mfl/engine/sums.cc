@@ -146,20 +146,6 @@ std::vector<KeptVectors<T>> gather_kept(Ranks& ranks, std::span<const KeptVector
   return all;
 }
 
-void gather_blocks(Ranks& ranks, std::vector<Evaluation>& blocks, std::size_t& rows) {
-  MessageWriter mine;
-  mine.put(rows);
-  mine.put_all(std::span<const Evaluation>(blocks));
-  blocks.clear();
-  rows = 0;
-  for (const std::string& message : ranks.gather(mine.bytes())) {
-    MessageReader theirs(message);
-    rows += theirs.take<std::size_t>();
-    const auto more = theirs.take_all<Evaluation>();
-    blocks.insert(blocks.end(), more.begin(), more.end());
-  }
-}
-
 #define MFL_INSTANTIATE(T)                                                                    \
   template void Sums::add_move(const Vector<T>&, const Vector<T>&, std::uint64_t);            \
   template std::vector<NodeUpdate<T>> gather_updates(Ranks&, std::span<const NodeUpdate<T>>); \
