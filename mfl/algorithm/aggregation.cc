@@ -2,6 +2,10 @@
 
 namespace mfl {
 
+bool keeps_at_nodes(const Algorithm& algorithm, const CodecChain& codecs) {
+  return algorithm.keeps_at_nodes() || codecs.keeps_residuals();
+}
+
 std::shared_ptr<const Aggregator> if_it_holds_updates(std::shared_ptr<const Aggregator> aggregator) {
   return aggregator && !aggregator->is_exact_mean() ? aggregator : nullptr;
 }

@@ -12,6 +12,9 @@
 
 namespace mfl {
 
+// Whether nodes keep vectors across rounds.
+bool keeps_at_nodes(const Algorithm& algorithm, const CodecChain& codecs);
+
 // A node's vectors at the end of a round.
 template <class T>
 struct NodeUpdate {

@@ -1,4 +1,4 @@
-// The vectors that nodes keep across rounds (VectorFlow::kept), by node number. A round proposes what its nodes would keep; they
+// The vectors that nodes keep across rounds (VectorFlow::kept, Codec::keeps_residuals), by node number. A round proposes what its nodes would keep; they
 // keep it once the server has counted the round, and otherwise start again from what they had.
 #pragma once
 
@@ -15,7 +15,8 @@ namespace mfl {
 template <class T>
 struct KeptVectors {
   std::uint64_t node = 0;
-  std::vector<Vector<T>> vectors;  // in the order of VectorLayout::kept()
+  // Those of VectorLayout::kept(); then, where a codec keeps residuals, one for each of VectorLayout::up().
+  std::vector<Vector<T>> vectors;
 };
 
 template <class T>

@@ -44,6 +44,7 @@ struct Aggregate {
   double evaluated = 0;                // of where nodes start, over all samples, if requested
   double mean_square_move = 0;         // weighted mean of |w_i - broadcast w|^2, if requested
   std::vector<Vector<T>> vectors;      // means of those that are sent up, in the order of VectorLayout::up()
+  std::uint64_t bytes_up = 0;          // of vectors, as codecs encode them, from all nodes
   std::vector<NodeReport> nodes = {};  // external ones, ascending; others report nothing
 };
 

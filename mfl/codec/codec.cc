@@ -26,6 +26,11 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
+template <class T>
+void append_numbers(std::span<const T> numbers, std::string& bytes) {
+  bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+}
+
 }  // namespace
 
 Catalog<CodecEntry>& codecs() {
@@ -85,10 +90,7 @@ std::size_t CodecChain::most_bytes(std::size_t numbers) const {
 template <class T>
 void CodecChain::encode(std::size_t codec, std::span<const T> numbers, Stream& stream,
                         std::string& bytes) const {
-  if (codec == codecs_.size()) {
-    bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
-    return;
-  }
+  if (codec == codecs_.size()) return append_numbers(numbers, bytes);
   Vector<T> handed_on;
   codecs_[codec]->encode(numbers, stream, bytes, handed_on);
   if (codecs_[codec]->most_handed_on(1) != 0) encode<T>(codec + 1, handed_on, stream, bytes);
@@ -106,25 +108,25 @@ Result<void> CodecChain::decode(std::size_t codec, std::string_view& bytes, std:
 }
 
 template <class T>
-void CodecChain::send(std::span<const UpdateVector<T>> update, const CodecDraws& draws,
-                      std::span<Vector<T>> residuals, std::string* bytes) const {
+std::size_t CodecChain::send(std::span<const UpdateVector<T>> update, const CodecDraws& draws,
+                             std::span<Vector<T>> residuals, std::string* bytes) const {
   for (std::size_t c = 0; c < first_encoder_; ++c) codecs_[c]->change(update);
-  if (!encodes() && bytes == nullptr) return;
   std::string own;
   std::string& out = bytes != nullptr ? *bytes : own;
-  Vector<T> changes, decoded;
+  out.clear();
+  std::size_t plain = 0;
   for (std::size_t v = 0; v < update.size(); ++v) {
-    Stream stream(draws.seed, Purpose::kCodec, draws.round, draws.node, v);
     const auto [values, origin] = update[v];
     if (!encodes()) {
-      encode<T>(codecs_.size(), values, stream, out);
+      plain += values.size_bytes();
+      if (bytes != nullptr) append_numbers<T>(values, out);
       continue;
     }
-    changes.resize(values.size());
-    decoded.resize(values.size());
+    Vector<T> changes(values.size()), decoded(values.size());
     std::ranges::transform(values, origin, changes.begin(), std::minus());
     if (!residuals.empty()) std::ranges::transform(changes, residuals[v], changes.begin(), std::plus());
     const std::size_t first = out.size();
+    Stream stream(draws.seed, Purpose::kCodec, draws.round, draws.node, v);
     encode<T>(first_encoder_, changes, stream, out);
     std::string_view sent = std::string_view(out).substr(first);
     [[maybe_unused]] const auto whole = decode<T>(first_encoder_, sent, decoded);
@@ -132,6 +134,7 @@ void CodecChain::send(std::span<const UpdateVector<T>> update, const CodecDraws&
     std::ranges::transform(origin, decoded, values.begin(), std::plus());
     if (!residuals.empty()) std::ranges::transform(changes, decoded, residuals[v].begin(), std::minus());
   }
+  return encodes() ? out.size() : plain;
 }
 
 template <class T>
@@ -149,11 +152,11 @@ Result<void> CodecChain::receive(std::string_view bytes, std::span<const UpdateV
   return {};
 }
 
-#define MFL_INSTANTIATE(T)                                                                                  \
-  template std::string CodecChain::encoding<T>() const;                                                     \
-  template std::size_t CodecChain::most_bytes<T>(std::size_t) const;                                        \
-  template void CodecChain::send(std::span<const UpdateVector<T>>, const CodecDraws&, std::span<Vector<T>>, \
-                                 std::string*) const;                                                       \
+#define MFL_INSTANTIATE(T)                                                                   \
+  template std::string CodecChain::encoding<T>() const;                                      \
+  template std::size_t CodecChain::most_bytes<T>(std::size_t) const;                         \
+  template std::size_t CodecChain::send(std::span<const UpdateVector<T>>, const CodecDraws&, \
+                                        std::span<Vector<T>>, std::string*) const;           \
   template Result<void> CodecChain::receive(std::string_view, std::span<const UpdateVector<T>>) const;
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

@@ -165,11 +165,11 @@ class CodecChain {
   std::size_t most_bytes(std::size_t numbers) const;
 
   // At a node: `update` becomes what the server makes of it. `residuals`, if the chain keeps any, has a vector for each of
-  // the update's: it is added to the update, and is then what this update did not send. `bytes`, unless null, gets what is
-  // sent, vector by vector.
+  // the update's, or more: it is added to the update, and is then what this update did not send. `bytes`, unless null, gets
+  // what is sent, vector by vector. Returns its size.
   template <class T>
-  void send(std::span<const UpdateVector<T>> update, const CodecDraws& draws,
-            std::span<Vector<T>> residuals = {}, std::string* bytes = nullptr) const;
+  std::size_t send(std::span<const UpdateVector<T>> update, const CodecDraws& draws,
+                   std::span<Vector<T>> residuals = {}, std::string* bytes = nullptr) const;
 
   // At the server. An error says which vector, by its number, is wrong in which way, and leaves any numbers.
   template <class T>

@@ -45,6 +45,10 @@ struct Federation {
   std::vector<std::size_t> all_samples = {};
   std::vector<std::string> names = {};  // of nodes; empty: those of a simulation (node_name)
 
+  std::string name_of(std::size_t node) const {
+    return names.empty() ? node_name(node) : names[node - first_node];
+  }
+
   std::size_t node_count() const {
     if (fleet) return fleet->nodes();
     return all_samples.empty() ? nodes.size() : all_samples.size();
@@ -83,6 +87,8 @@ struct StepRange {
   std::optional<NotFinite> failure = {};
   bool measure_moves = false;  // out.mean_square_move is written when the round ends
   bool evaluate = false;       // out.evaluated is wanted; for batches and external nodes
+  std::string* sent =
+      nullptr;  // of a federation of one node: gets what the node sends up, when the round ends
   // The nodes that take part, ascending; empty: all. The same for all ranges of a call, and from the start of a round
   // to its end.
   std::span<const std::uint32_t> participants = {};
@@ -114,7 +120,7 @@ class Engine {
   // What external nodes measured in the last run() or train_loss(): means over them.
   virtual Metrics measured() const { return {}; }
 
-  // The nodes of the setting's last round keep what they had at its end (VectorFlow::kept). Without this call the next round starts from
+  // The nodes of the setting's last round keep what they had at its end (VectorFlow::kept) and the residuals of codecs. Without this call the next round starts from
   // what they had before.
   virtual void keep(std::size_t setting) = 0;
   // What nodes keep, by ascending numbers; of all processes of the run, each of which calls it. Empty where nothing is kept.

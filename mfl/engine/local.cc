@@ -36,25 +36,29 @@ class LocalEngine final : public Engine<T> {
   // `ranks` is null where this process has all nodes.
   LocalEngine(const Federation<T>& federation, std::vector<Setting> settings,
               std::unique_ptr<Workers> workers, Ranks* ranks, EngineOptions options)
-      : model_(*federation.model),
+      : federation_(federation),
+        model_(*federation.model),
         settings_(std::move(settings)),
         workers_(std::move(workers)),
         ranks_(ranks),
         aggregator_(if_it_holds_updates(options.aggregator)),
         codecs_(std::move(options.codecs)),
         update_digests_(options.update_digests),
+        seed_(options.batching.seed),
+        keeps_(std::ranges::any_of(
+            settings_,
+            [this](const Setting& setting) { return keeps_at_nodes(setting.algorithm, codecs_); })),
         alone_(ranks == nullptr && !aggregator_ && federation.node_count() == 1),
         run_blocks_(for_each_of(*workers_)),
         nodes_(make_local_nodes(
             federation, {settings_,
                          {.batching = options.batching, .before_step = std::move(options.before_step)},
                          *workers_,
-                         ranks_})),
+                         ranks_,
+                         keeps_})),
         unfinished_(settings_.size()),
         node_states_(settings_.size()),
-        updates_(settings_.size()),
-        keeps_(std::ranges::any_of(
-            settings_, [](const Setting& setting) { return setting.algorithm.keeps_at_nodes(); })) {
+        updates_(settings_.size()) {
     const unsigned count = one_by_one() ? 1 : workers_->count();
     for (unsigned i = 0; i < count; ++i) states_.emplace_back(model_, settings_, nodes_->wave());
   }
@@ -70,7 +74,7 @@ class LocalEngine final : public Engine<T> {
         continue;
       }
       if (aggregator_) updates_[range.setting].resize(count);
-      if (!layout_of(range).kept().empty()) node_states_[range.setting].start_round(count);
+      if (keeps(range)) node_states_[range.setting].start_round(count);
     }
     nodes_->start(ranges, steps);
     for_each_node(ranges.front().participants, [&](unsigned worker, std::size_t node, std::size_t place) {
@@ -154,6 +158,10 @@ class LocalEngine final : public Engine<T> {
     return settings_[range.setting].algorithm.vectors(range.state->round + 1);
   }
 
+  bool keeps(const StepRange<T>& range) const {
+    return keeps_at_nodes(settings_[range.setting].algorithm, codecs_);
+  }
+
   void make_places(std::size_t setting, std::size_t count) {
     auto& unfinished = unfinished_[setting];
     while (unfinished.size() < count) unfinished.push_back(states_.front().memory.vectors(setting));
@@ -211,17 +219,9 @@ class LocalEngine final : public Engine<T> {
   void end_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node,
                 std::size_t place, std::size_t samples, Sums& sums, NodeReport* report) {
     const VectorLayout& layout = layout_of(range);
-    if (!layout.kept().empty()) propose(vectors, range, node, place, sums);
-    if (report != nullptr) {
-      const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
-      const auto sent = sent_vectors<T>(layout, vectors, origin);
-      const std::string bytes = codecs_.encode<T>(sent);
-      report->digest = sha256_hex(bytes);
-      codecs_.decode<T>(bytes, sent);
-    } else if (!codecs_.empty()) {
-      const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
-      codecs_.pass<T>(sent_vectors<T>(layout, vectors, origin));
-    }
+    KeptVectors<T> kept = kept_of(vectors, layout, node, sums);
+    sums.bytes += send(vectors, range, kept, report);
+    if (!kept.vectors.empty()) node_states_[range.setting].propose(place, std::move(kept));
     if (alone_) range.out->vectors.resize(layout.up().size());
     NodeUpdate<T> update{{}, samples};
     for (std::size_t up = 0; up < layout.up().size(); ++up) {
@@ -246,17 +246,47 @@ class LocalEngine final : public Engine<T> {
     std::ranges::transform(own, out.begin(), [](T x) { return x + T{0}; });
   }
 
-  // What the node would keep.
-  void propose(const std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t number,
-               std::size_t place, Sums& sums) {
-    const VectorLayout& layout = layout_of(range);
-    KeptVectors<T> kept{number, {}};
+  // What the algorithm leaves at the node, if the round counts.
+  KeptVectors<T> kept_of(const std::vector<Vector<T>>& vectors, const VectorLayout& layout, std::size_t node,
+                         Sums& sums) const {
+    KeptVectors<T> kept{node, {}};
     for (const std::size_t v : layout.kept()) {
       kept.vectors.push_back(vectors[layout.place_at_node(v)]);
       if (const auto bad = first_not_finite(std::span<const T>(kept.vectors.back())))
-        sums.fail(number, fmt::format("{}[{}]", layout[v].name, *bad));
+        sums.fail(node, fmt::format("{}[{}]", layout[v].name, *bad));
     }
-    node_states_[range.setting].propose(place, std::move(kept));
+    return kept;
+  }
+
+  // Replaces what is sent up by what the server makes of it, and adds the residuals to what is kept. Returns
+  // the bytes that are sent.
+  std::size_t send(std::vector<Vector<T>>& vectors, const StepRange<T>& range, KeptVectors<T>& kept,
+                   NodeReport* report) {
+    const VectorLayout& layout = layout_of(range);
+    std::string bytes;
+    std::string* const sent = range.sent != nullptr ? range.sent : report != nullptr ? &bytes : nullptr;
+    if (codecs_.empty() && sent == nullptr) return layout.numbers_up(model_.parameters()) * sizeof(T);
+    const std::span<Vector<T>> residuals = add_residuals(range, kept);
+    const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
+    const CodecDraws draws{seed_, range.state->round + 1, node_key(federation_.name_of(kept.node))};
+    const std::size_t size =
+        codecs_.send<T>(sent_vectors<T>(layout, vectors, origin), draws, residuals, sent);
+    if (report != nullptr) report->digest = sha256_hex(*sent);
+    return size;
+  }
+
+  // Those of the node before this round, at the end of what it keeps; none where codecs keep none.
+  std::span<Vector<T>> add_residuals(const StepRange<T>& range, KeptVectors<T>& kept) {
+    if (!codecs_.keeps_residuals()) return {};
+    const VectorLayout& layout = settings_[range.setting].algorithm.vectors();
+    const std::size_t first = kept.vectors.size();
+    if (const auto* const before = node_states_[range.setting].find(kept.node))
+      kept.vectors.insert(kept.vectors.end(), before->begin() + static_cast<std::ptrdiff_t>(first),
+                          before->end());
+    else
+      for (const std::size_t v : layout.up())
+        kept.vectors.emplace_back(layout.length(v, model_.parameters()));
+    return std::span(kept.vectors).subspan(first);
   }
 
   // Merges the losses that the workers have added up; the first one's sum is then the total.
@@ -287,6 +317,7 @@ class LocalEngine final : public Engine<T> {
       if (range.ends && range.measure_moves) total.square_moves.merge(sums.square_moves);
       total.samples += sums.samples;
       total.nodes += sums.nodes;
+      total.bytes += sums.bytes;
       if (sums.failure) total.fail(sums.failure->node, sums.failure->what);
     }
   }
@@ -335,6 +366,7 @@ class LocalEngine final : public Engine<T> {
     range.failure = total.failure;
     if (!range.ends || total.failure) return;
     if (range.measure_moves) total.square_moves.mean(std::span(&range.out->mean_square_move, 1));
+    range.out->bytes_up = total.bytes;
     if (aggregator_) return aggregate(range);
     if (alone_) return;  // end_node() has written them
     const std::size_t sent = layout_of(range).up().size();
@@ -368,6 +400,7 @@ class LocalEngine final : public Engine<T> {
                  std::span<T>(range.out->vectors[v]));
   }
 
+  const Federation<T>& federation_;
   const Model<T>& model_;
   std::vector<Setting> settings_;
   std::unique_ptr<Workers> workers_;
@@ -375,6 +408,8 @@ class LocalEngine final : public Engine<T> {
   std::shared_ptr<const Aggregator> aggregator_;  // null: the exact mean
   CodecChain codecs_;
   bool update_digests_;
+  std::uint64_t seed_;
+  bool keeps_;  // some setting has vectors that nodes keep
   bool alone_;  // there is one node, and its vectors are the mean
   bool stop_asked_ = false, stop_agreed_ = false;
   bool vectors_are_small_ = false;  // of the ranges that are run: the ranks have told each other
@@ -385,7 +420,6 @@ class LocalEngine final : public Engine<T> {
   std::vector<std::vector<std::vector<Vector<T>>>> unfinished_;
   std::vector<NodeStates<T>> node_states_;           // by setting
   std::vector<std::vector<NodeUpdate<T>>> updates_;  // by setting, in the order of nodes; for aggregator_
-  bool keeps_;                                       // some setting has vectors that nodes keep
   // Of the range that is run:
   struct Ending {
     StepRange<T>* range;

@@ -14,15 +14,10 @@ bool uneven(std::size_t nodes, std::size_t workers) {
   return nodes < kManyEach * workers && nodes % workers != 0;
 }
 
-bool keep_vectors(std::span<const Setting> settings) {
-  return std::ranges::any_of(settings,
-                             [](const Setting& setting) { return setting.algorithm.keeps_at_nodes(); });
-}
-
 template <class T>
 OwnNodes own_nodes(const Federation<T>& federation, const LocalNodeOptions& options) {
   if (!federation.fleet) return {federation.first_node, federation.nodes.size()};
-  OwnNodes own{.anywhere = !keep_vectors(options.settings)};
+  OwnNodes own{.anywhere = !options.keep_vectors};
   if (options.ranks != nullptr) own.rank = options.ranks->rank(), own.ranks = options.ranks->size();
   const auto [first, last] = equal_share(federation.node_count(), own.rank, own.ranks);
   own.first = first;
@@ -118,8 +113,7 @@ class RowNodes : public LocalNodes<T> {
   // The key of the node's name, where an order is drawn for it.
   std::uint64_t key_of(std::size_t node, std::size_t samples) const {
     if (takes_all(options_.stepping.batching, samples)) return 0;
-    return node_key(federation_.names.empty() ? node_name(node)
-                                              : federation_.names[node - federation_.first_node]);
+    return node_key(federation_.name_of(node));
   }
 
   const Federation<T>& federation_;

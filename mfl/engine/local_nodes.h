@@ -73,6 +73,7 @@ struct LocalNodeOptions {
   Stepping stepping;
   Workers& workers;
   Ranks* ranks = nullptr;
+  bool keep_vectors = false;  // nodes keep vectors across rounds
 };
 
 // Of the kind that the federation has.

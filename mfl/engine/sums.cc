@@ -45,7 +45,7 @@ void Sums::clear() {
   evaluated.clear();
   square_moves.clear();
   loss_is_finite = true;
-  samples = nodes = 0;
+  samples = nodes = bytes = 0;
   failure.reset();
 }
 
@@ -69,6 +69,7 @@ void put_small(MessageWriter& to, const Sums& sums, SmallParts parts) {
   if (parts.weights) {
     to.put(sums.samples);
     to.put(sums.nodes);
+    to.put(sums.bytes);
   }
   to.put(sums.failure.has_value());
   if (!sums.failure) return;
@@ -86,6 +87,7 @@ void merge_small_from(MessageReader& from, Sums& total, SmallParts parts) {
   if (parts.weights) {
     total.samples += from.take<std::uint64_t>();
     total.nodes += from.take<std::uint64_t>();
+    total.bytes += from.take<std::uint64_t>();
   }
   if (!from.take<bool>()) return;
   const auto node = from.take<std::size_t>();

@@ -32,6 +32,7 @@ struct Sums {
   ExactMean square_moves;
   bool loss_is_finite = true;
   std::uint64_t samples = 0, nodes = 0;  // of everything added to a vector, by all processes of the run
+  std::uint64_t bytes = 0;               // that it took to send, by the same
   std::optional<NotFinite> failure;
 };
 

@@ -79,19 +79,18 @@ Verdict RoundAnswers<T>::decode(std::string& payload, const State<T>& state) con
 }
 
 template <class T>
+Verdict RoundAnswers<T>::not_finite(const std::string& node, const std::string& what) {
+  objections_.diverges(node);
+  return {Reason::kNotFinite, what + " is not finite"};
+}
+
+template <class T>
 Verdict RoundAnswers<T>::measure(const std::string& node, const Update& update, const State<T>& state,
                                  UpdateSize& size) {
-  const auto refuse = [&](std::string text) -> Verdict {
-    objections_.diverges(node);
-    return {Reason::kNotFinite, std::move(text)};
-  };
-  for (const auto loss : kLosses)
-    if (!std::isfinite((update.losses.*loss).value_or(0))) return refuse("the loss is not finite");
   size.loss = *loss_of_rounds(update.losses).value;
   if (trains_) {
     auto measured = sum_->measure(update.payload, state);
-    if (const auto bad = measured.not_finite)
-      return refuse(fmt::format("{} is not finite", sum_->name_of(*bad)));
+    if (const auto bad = measured.not_finite) return not_finite(node, sum_->name_of(*bad));
     size.moves = std::move(measured.moves);
   }
   Verdict verdict = objections_.check(node, size);
@@ -103,6 +102,8 @@ template <class T>
 Verdict RoundAnswers<T>::count(const std::string& node, std::uint64_t weight, Update update,
                                const State<T>& state) {
   if (Verdict verdict = check(weight, update); !verdict.counts()) return verdict;
+  for (const auto loss : kLosses)
+    if (!std::isfinite((update.losses.*loss).value_or(0))) return not_finite(node, "the loss");
   const std::string digest = trains_ ? sha256_hex(update.payload) : "";
   const std::size_t bytes = update.payload.size();
   if (Verdict verdict = trains_ ? decode(update.payload, state) : Verdict{}; !verdict.counts())

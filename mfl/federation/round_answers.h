@@ -47,6 +47,8 @@ class RoundAnswers {
   Verdict check(std::uint64_t weight, const Update& update) const;
   // From what a node has sent to plain numbers.
   Verdict decode(std::string& payload, const State<T>& state) const;
+  // Of a node that says so that the run diverges.
+  Verdict not_finite(const std::string& node, const std::string& what);
   Verdict measure(const std::string& node, const Update& update, const State<T>& state, UpdateSize& size);
 
   const CoordinatorOptions& options_;

@@ -171,7 +171,7 @@ class StateRounds final : public RoundStage {
     const std::uint64_t up = run_.report.written().bytes_up + answers_.bytes();
     const std::uint64_t down = run_.report.written().bytes_down + seats().size() * payload_->size();
     apply(algorithm_, state_, answers_.aggregate(state_), {steps_, nodes, run_.options.nodes});
-    if (algorithm_.keeps_at_nodes())
+    if (keeps_at_nodes(algorithm_, run_.options.codecs))
       for (const std::string& node : round.nodes) counted_[node] = round.round;
     answers_.workers().for_each(2, [&](unsigned, std::size_t part) {
       if (part == 0)

@@ -62,8 +62,9 @@ class ShardTrainer final : public Trainer {
       : federation_(federation),
         options_(options),
         algorithm_(setting.algorithm),
-        engine_(local_engine<T>(federation, {setting}, stoppable(std::move(workers), stop),
-                                {.batching = options.batching, .before_step = stop_check(stop)})),
+        engine_(local_engine<T>(
+            federation, {setting}, stoppable(std::move(workers), stop),
+            {.batching = options.batching, .codecs = options.codecs, .before_step = stop_check(stop)})),
         state_(initial_state<T>(setting.algorithm, federation.model->parameters())),
         kept_(std::move(kept)) {
     assert(federation.nodes.size() == 1);
@@ -83,9 +84,6 @@ class ShardTrainer final : public Trainer {
   }
 
  private:
-  std::size_t up_bytes(const VectorLayout& layout) const {
-    return layout.numbers_up(parameters()) * options_.codecs.bytes_per_number<T>();
-  }
   std::size_t parameters() const { return federation_.model->parameters(); }
 
   // Checks the task and makes its vectors the state.
@@ -122,24 +120,26 @@ class ShardTrainer final : public Trainer {
       return Trained{{.train_loss = loss}, {}, {}, engine_->measured()};
     }
     state_.round = task.ticket.round - 1;
-    if (algorithm_.keeps_at_nodes()) {
+    const bool keeps = keeps_at_nodes(algorithm_, options_.codecs);
+    if (keeps) {
       MFL_TRY(const auto kept, kept_.at(task.counted_round));
       engine_->restore(0, kept);
     }
+    std::string sent;
     StepRange<T> range{.state = &state_, .out = &aggregate_};
     range.evaluate = options_.losses.evaluates(state_.round);
+    range.sent = &sent;
     engine_->run(std::span(&range, 1), task.steps);
     const VectorLayout& layout = algorithm_.vectors(task.ticket.round);
     std::vector<Block> blocks = blocks_of(layout, layout.up(), parameters(), options_.codecs.encoding<T>());
     // Numbers that are not finite are for the server to see and refuse; the engine does not keep them.
     if (range.failure)
-      return Trained{losses_of(std::numeric_limits<double>::quiet_NaN()), std::move(blocks),
-                     std::string(up_bytes(layout), '\0')};
-    if (algorithm_.keeps_at_nodes()) {
+      return Trained{losses_of(std::numeric_limits<double>::quiet_NaN()), std::move(blocks), std::move(sent)};
+    if (keeps) {
       engine_->keep(0);
       MFL_CHECK(kept_.propose(task.ticket.round, engine_->kept(0)));
     }
-    return Trained{losses_of(aggregate_.loss_before), std::move(blocks), encoded(layout),
+    return Trained{losses_of(aggregate_.loss_before), std::move(blocks), std::move(sent),
                    engine_->measured()};
   }
 
@@ -154,13 +154,6 @@ class ShardTrainer final : public Trainer {
     if (options_.losses.evaluates(state_.round))
       out.train_loss = std::isfinite(loss) ? aggregate_.evaluated : loss;
     return out;
-  }
-
-  // The aggregate's vectors as they are sent.
-  std::string encoded(const VectorLayout& layout) {
-    if (options_.codecs.empty()) return to_payload(aggregate_.vectors);
-    const std::vector<Vector<T>> origin = origin_of_updates(layout, state_);
-    return options_.codecs.encode<T>(update_vectors(aggregate_.vectors, origin));
   }
 
   const Federation<T>& federation_;

@@ -188,7 +188,8 @@ Result<void> Training<T>::took(std::uint64_t steps, const StepRange<T>& range) {
     monitor_->round_done(round_signs(monitor_->descent(), round_steps_, aggregate_.vectors, state_.vectors,
                                      aggregate_.mean_square_move));
   bytes_down_ += plan->sent * planner_.node_bytes().down;
-  bytes_up_ += plan->received * planner_.node_bytes().up;
+  // Of attempts that were given up, the updates are not known: their bounds count.
+  bytes_up_ += aggregate_.bytes_up + (plan->received - counted) * planner_.node_bytes().up;
   last_time_ = plan->time;
   last_choice_ = planner_.choice();
   ++engine_rounds_;
