@@ -5,7 +5,7 @@
 #   --only NAME   numpy, torch, sklearn, flower, softmax, sweep, roofline, federation, trainer, mpi, scaling or fleet
 #   --plan        print the parts and how long they should take, and stop
 #   --reasons     copy the reasons of bench/missed.toml for the recorded run into bench/RESULTS.md, and stop
-# A complete run takes about 35 minutes on two quiet cores, building included, installing PyTorch and Flower (several GB) not.
+# A complete run takes about 45 minutes on two quiet cores, building included, installing PyTorch and Flower (several GB) not.
 # The peers live in .venv/bench. BENCH_MFL=FILE measures that binary and builds nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"

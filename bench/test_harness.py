@@ -75,6 +75,41 @@ class RaceTest(unittest.TestCase):
         self.assertEqual([len(c.seconds) for c in contest.everyone], [5, 2])
         self.assertEqual(contest.ratio(contest.by_key["numpy-f32"]).median, 4.0)
 
+    def test_other_models_try_only_forms_near_the_fastest_of_the_first(self):
+        everyone = race.contenders(4, "numpy")
+        contest = race.Race(None, "", None, None, everyone)
+        taken = {"nodes": 1.0, "copies": 2.1, "stacked": 1.9, "pool": 3.0}
+        tried = {}
+
+        def once(contender, variant):
+            tried.setdefault(contender.key, set()).add(variant.get("form"))
+            return taken.get(variant.get("form"), 0.1), 0.25, 0
+
+        contest.once = once
+        with mock.patch.object(race, "say"):
+            contest.prove_and_choose(1)
+        self.assertEqual(tried["numpy-svm-f32"], set(taken))
+        for model in race.MODELS[1:]:
+            self.assertEqual(tried[f"numpy-{model}-f64"], {"nodes", "stacked"})
+
+    def test_mean_over_models_needs_all_of_them_and_is_the_row_of_readme(self):
+        contest = race.Race(None, "", None, None, race.contenders(4, "numpy"))
+        for contender in contest.everyone:
+            contender.losses, contender.peaks, contender.seconds = [0.25], [1], [1.0, 1.0]
+        self.assertEqual(contest.mean_over_models("numpy", "f32"), 1.0)
+        for model, seconds in zip(race.MODELS, (8.0, 4.0, 2.0, 4.0)):
+            contest.by_key[f"numpy-{model}-f32"].seconds = [seconds, seconds]
+        self.assertAlmostEqual(contest.mean_over_models("numpy", "f32"), 4.0)
+        text = report.race_part(contest, 2, 4)
+        self.assertIn("| NumPy f32 | 8.00 | 4.00 | 2.00 | 4.00 | 4.00 |", text)
+        self.assertIn("| **4.00** times as fast as NumPy |", text)
+        self.assertIn("over the paper's four models, 2.00 to 8.00;", text)
+        judged = {t.key: t.verdict for t in targets.judge(contest, None, None)}
+        self.assertEqual((judged["numpy-mean"], judged["numpy-squared-svm-f32"], judged["numpy-logistic-f64"], judged["torch-svm-f32"]),
+                         ("missed by 27.3 %", "missed by 11.1 %", "missed by 66.7 %", "not measured"))
+        contest.by_key["numpy-linear-f32"].seconds = []
+        self.assertIsNone(contest.mean_over_models("numpy", "f32"))
+
     def test_only_keeps_a_peer_and_its_mfl(self):
         self.assertEqual([c.key for c in race.contenders(1000, "flower")], ["mfl-rounds", "flower-f32"])
 
@@ -93,14 +128,16 @@ class SweepAndRooflineTest(unittest.TestCase):
 
     def test_sweep_takes_one_clock_for_both(self):
         timed = sweep.measure(self.fake_mfl({"wall_seconds": 7.0, "runs": [{"digest": "ab"}]}), 2)
-        self.assertEqual([(o.ratio.median, o.clock, o.same_digest) for o in timed], [(7.0, "wall_seconds", "yes")] * 2)
+        self.assertEqual([(o.ratio.median, o.clock, o.same_digest) for o in timed], [(7.0, "wall_seconds", "yes")] * 3)
         whole = sweep.measure(self.fake_mfl({}), 1)
         self.assertEqual((whole[0].ratio.median, whole[0].clock), (3.0, "whole process"))
         self.assertIn("7.00..7.00", report.sweep_part(timed))
-        self.assertEqual([t.verdict for t in targets.judge(None, timed, None)][4:6], ["reached", "missed by 40.0 %"])
+        judged = {t.key: t.verdict for t in targets.judge(None, timed, None)}
+        self.assertEqual([judged[key] for key in ("sweep-5000", "sweep-60000", "sweep-smooth")],
+                         ["reached", "missed by 40.0 %", "missed by 40.0 %"])
 
     def test_experiment_is_toml_with_sixteen_gammas(self):
-        self.assertEqual(len(tomllib.loads(sweep.experiment(5000, 100))["algorithm"]["gamma"]), 16)
+        self.assertEqual(len(tomllib.loads(sweep.experiment("svm", 5000, 100))["algorithm"]["gamma"]), 16)
 
     def test_roofline(self):
         program = self.folder / "mfl_bench"

@@ -27,12 +27,12 @@ class Part:
 # From CPU times on two busy cores of an AMD EPYC. The share of PyTorch and Flower follows from the seconds in RESULTS.md of 2026-11 and
 # the number of processes that are started. A page lists estimates beside what was measured: correct them from there.
 PARTS = [
-    Part("numpy", "mfl against NumPy", 80, 4),
-    Part("torch", "mfl against PyTorch", 130, 9),
+    Part("numpy", "mfl against NumPy", 150, 14),
+    Part("torch", "mfl against PyTorch", 380, 34),
     Part("sklearn", "mfl against scikit-learn", 4, 4),
     Part("flower", "mfl against Flower's simulation", 25, 20, most=race.FLOWER_REPEATS),
     Part("softmax", "softmax regression against NumPy, PyTorch and Flower", 115, 12),
-    Part("sweep", "a sweep of 16 gammas against one run", 0, 2),
+    Part("sweep", "sweeps of 16 gammas against one run", 0, 4),
     Part("roofline", "kernels against the limits of the machine", 60, 0),
     Part("federation", "a federation on loopback, and Flower's deployment", 190, 6),
     Part("trainer", "a PyTorch model over trainers, and Flower's deployment", 120, 25, most=3),

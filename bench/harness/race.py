@@ -2,7 +2,11 @@
 
 import dataclasses
 import os
+import pathlib
+import shutil
+import statistics
 import sys
+import sysconfig
 
 from . import process, spread
 
@@ -12,6 +16,7 @@ FLOWER_REPEATS = 3  # it starts its engine for each, and is slower by orders of 
 TRIALS = 3  # of a form, the proof included
 NEAR = 2.0  # a form slower than the fastest by this factor gets no further trial
 TAU = 4
+MODELS = ("svm", "squared-svm", "logistic", "linear")  # the paper's
 PAPER = {"data": "mnist", "train": "5000", "nodes": "4", "partition": "contiguous", "threads": "2"}
 
 
@@ -25,6 +30,7 @@ class Contender:
     script: str = ""
     options: dict = dataclasses.field(default_factory=dict)
     variants: list = dataclasses.field(default_factory=lambda: [{}])
+    like: str = ""  # the key of a contender before it: only variants that are near that one's fastest are tried
     same_trajectory: bool = True
     steps: int = 0
     most: int = 1000  # repeats at most
@@ -40,6 +46,12 @@ class Contender:
     def is_mfl(self):
         return not self.script
 
+    @property
+    def near(self):
+        """The variants whose best time is within a factor of NEAR of the fastest."""
+        fastest = min(seconds for _, seconds in self.trials)
+        return [variant for variant, seconds in self.trials if seconds <= NEAR * fastest]
+
 
 def variants(forms):
     """Every form with one thread and with two, except that a pool brings its own two threads."""
@@ -47,21 +59,33 @@ def variants(forms):
     return [*both, {"form": "pool", "threads": 1}]
 
 
+def can_compile():
+    """Whether torch.compile finds what it needs to build programs for the CPU."""
+    return shutil.which("g++") is not None and (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists()
+
+
+def linear_contenders(steps, torch_forms):
+    """mfl, NumPy and PyTorch on each of the paper's models, in both precisions."""
+    everyone = [Contender(f"mfl-{model}-{precision}", f"mfl {model} {precision}, 2 threads",
+                          options={"model": model, "precision": precision}, steps=steps)
+                for precision in ("f32", "f64") for model in MODELS]
+    for peer, title, script, forms in (("numpy", "NumPy", "numpy_loop.py", variants(["nodes", "copies", "stacked"])),
+                                       ("torch", "PyTorch", "torch_loop.py", variants(torch_forms))):
+        everyone += [Contender(f"{peer}-{own.key.removeprefix('mfl-')}", f"{title} {own.options['model']} {own.options['precision']}",
+                               own.key, script, own.options, forms, steps=steps,
+                               like="" if own.options["model"] == MODELS[0] else f"{peer}-{MODELS[0]}-{own.options['precision']}")
+                     for own in everyone if own.is_mfl]
+    return everyone
+
+
 def contenders(steps, only, absent=()):
     flower_steps = min(FLOWER_ROUNDS * TAU, steps - steps % TAU)
-    numpy_forms, torch_forms = variants(["nodes", "copies", "stacked"]), variants(["nodes", "bmm"])
     everyone = [
-        Contender("mfl-f32", "mfl f32, 2 threads", options={"precision": "f32"}, steps=steps),
-        Contender("mfl-f64", "mfl f64, 2 threads", options={"precision": "f64"}, steps=steps),
-        Contender("mfl-logistic", "mfl f32, logistic", options={"precision": "f32", "model": "logistic"}, steps=steps),
-        Contender("mfl-rounds", f"mfl f32, {flower_steps // TAU} rounds", options={"precision": "f32"}, steps=flower_steps),
-        Contender("numpy-f32", "NumPy f32", "mfl-f32", "numpy_loop.py", {"precision": "f32"}, numpy_forms, steps=steps),
-        Contender("numpy-f64", "NumPy f64", "mfl-f64", "numpy_loop.py", {"precision": "f64"}, numpy_forms, steps=steps),
-        Contender("torch-f32", "PyTorch f32", "mfl-f32", "torch_loop.py", {"precision": "f32"}, torch_forms, steps=steps),
-        Contender("torch-f64", "PyTorch f64", "mfl-f64", "torch_loop.py", {"precision": "f64"}, torch_forms, steps=steps),
-        Contender("sklearn-svm", "scikit-learn LinearSVC", "mfl-f32", "sklearn_optimum.py", {"model": "svm"},
+        *linear_contenders(steps, ["nodes", "bmm", "compiled"] if can_compile() else ["nodes", "bmm"]),
+        Contender("mfl-rounds", f"mfl svm f32, {flower_steps // TAU} rounds", options={"precision": "f32"}, steps=flower_steps),
+        Contender("sklearn-svm", "scikit-learn LinearSVC", "mfl-svm-f32", "sklearn_optimum.py", {"model": "svm"},
                   same_trajectory=False),
-        Contender("sklearn-logistic", "scikit-learn LogisticRegression", "mfl-logistic", "sklearn_optimum.py",
+        Contender("sklearn-logistic", "scikit-learn LogisticRegression", "mfl-logistic-f32", "sklearn_optimum.py",
                   {"model": "logistic"}, same_trajectory=False),
         Contender("flower-f32", f"Flower simulation, {flower_steps // TAU} rounds", "mfl-rounds", "flower_sim.py",
                   {"precision": "f32"}, [{"threads": os.cpu_count()}], steps=flower_steps, most=FLOWER_REPEATS),
@@ -111,6 +135,8 @@ class Race:
     def prove_and_choose(self, trials=TRIALS):
         """Checks the loss of every variant of every contender and chooses the fastest variant of each."""
         for contender in self.everyone:
+            if contender.like:
+                contender.variants = self.by_key[contender.like].near
             first = [self.prove(contender, variant) for variant in contender.variants]
             self.choose(contender, first, trials)
 
@@ -149,6 +175,17 @@ class Race:
     def ratio(self, contender):
         """Within each repeat that the contender took part in."""
         return spread.ratios(contender.seconds, self.by_key[contender.against].seconds[:len(contender.seconds)])
+
+    def over_models(self, peer, precision):
+        """{model: median ratio} of a peer, or None unless all of the paper's models were measured."""
+        found = {model: self.by_key.get(f"{peer}-{model}-{precision}") for model in MODELS}
+        if not all(contender and contender.seconds for contender in found.values()):
+            return None
+        return {model: self.ratio(contender).median for model, contender in found.items()}
+
+    def mean_over_models(self, peer, precision):
+        ratios = self.over_models(peer, precision)
+        return statistics.geometric_mean(ratios.values()) if ratios else None
 
 
 def describe(variant):

@@ -7,7 +7,10 @@ from . import race, spread
 
 GAMMAS = [round(0.06 * index, 2) for index in range(16)]
 SINGLE_GAMMA = GAMMAS[8]
-SETTINGS = [("5,000 samples (fits the cache)", 5000, 1000, 8.0), ("60,000 samples (47 MB of bytes)", 60000, 100, 5.0)]
+# (what, key of its target, model, samples, steps, the most it may cost)
+SETTINGS = [("svm, 5,000 samples (fits the cache)", "sweep-5000", "svm", 5000, 1000, 8.0),
+            ("svm, 60,000 samples (47 MB of bytes)", "sweep-60000", "svm", 60000, 100, 5.0),
+            ("squared-svm, 5,000 samples", "sweep-smooth", "squared-svm", 5000, 1000, 5.0)]
 
 
 @dataclasses.dataclass
@@ -23,7 +26,7 @@ class Outcome:
     same_digest: str
 
 
-def experiment(train, steps):
+def experiment(model, train, steps):
     return f"""[data]
 source = "mnist"
 train = {train}
@@ -32,7 +35,7 @@ test = 0
 nodes = 4
 partition = "contiguous"
 [model]
-name = "svm"
+name = "{model}"
 [algorithm]
 name = "mfl"
 eta = 0.002
@@ -50,13 +53,13 @@ def digest_found(sweep_data, digest):
     return "yes" if digest in listed else ("NO" if '"digest"' in listed else "not listed")
 
 
-def measure_one(mfl, title, train, steps, limit, repeats):
-    file = mfl.scratch / f"sweep-{train}.toml"
-    file.write_text(experiment(train, steps))
-    options = {**race.PAPER, "train": train, "gamma": SINGLE_GAMMA}
+def measure_one(mfl, title, key, model, train, steps, limit, repeats):
+    file = mfl.scratch / f"{key}.toml"
+    file.write_text(experiment(model, train, steps))
+    options = {**race.PAPER, "model": model, "train": train, "gamma": SINGLE_GAMMA}
     sweeps, singles, clock, same = [], [], "wall_seconds", ""
     for repeat in range(repeats):
-        command = [mfl.binary, "sweep", file, "--json", "--quiet", "--store", mfl.scratch / f"sweep-{train}-{repeat}.db"]
+        command = [mfl.binary, "sweep", file, "--json", "--quiet", "--store", mfl.scratch / f"{key}-{repeat}.db"]
         sweep_data, sweep_process = mfl.answer(command)
         single_data, single_process = mfl.train(steps, **options)
         same = digest_found(sweep_data, single_data["digest"])
@@ -67,7 +70,7 @@ def measure_one(mfl, title, train, steps, limit, repeats):
             clock = "whole process"
             sweeps.append(sweep_process.elapsed)
             singles.append(single_process.elapsed)
-    return Outcome(title, f"sweep-{train}", limit, steps, spread.spread_of(sweeps), spread.spread_of(singles),
+    return Outcome(title, key, limit, steps, spread.spread_of(sweeps), spread.spread_of(singles),
                    spread.ratios(sweeps, singles), clock, same)
 
 
@@ -76,7 +79,7 @@ def measure(mfl, repeats, step_share=1.0):
     if "sweep" not in mfl.verbs():
         return None
     outcomes = []
-    for title, train, steps, limit in SETTINGS:
-        outcomes.append(measure_one(mfl, title, train, max(4, int(steps * step_share)), limit, repeats))
+    for title, key, model, train, steps, limit in SETTINGS:
+        outcomes.append(measure_one(mfl, title, key, model, train, max(4, int(steps * step_share)), limit, repeats))
         race.say(f"sweep on {title} measured")
     return outcomes

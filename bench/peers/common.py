@@ -9,6 +9,8 @@ import os
 import pathlib
 
 WARM_UP_ROUNDS = 5
+# The regulariser of each model, unless --lambda says otherwise: mfl's own.
+LAMBDAS = {"svm": 0.3, "squared-svm": 0.3, "logistic": 0.0, "linear": 0.0}
 
 
 def parse_arguments(forms):
@@ -16,13 +18,17 @@ def parse_arguments(forms):
     parser.add_argument("--data", required=True, type=pathlib.Path, help="what mfl data split wrote")
     parser.add_argument("--form", choices=forms, default=forms[0])
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--model", choices=LAMBDAS, default="svm")
     parser.add_argument("--precision", choices=["f32", "f64"], default="f32")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--tau", type=int, default=4)
     parser.add_argument("--eta", type=float, default=0.002)
     parser.add_argument("--gamma", type=float, default=0.5)
-    parser.add_argument("--lambda", dest="lam", type=float, default=0.3)
-    return parser.parse_args()
+    parser.add_argument("--lambda", dest="lam", type=float)
+    settings = parser.parse_args()
+    if settings.lam is None:
+        settings.lam = LAMBDAS[settings.model]
+    return settings
 
 
 def limit_blas_threads(threads):
@@ -44,7 +50,7 @@ def load_nodes(folder):
 
 
 def signed_features(bytes_of_node, labels, dtype):
-    """y x for every sample, scaled to 0..1: the hinge needs x only in this product, so it is made once."""
+    """y x for every sample, scaled to 0..1: with labels of +1 and -1 every loss needs x only in this product, so it is made once."""
     import numpy
 
     features = bytes_of_node.astype(numpy.float64) / 255.0
@@ -56,25 +62,21 @@ def intervals(steps, tau):
     return [min(tau, steps - start) for start in range(0, steps, tau)]
 
 
-def svm_loss(nodes, w, lam):
+def samples_share(model, samples):
+    """What a node's sum over its samples is multiplied by: the paper's hinge has a factor of 1/2."""
+    return 1.0 / (2.0 * samples) if model == "svm" else 1.0 / samples
+
+
+def loss_of(model, nodes, w, lam):
     """F(w) in f64, whatever the peer trained in."""
     import numpy
 
+    losses = {"svm": lambda m: numpy.maximum(0.0, 1.0 - m) / 2, "squared-svm": lambda m: numpy.maximum(0.0, 1.0 - m) ** 2 / 2,
+              "logistic": lambda m: numpy.logaddexp(0.0, -m), "linear": lambda m: (1.0 - m) ** 2 / 2}
     w = numpy.asarray(w, dtype=numpy.float64)
     samples = sum(len(labels) for _, labels in nodes)
-    hinge = sum(
-        numpy.maximum(0.0, 1.0 - signed_features(x, labels, numpy.float64) @ w).sum() for x, labels in nodes
-    )
-    return float(0.5 * lam * (w @ w) + hinge / (2.0 * samples))
-
-
-def logistic_loss(nodes, w):
-    import numpy
-
-    w = numpy.asarray(w, dtype=numpy.float64)
-    samples = sum(len(labels) for _, labels in nodes)
-    total = sum(numpy.logaddexp(0.0, -(signed_features(x, labels, numpy.float64) @ w)).sum() for x, labels in nodes)
-    return float(total / samples)
+    total = sum(losses[model](signed_features(x, labels, numpy.float64) @ w).sum() for x, labels in nodes)
+    return float(0.5 * lam * (w @ w) + total / samples)
 
 
 def report(peer, version, seconds, loss, threads, **details):

@@ -20,7 +20,7 @@ app = ClientApp()
 def node_of_partition(folder, partition, precision, eta, gamma, lam):
     data = common.load_nodes(pathlib.Path(folder))
     dtype = numpy.float32 if precision == "f32" else numpy.float64
-    settings = argparse.Namespace(eta=eta, gamma=gamma, lam=lam)
+    settings = argparse.Namespace(model="svm", eta=eta, gamma=gamma, lam=lam)
     return numpy_loop.make_nodes(data[partition : partition + 1], "nodes", dtype, settings)[0]
 
 

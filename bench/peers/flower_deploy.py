@@ -153,7 +153,7 @@ def main():
             federation.wait_for(outcome)
         with numpy.load(outcome) as found:
             w, seconds = found["w"], float(found["seconds"])
-    loss = common.svm_loss(data, w, settings.lam)
+    loss = common.loss_of("svm", data, w, settings.lam)
     common.report("flower", flwr.__version__, seconds, loss, 1, form="deployment", precision=settings.precision,
                   rounds=settings.steps // settings.tau)
 

@@ -66,7 +66,7 @@ def main():
     flwr.simulation.run_simulation(server_app, flower_client.app, num_supernodes=len(data), backend_config=backend)
     if "w" not in outcome:
         sys.exit("flower_sim: the server app did not finish")
-    loss = common.svm_loss(data, outcome["w"], settings.lam)
+    loss = common.loss_of("svm", data, outcome["w"], settings.lam)
     common.report("flower", flwr.__version__, outcome["seconds"], loss, settings.threads, form="ray",
                   precision=settings.precision, rounds=settings.steps // settings.tau, ray=ray.__version__)
 

@@ -1,4 +1,4 @@
-"""MFL on the hinge SVM in NumPy: preconverted features, BLAS products into preallocated arrays, no work per sample.
+"""MFL on the paper's linear models in NumPy: preconverted features, BLAS products into preallocated arrays, no work per sample.
 
 Forms: nodes (one matrix per node), copies (a second, transposed copy of each for the gradient), stacked (all nodes in one
 batched product; needs shards of equal size) and pool (nodes on two Python threads; BLAS releases the interpreter lock).
@@ -10,6 +10,28 @@ import time
 import common
 
 FORMS = ["nodes", "copies", "stacked", "pool"]
+
+
+def pulls_of(model):
+    """A function that writes how strongly each sample pulls, minus the derivative of its loss by y z, from the margins y z."""
+    import numpy as np
+
+    def hinge(margins, pulls):
+        np.less(margins, 1, out=pulls)
+
+    def residual(margins, pulls):
+        np.subtract(1, margins, out=pulls)
+
+    def squared_hinge(margins, pulls):
+        np.subtract(1, margins, out=pulls)
+        np.maximum(pulls, 0, out=pulls)
+
+    def logistic(margins, pulls):
+        np.exp(margins, out=pulls)
+        np.add(pulls, 1, out=pulls)
+        np.reciprocal(pulls, out=pulls)
+
+    return {"svm": hinge, "squared-svm": squared_hinge, "logistic": logistic, "linear": residual}[model]
 
 
 class Node:
@@ -24,9 +46,10 @@ class Node:
         self.samples, features = signed.shape
         dtype = signed.dtype.type
         self.eta, self.gamma, self.lam = dtype(settings.eta), dtype(settings.gamma), dtype(settings.lam)
-        self.share = dtype(1.0 / (2.0 * self.samples))
+        self.write_pulls = pulls_of(settings.model)
+        self.share = dtype(common.samples_share(settings.model, self.samples))
         self.margins = numpy.empty(self.samples, dtype)
-        self.active = numpy.empty(self.samples, dtype)
+        self.pulls = numpy.empty(self.samples, dtype)
         self.w, self.d, self.gradient, self.scratch = (numpy.zeros(features, dtype) for _ in range(4))
 
     def train(self, w, d, steps):
@@ -38,16 +61,17 @@ class Node:
     def step(self):
         np = self.numpy
         np.dot(self.signed, self.w, out=self.margins)
-        np.less(self.margins, 1, out=self.active)
+        self.write_pulls(self.margins, self.pulls)
         if self.transposed is None:
-            np.dot(self.active, self.signed, out=self.gradient)
+            np.dot(self.pulls, self.signed, out=self.gradient)
         else:
-            np.dot(self.transposed, self.active, out=self.gradient)
+            np.dot(self.transposed, self.pulls, out=self.gradient)
         np.multiply(self.gradient, self.share, out=self.gradient)
         np.multiply(self.d, self.gamma, out=self.d)
         np.subtract(self.d, self.gradient, out=self.d)
-        np.multiply(self.w, self.lam, out=self.scratch)
-        np.add(self.d, self.scratch, out=self.d)
+        if self.lam != 0:
+            np.multiply(self.w, self.lam, out=self.scratch)
+            np.add(self.d, self.scratch, out=self.d)
         np.multiply(self.d, self.eta, out=self.scratch)
         np.subtract(self.w, self.scratch, out=self.w)
 
@@ -63,9 +87,10 @@ class StackedNodes:
         count, samples, features = self.signed.shape
         dtype = self.signed.dtype.type
         self.eta, self.gamma, self.lam = dtype(settings.eta), dtype(settings.gamma), dtype(settings.lam)
-        self.share = dtype(1.0 / (2.0 * samples))
+        self.write_pulls = pulls_of(settings.model)
+        self.share = dtype(common.samples_share(settings.model, samples))
         self.margins = numpy.empty((count, samples, 1), dtype)
-        self.active = numpy.empty((count, 1, samples), dtype)
+        self.pulls = numpy.empty((count, 1, samples), dtype)
         self.w, self.d, self.scratch = (numpy.zeros((count, features), dtype) for _ in range(3))
         self.gradient = numpy.zeros((count, 1, features), dtype)
 
@@ -78,13 +103,14 @@ class StackedNodes:
     def step(self):
         np = self.numpy
         np.matmul(self.signed, self.w[:, :, None], out=self.margins)
-        np.less(self.margins[:, :, 0], 1, out=self.active[:, 0, :])
-        np.matmul(self.active, self.signed, out=self.gradient)
+        self.write_pulls(self.margins[:, :, 0], self.pulls[:, 0, :])
+        np.matmul(self.pulls, self.signed, out=self.gradient)
         np.multiply(self.gradient, self.share, out=self.gradient)
         np.multiply(self.d, self.gamma, out=self.d)
         np.subtract(self.d, self.gradient[:, 0, :], out=self.d)
-        np.multiply(self.w, self.lam, out=self.scratch)
-        np.add(self.d, self.scratch, out=self.d)
+        if self.lam != 0:
+            np.multiply(self.w, self.lam, out=self.scratch)
+            np.add(self.d, self.scratch, out=self.d)
         np.multiply(self.d, self.eta, out=self.scratch)
         np.subtract(self.w, self.scratch, out=self.w)
 
@@ -149,7 +175,7 @@ def main():
     started = time.perf_counter()
     w = train(rounds)
     seconds = time.perf_counter() - started
-    loss = common.svm_loss(data, w, settings.lam)
+    loss = common.loss_of(settings.model, data, w, settings.lam)
     common.report("numpy", numpy.__version__, seconds, loss, settings.threads, form=settings.form,
                   precision=settings.precision, rounds=len(rounds))
 

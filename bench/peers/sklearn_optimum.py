@@ -52,8 +52,7 @@ def main():
         solver.fit(features, labels)
         seconds = time.perf_counter() - started
         w = solver.coef_.ravel()
-        loss = common.svm_loss(data, w, settings.lam) if settings.model == "svm" else common.logistic_loss(data, w)
-        return seconds, loss
+        return seconds, common.loss_of(settings.model, data, w, settings.lam if settings.model == "svm" else 0.0)
 
     iterations = 1
     while fit(iterations)[1] > settings.target_loss:

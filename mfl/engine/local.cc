@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "mfl/base/digest.h"
-#include "mfl/engine/engine.h"
-#include "mfl/engine/external_rounds.h"
+#include "mfl/engine/local_nodes.h"
 #include "mfl/engine/sums.h"
 
 namespace mfl {
@@ -28,7 +26,6 @@ struct Worker {
   }
 
   NodeMemory<T> memory;
-  std::optional<Samples<T>> buffer;  // of a fleet: what the node that is run holds
   std::vector<NodeLosses> losses;
   std::vector<Sums> sums;  // one per setting
 };
@@ -39,8 +36,7 @@ class LocalEngine final : public Engine<T> {
   // `ranks` is null where this process has all nodes.
   LocalEngine(const Federation<T>& federation, std::vector<Setting> settings,
               std::unique_ptr<Workers> workers, Ranks* ranks, EngineOptions options)
-      : federation_(federation),
-        model_(*federation.model),
+      : model_(*federation.model),
         settings_(std::move(settings)),
         workers_(std::move(workers)),
         ranks_(ranks),
@@ -48,59 +44,42 @@ class LocalEngine final : public Engine<T> {
         codecs_(std::move(options.codecs)),
         update_digests_(options.update_digests),
         alone_(ranks == nullptr && !aggregator_ && federation.node_count() == 1),
-        stepping_{.batching = options.batching, .before_step = std::move(options.before_step)},
-        run_blocks_([this](std::size_t n, const std::function<void(std::size_t)>& work) {
-          workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
-        }),
+        run_blocks_(for_each_of(*workers_)),
+        nodes_(make_local_nodes(
+            federation, {settings_,
+                         {.batching = options.batching, .before_step = std::move(options.before_step)},
+                         *workers_,
+                         ranks_})),
         unfinished_(settings_.size()),
         node_states_(settings_.size()),
         updates_(settings_.size()),
         keeps_(std::ranges::any_of(
             settings_, [](const Setting& setting) { return setting.algorithm.keeps_at_nodes(); })) {
-    constexpr std::size_t kBlocksAWorker = 4;  // enough to even out, few enough to stay O(workers x model)
-    const std::size_t count = workers_->count();
-    over_blocks_ = !federation.external && count > 1 && uneven(nodes_here(), count);
-    if (federation.external) external_.emplace(federation, stepping_.batching, stepping_.before_step);
-    const std::size_t wave = over_blocks_ ? kBlocksAWorker * count : 1;
-    if (!federation.fleet)  // it would be memory for every node
-      cache_ = model_.make_cache(federation.train, federation.nodes, settings_.size(), wave);
-    for (std::size_t i = 0; i < (over_blocks_ ? 1 : count); ++i) {
-      states_.emplace_back(model_, settings_, wave);
-      if (federation.fleet) states_.back().buffer = federation.fleet->buffer();
-    }
+    const unsigned count = one_by_one() ? 1 : workers_->count();
+    for (unsigned i = 0; i < count; ++i) states_.emplace_back(model_, settings_, nodes_->wave());
   }
 
   void run(std::span<StepRange<T>> ranges, std::uint64_t steps) override {
-    chosen_.clear();
     ending_.clear();
     for (const StepRange<T>& range : ranges) {
-      chosen_.push_back({.setting = range.setting,
-                         .state = range.state->vectors,
-                         .starts = range.starts,
-                         .ends = range.ends,
-                         .round = range.state->round + 1,
-                         .round_steps = range.round_steps,
-                         .evaluate = range.evaluate});
       if (range.starts)
         for (Worker<T>& worker : states_) worker.sums[range.setting].clear();
+      const std::size_t count = nodes_->own().part_of(range.participants).second;
       if (!range.ends) {
-        make_place(range.setting);
+        make_places(range.setting, count);
         continue;
       }
-      const std::size_t count = own_part(range.participants).second;
       if (aggregator_) updates_[range.setting].resize(count);
       if (!layout_of(range).kept().empty()) node_states_[range.setting].start_round(count);
     }
-    stepping_.round = ranges.front().state->round + 1;
-    for_each_node(ranges.front().participants, [&](Worker<T>& worker, std::size_t node, std::size_t place) {
-      run_node(worker, ranges, node, place, steps);
+    nodes_->start(ranges, steps);
+    for_each_node(ranges.front().participants, [&](unsigned worker, std::size_t node, std::size_t place) {
+      run_node(worker, ranges, node, place);
     });
-    if (external_) {
-      const StepRange<T>& range = ranges.front();
-      const VectorLayout& layout = layout_of(range);
-      range.out->nodes =
-          external_->take(range.state->vectors[layout.place_in_state(*layout.start(0))].values);
-    }
+    const State<T>& state = *ranges.front().state;
+    const VectorLayout& layout = layout_of(ranges.front());
+    ranges.front().out->nodes =
+        nodes_->take_reports(state.vectors[layout.place_in_state(*layout.start(0))].values);
     for (const StepRange<T>& range : ranges) merge_small(range);
     if (ranks_ != nullptr) hear_ranks(ranges);
     for (StepRange<T>& range : ranges) conclude(range);
@@ -113,15 +92,13 @@ class LocalEngine final : public Engine<T> {
   double train_loss(std::size_t setting, const Vector<T>& w,
                     std::span<const std::uint32_t> participants) override {
     for (Worker<T>& worker : states_) worker.sums[setting].clear();
-    for_each_node(participants, [&](Worker<T>& worker, std::size_t node, std::size_t) {
-      const NodeData<T> data = data_of(worker, node);
-      const double loss =
-          external_ ? external_->evaluate(number_of(worker), node, w)
-                    : model_.evaluate(data.samples, data.shard, settings_[setting].lambda, w.data()).loss;
-      Sums& sums = worker.sums[setting];
-      if (sums.loss.add(std::span(&loss, 1), data.shard.count)) sums.loss_is_finite = false;
+    for_each_node(participants, [&](unsigned worker, std::size_t node, std::size_t) {
+      double loss = 0;
+      const std::size_t samples = nodes_->evaluate(worker, node, settings_[setting].lambda, w, loss);
+      Sums& sums = states_[worker].sums[setting];
+      if (sums.loss.add(std::span(&loss, 1), samples)) sums.loss_is_finite = false;
     });
-    if (external_) external_->take(w);
+    nodes_->take_reports(w);
     merge_losses(setting);
     Sums& total = states_.front().sums[setting];
     if (ranks_ != nullptr) total.loss_is_finite = merge_over_ranks(*ranks_, total.loss, total.loss_is_finite);
@@ -129,27 +106,10 @@ class LocalEngine final : public Engine<T> {
   }
 
   std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, TestDetail detail) override {
-    if (external_) return external_->test(w);
-    if (!federation_.test) return std::nullopt;
-    const Samples<T>& samples = *federation_.test;
-    std::size_t n = samples.size();
-    std::vector<Evaluation> blocks(row_blocks(n));
-    workers_->for_each(blocks.size(), [&](unsigned, std::size_t b) {
-      blocks[b] = model_.evaluate_block(samples, block_of({0, samples.size()}, b), w.data());
-    });
-    if (ranks_ != nullptr) gather_blocks(*ranks_, blocks, n);
-    Evaluation all;
-    for (const Evaluation& block : blocks) {
-      all.loss += block.loss;
-      all.correct += block.correct;
-    }
-    return TestMetrics{
-        score_test_set(model_, samples, w, detail, *workers_, ranks_),
-        model_.regularised(samples.kernels(), settings_[setting].lambda, all.loss, n, w.data()),
-        static_cast<double>(all.correct) / static_cast<double>(n)};
+    return nodes_->test(settings_[setting].lambda, w, detail);
   }
 
-  Metrics measured() const override { return external_ ? external_->measured() : Metrics{}; }
+  Metrics measured() const override { return nodes_->measured(); }
 
   void keep(std::size_t setting) override { node_states_[setting].commit(); }
 
@@ -161,7 +121,7 @@ class LocalEngine final : public Engine<T> {
   void restore(std::size_t setting, const std::vector<KeptVectors<T>>& kept) override {
     std::vector<KeptVectors<T>> own;
     std::ranges::copy_if(kept, std::back_inserter(own),
-                         [this](const KeptVectors<T>& one) { return runs_node(one.node); });
+                         [this](const KeptVectors<T>& one) { return nodes_->own().runs(one.node); });
     node_states_[setting].restore(std::move(own));
   }
 
@@ -172,119 +132,53 @@ class LocalEngine final : public Engine<T> {
   }
 
  private:
-  // Too few nodes to give every worker as many as the others.
-  static bool uneven(std::size_t nodes, std::size_t workers) {
-    constexpr std::size_t kManyEach = 4;
-    return nodes < kManyEach * workers && nodes % workers != 0;
-  }
+  // Within a node, the workers then share its row blocks.
+  bool one_by_one() const { return nodes_->wave() > 1; }
 
-  // Calls work(worker, node, place) for every node that takes part and that this process runs. `node` counts from the first one
-  // here, `place` among those that are run. A worker runs one node at a time.
+  // Calls work(worker, node, place) for every node that takes part and that this process runs; `place` is
+  // that among those. A worker runs one node at a time.
   template <class Work>
   void for_each_node(std::span<const std::uint32_t> participants, const Work& work) {
-    const auto [first, count] = own_part(participants);
+    const auto [first, count] = nodes_->own().part_of(participants);
     const auto run_one = [&, first = first](unsigned worker, std::size_t i) {
-      work(states_[worker],
-           participants.empty() ? first + i : participants[first + i] - federation_.first_node, i);
+      work(worker, participants.empty() ? first + i : participants[first + i], i);
     };
-    if (over_blocks_) {
+    if (one_by_one()) {
       for (std::size_t i = 0; i < count; ++i) run_one(0, i);
     } else {
       workers_->for_each(count, run_one);
     }
   }
 
-  // Which of the participants, or of all nodes here where all take part, this process runs: those whose data it has, or an
-  // equal share where data is made.
-  std::pair<std::size_t, std::size_t> own_part(std::span<const std::uint32_t> participants) const {
-    if (federation_.fleet) {
-      const std::size_t all = participants.empty() ? federation_.node_count() : participants.size();
-      auto [first, last] = fleet_share(keeps_ ? federation_.node_count() : all);
-      if (keeps_ && !participants.empty()) {
-        first = place_among(participants, first);
-        last = place_among(participants, last);
-      }
-      return {first, last - first};
-    }
-    if (participants.empty()) return {0, federation_.nodes.size()};
-    const std::size_t first = place_among(participants, federation_.first_node);
-    return {first, place_among(participants, federation_.first_node + federation_.nodes.size()) - first};
-  }
-
-  // Whether this process runs the node where nodes keep vectors, each on one process.
-  bool runs_node(std::uint64_t node) const {
-    std::size_t first = federation_.first_node, last = first + federation_.nodes.size();
-    if (federation_.fleet) std::tie(first, last) = fleet_share(federation_.node_count());
-    return node >= first && node < last;
-  }
-
-  // The part [first, last) of `all` that this process runs of a fleet.
-  std::pair<std::size_t, std::size_t> fleet_share(std::size_t all) const {
-    if (ranks_ == nullptr) return {0, all};
-    return {all * ranks_->rank() / ranks_->size(), all * (ranks_->rank() + 1) / ranks_->size()};
-  }
-
-  static std::size_t place_among(std::span<const std::uint32_t> participants, std::size_t node) {
-    return static_cast<std::size_t>(std::ranges::lower_bound(participants, node) - participants.begin());
-  }
-
-  // Valid until the next call for this worker.
-  NodeData<T> data_of(Worker<T>& worker, std::size_t node) const {
-    if (federation_.fleet) {
-      federation_.fleet->fill(node, *worker.buffer);
-      return {*worker.buffer, {0, worker.buffer->size()}, nullptr, 0, key_of(node, worker.buffer->size())};
-    }
-    const Shard shard = federation_.nodes[node];
-    return {federation_.train, shard, cache_.get(), node, key_of(node, shard.count)};
-  }
-
-  // Of the node's name, where an order is drawn for it.
-  std::uint64_t key_of(std::size_t node, std::size_t samples) const {
-    if (takes_all(stepping_.batching, samples)) return 0;
-    return node_key(federation_.names.empty() ? node_name(federation_.first_node + node)
-                                              : federation_.names[node]);
-  }
-
-  std::size_t nodes_here() const {
-    return federation_.fleet ? federation_.node_count() : federation_.nodes.size();
-  }
-
   const VectorLayout& layout_of(const StepRange<T>& range) const {
     return settings_[range.setting].algorithm.vectors(range.state->round + 1);
   }
 
-  void make_place(std::size_t setting) {
+  void make_places(std::size_t setting, std::size_t count) {
     auto& unfinished = unfinished_[setting];
-    if (unfinished.empty()) unfinished.assign(nodes_here(), states_.front().memory.vectors(setting));
+    while (unfinished.size() < count) unfinished.push_back(states_.front().memory.vectors(setting));
   }
 
-  void run_node(Worker<T>& worker, std::span<StepRange<T>> ranges, std::size_t node, std::size_t place,
-                std::uint64_t steps) {
-    const NodeData<T> data = data_of(worker, node);
-    const std::size_t samples = data.shard.count;
-    for (const StepRange<T>& range : ranges) start_node(worker.memory.vectors(range.setting), range, node);
-    if (external_)
-      worker.losses[0] =
-          external_->train(number_of(worker), node, settings_[ranges.front().setting].algorithm,
-                           ranges.front(), steps, worker.memory.vectors(ranges.front().setting));
-    else
-      train_node<T>(settings_, chosen_, model_, data, steps, stepping_, worker.memory, worker.losses,
-                    over_blocks_ ? &run_blocks_ : nullptr);
+  void run_node(unsigned number, std::span<StepRange<T>> ranges, std::size_t node, std::size_t place) {
+    Worker<T>& worker = states_[number];
+    for (const StepRange<T>& range : ranges)
+      start_node(worker.memory.vectors(range.setting), range, node, place);
+    const std::size_t samples = nodes_->train(number, node, worker.memory, worker.losses);
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const StepRange<T>& range = ranges[i];
       Sums& sums = worker.sums[range.setting];
       if (range.starts && add_losses(sums, worker.losses[i], range.evaluate, samples)) {
         sums.loss_is_finite = false;
-        sums.fail(federation_.first_node + node, "the loss");
+        sums.fail(node, "the loss");
       }
       std::vector<Vector<T>>& vectors = worker.memory.vectors(range.setting);
       if (!range.ends) {
-        vectors.swap(unfinished_[range.setting][node]);
+        vectors.swap(unfinished_[range.setting][place]);
         continue;
       }
       if (range.measure_moves) sums.add_move(range.state->w(), vectors[0], samples);
       end_node(vectors, range, node, place, samples, sums,
-               external_ && update_digests_ ? &external_->last_report(number_of(worker)) : nullptr);
+               update_digests_ ? nodes_->last_report(number) : nullptr);
     }
   }
 
@@ -294,16 +188,12 @@ class LocalEngine final : public Engine<T> {
     return (evaluated && sums.evaluated.add(std::span(&losses.evaluated, 1), samples)) || bad;
   }
 
-  unsigned number_of(const Worker<T>& worker) const {
-    return static_cast<unsigned>(&worker - states_.data());
-  }
-
   // The vectors of a node at the start of a round, or as it left them within one.
-  void start_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node) {
-    if (!range.starts) return vectors.swap(unfinished_[range.setting][node]);
+  void start_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node,
+                  std::size_t place) {
+    if (!range.starts) return vectors.swap(unfinished_[range.setting][place]);
     const VectorLayout& layout = layout_of(range);
-    const auto* const kept =
-        layout.kept().empty() ? nullptr : node_states_[range.setting].find(federation_.first_node + node);
+    const auto* const kept = layout.kept().empty() ? nullptr : node_states_[range.setting].find(node);
     std::size_t next_kept = 0;
     for (const std::size_t v : layout.at_node()) {
       Vector<T>& own = vectors[layout.place_at_node(v)];
@@ -321,8 +211,7 @@ class LocalEngine final : public Engine<T> {
   void end_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node,
                 std::size_t place, std::size_t samples, Sums& sums, NodeReport* report) {
     const VectorLayout& layout = layout_of(range);
-    const std::size_t number = federation_.first_node + node;
-    if (!layout.kept().empty()) propose(vectors, range, number, place, sums);
+    if (!layout.kept().empty()) propose(vectors, range, node, place, sums);
     if (report != nullptr) {
       const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
       const auto sent = sent_vectors<T>(layout, vectors, origin);
@@ -342,7 +231,7 @@ class LocalEngine final : public Engine<T> {
                            ? first_not_finite(std::span<const T>(own))
                            : sums.vectors[up].add(std::span<const T>(own),
                                                   flow.weighting == Weighting::kBySamples ? samples : 1);
-      if (bad) sums.fail(number, fmt::format("{}[{}]", flow.name, *bad));
+      if (bad) sums.fail(node, fmt::format("{}[{}]", flow.name, *bad));
       if (aggregator_) update.vectors.push_back(own);
       if (alone_ && !bad) mean_of_one(own, range.out->vectors[up]);
     }
@@ -479,7 +368,6 @@ class LocalEngine final : public Engine<T> {
                  std::span<T>(range.out->vectors[v]));
   }
 
-  const Federation<T>& federation_;
   const Model<T>& model_;
   std::vector<Setting> settings_;
   std::unique_ptr<Workers> workers_;
@@ -488,25 +376,21 @@ class LocalEngine final : public Engine<T> {
   CodecChain codecs_;
   bool update_digests_;
   bool alone_;  // there is one node, and its vectors are the mean
-  Stepping stepping_;
   bool stop_asked_ = false, stop_agreed_ = false;
   bool vectors_are_small_ = false;  // of the ranges that are run: the ranks have told each other
   ForEach run_blocks_;
-  bool over_blocks_ = false;
+  std::unique_ptr<LocalNodes<T>> nodes_;
   std::vector<Worker<T>> states_;
-  // By setting and node: the vectors of nodes between ranges of one round.
+  // By setting and place: the vectors of nodes between ranges of one round.
   std::vector<std::vector<std::vector<Vector<T>>>> unfinished_;
   std::vector<NodeStates<T>> node_states_;           // by setting
   std::vector<std::vector<NodeUpdate<T>>> updates_;  // by setting, in the order of nodes; for aggregator_
   bool keeps_;                                       // some setting has vectors that nodes keep
-  std::unique_ptr<PassCache> cache_;
-  std::optional<ExternalRounds<T>> external_;
   // Of the range that is run:
   struct Ending {
     StepRange<T>* range;
     std::size_t vector;
   };
-  std::vector<Chosen<T>> chosen_;
   std::vector<Ending> ending_;  // what is to be averaged
 };
 

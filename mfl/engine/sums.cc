@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "mfl/base/kernels/kernels.h"
+
 namespace mfl {
 namespace {
 
@@ -49,11 +51,7 @@ void Sums::clear() {
 
 template <class T>
 void Sums::add_move(const Vector<T>& from, const Vector<T>& w, std::uint64_t weight) {
-  double square = 0;
-  for (std::size_t j = 0; j < w.size(); ++j) {
-    const double change = static_cast<double>(w[j]) - static_cast<double>(from[j]);
-    square += change * change;
-  }
+  const double square = default_kernel_set().of<T>().squared_distance(w.size(), w.data(), from.data());
   (void)square_moves.add(std::span<const double>(&square, 1), weight);
 }
 
@@ -146,20 +144,6 @@ std::vector<KeptVectors<T>> gather_kept(Ranks& ranks, std::span<const KeptVector
       all.push_back({node, take_plain<T>(in)});
     }
   return all;
-}
-
-void gather_blocks(Ranks& ranks, std::vector<Evaluation>& blocks, std::size_t& rows) {
-  MessageWriter mine;
-  mine.put(rows);
-  mine.put_all(std::span<const Evaluation>(blocks));
-  blocks.clear();
-  rows = 0;
-  for (const std::string& message : ranks.gather(mine.bytes())) {
-    MessageReader theirs(message);
-    rows += theirs.take<std::size_t>();
-    const auto more = theirs.take_all<Evaluation>();
-    blocks.insert(blocks.end(), more.begin(), more.end());
-  }
 }
 
 #define MFL_INSTANTIATE(T)                                                                    \

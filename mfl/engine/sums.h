@@ -62,7 +62,4 @@ std::vector<NodeUpdate<T>> gather_updates(Ranks& ranks, std::span<const NodeUpda
 template <class T>
 std::vector<KeptVectors<T>> gather_kept(Ranks& ranks, std::span<const KeptVectors<T>> mine);
 
-// Replaces this rank's row blocks and their number of rows with those of all ranks, in the order of ranks.
-void gather_blocks(Ranks& ranks, std::vector<Evaluation>& blocks, std::size_t& rows);
-
 }  // namespace mfl

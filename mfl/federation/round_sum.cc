@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "mfl/base/kernels/kernels.h"
 #include "mfl/federation/payload.h"
 
 namespace mfl {
@@ -30,24 +31,6 @@ class Numbers {
  private:
   std::array<T, kSliceColumns> numbers_;
 };
-
-// By lanes, for SIMD, whose sums are added in a fixed order. Finite if all numbers are, short of an overflow.
-template <class T, class From>
-double square_distance(std::span<const T> x, const From& from) {
-  constexpr std::size_t kLanes = 8;
-  std::array<double, kLanes> sums = {};
-  const auto add = [&](std::size_t lane, std::size_t i) {
-    const double move = static_cast<double>(x[i]) - from(i);
-    sums[lane] += move * move;
-  };
-  std::size_t i = 0;
-  for (; i + kLanes <= x.size(); i += kLanes)
-    for (std::size_t lane = 0; lane < kLanes; ++lane) add(lane, i + lane);
-  for (std::size_t lane = 0; i < x.size(); ++i, ++lane) add(lane, i);
-  double sum = 0;
-  for (const double part : sums) sum += part;
-  return sum;
-}
 
 }  // namespace
 
@@ -95,13 +78,13 @@ typename RoundSum<T>::Measured RoundSum<T>::measure(const std::string& payload, 
   constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::atomic<std::size_t> bad = kNone;
   squares_.resize(slices_.size());
+  const Kernels<T>& kernels = default_kernel_set().of<T>();
   for_each_slice([&](Slice& slice) {
     Numbers<T> numbers;
     const auto x = numbers.copy(payload.data() + slice.place * sizeof(T), slice.sum.size());
     const T* const start = start_of(slice, state);
-    const double square =
-        start != nullptr ? square_distance(x, [&](std::size_t i) { return static_cast<double>(start[i]); })
-                         : square_distance(x, [](std::size_t) { return 0.0; });
+    const double square = start != nullptr ? kernels.squared_distance(x.size(), x.data(), start)
+                                           : kernels.squared_norm(x.size(), x.data());
     squares_[static_cast<std::size_t>(&slice - slices_.data())] = square;
     if (std::isfinite(square)) return;
     const auto found = first_not_finite(x);
