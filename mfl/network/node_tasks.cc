@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "mfl/algorithm/aggregation.h"
 #include "mfl/experiment/engines.h"
 #include "mfl/federation/preparation.h"
 #include "mfl/model/tensors.h"
@@ -72,12 +73,14 @@ Result<std::unique_ptr<NodeTraining>> training_as(Experiment experiment, NodeSou
   problem.federation.names = {name};
   const Algorithm& algorithm = experiment.algorithm;
   MFL_CHECK(require_room<T>(algorithm, problem.federation.model->parameters(), options.max_payload));
-  if (algorithm.keeps_at_nodes() && options.state.empty())
+  const bool keeps = keeps_at_nodes(algorithm, experiment.codecs);
+  if (keeps && options.state.empty())
     return fail(ErrorCode::kBadConfig,
-                fmt::format("{} keeps vectors at this node, and there is no file for them", algorithm.name),
+                fmt::format("{} keeps vectors at this node, and there is no file for them",
+                            algorithm.keeps_at_nodes() ? algorithm.name : experiment.codecs.spec()),
                 "give --state FILE, the same one at every start of this node");
-  MFL_TRY(KeptFile<T> kept, KeptFile<T>::open(algorithm.keeps_at_nodes() ? options.state : "", run_id, name,
-                                              experiment.config.run.keep_states));
+  MFL_TRY(KeptFile<T> kept,
+          KeptFile<T>::open(keeps ? options.state : "", run_id, name, experiment.config.run.keep_states));
   return std::make_unique<TrainingOf<T>>(std::move(experiment), std::move(problem), std::move(kept),
                                          options.stop);
 }

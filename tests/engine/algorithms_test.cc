@@ -265,7 +265,8 @@ TEST(Algorithms, LayoutsThatMakeNoSenseAreRefused) {
 TEST(Codecs, OneDigestOverThreads) {
   const auto federation = five_nodes<float>();
   for (const Algorithm& algorithm : algorithms_of_tests())
-    for (const char* chain : {"clip(0.001)", "bf16", "clip(0.01), bf16"}) {
+    for (const char* chain :
+         {"clip(0.001)", "bf16", "clip(0.01), bf16", "int8", "topk(0.3)", "clip(0.01), topk(0.3), int8"}) {
       SCOPED_TRACE(algorithm.name + " " + chain);
       const auto digest = [&](std::unique_ptr<Workers> workers, const char* codecs) {
         const auto engine = local_engine<float>(federation, {Setting{algorithm, 0.1}}, std::move(workers),
