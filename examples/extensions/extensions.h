@@ -8,3 +8,5 @@ void add_scaffold();
 void add_home_class();
 // An aggregator: the mean of the first half of the nodes.
 void add_first_half();
+// A codec with residuals, whose updates have sizes of their own.
+void add_threshold();

@@ -1,5 +1,5 @@
-// Trains with a model, algorithms, a partition and an aggregator that mfl does not have, on every engine of this process: the digests
-// must be equal.
+// Trains with a model, algorithms, a partition, an aggregator and a codec that mfl does not have, on every engine of this process: the
+// digests must be equal.
 #include <mfl/run/runner.h>
 
 #include <cstdio>
@@ -18,6 +18,7 @@ std::string digest_with(const std::string& algorithm, const std::string& engine,
   config.federation.nodes = 6;
   config.federation.partition = "home-class(share=0.7)";
   config.federation.aggregator = "first-half";
+  config.federation.codecs = "threshold(0.01), bf16";
   config.model.name = "huber";
   config.algorithm = {.name = algorithm, .eta = 0.05, .gamma = 0.5, .tau = 4};
   if (batches) config.algorithm.batch_size = 16;
@@ -42,6 +43,7 @@ int main() {
   add_scaffold();
   add_home_class();
   add_first_half();
+  add_threshold();
   for (const char* algorithm : {"mfl", "my-scaffold"})
     for (const bool batches : {false, true}) {
       const std::string expected = digest_with(algorithm, "serial", 1, batches);

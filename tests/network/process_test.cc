@@ -463,11 +463,12 @@ TEST(RealFaults, AServerKilledAtAnyMomentContinuesAndEndsWithTheSameDigest) {
 }
 
 // What the server and the nodes keep for an algorithm survives the death of both.
-TEST(RealFaults, ServerAndNodesKilledInTurnKeepTheVectorsOfTheAlgorithm) {
+TEST(RealFaults, ServerAndNodesKilledInTurnKeepWhatNodesKeep) {
   const std::vector<std::vector<std::string>> settings = {
       {"--algorithm", "scaffold-acg", "--momentum", "keep-local"},
       {"--algorithm", "feddyn(0.5)"},
       {"--algorithm", "mfl", "--sync-momentum", "3"},
+      {"--algorithm", "mfl", "--codecs", "topk(0.3), int8"},
   };
   for (const auto& setting : settings) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(setting, " ")));
