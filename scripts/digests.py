@@ -6,8 +6,8 @@
 
 A run gives the same bits however it is executed, and a change of the code that is not meant to change what is
 computed must not move them. `record` trains with every entry of every table of the program (algorithms,
-models, aggregators, codecs, partitions, data sources and so on) on data that this script generates, in each
-of these ways:
+models, aggregators, codecs, partitions, data sources and so on), with some settings that are no entries, and
+in sweeps, on data that this script generates, in each of these ways:
 
   serial      the reference engine
   threads-1   the engine with one thread
@@ -51,12 +51,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from digest_settings import BASE, FITTING, LONG, NODES, SETTINGS, SWEEPS
 from mfl_program import PATIENCE, Failure, Program
 from small_data import ROWS, write_data
 
 FORMAT = 1
-COLUMNS, NODES = 16, 5  # as few nodes as the robust rules take with the parameters below
+TRIES = 10  # to interrupt a run in the middle
 ENGINES = ("serial", "threads-1", "threads-3", "mpi-3", "network", "resumed")
+SIMULATED = ENGINES[:4]
 IN_ONE_PROCESS = ("serial", "threads-3")
 QUICK_TABLES = ("algorithm", "model", "aggregator", "codecs")
 PAIRED_TABLES = ("algorithm", "codecs", "aggregator")
@@ -74,21 +76,6 @@ class Run(NamedTuple):
     @property
     def label(self):
         return f"{self.name}; {self.engine}"
-
-
-# What every run has unless its keys say otherwise.
-BASE = {
-    "data.source": f"synthetic:{ROWS}x{COLUMNS}",
-    "data.train": str(ROWS),
-    "data.test": "0",
-    "federation.nodes": str(NODES),
-    "algorithm.eta": "0.3",  # large enough that updates are clipped by 0.3
-    "algorithm.tau": "3",
-    "run.steps": "12",
-}
-LONG = {"run.steps": "60000", "run.record_every": "20000"}  # for an interruption in the middle
-# An algorithm that fits the entries of a table of parts of algorithms.
-FITTING = {"server-step": {"algorithm.name": "fl"}}
 
 
 def specs_of(entry, folder):
@@ -129,7 +116,10 @@ class Runs:
             launcher = (self.mpirun, "--oversubscribe", "--allow-run-as-root", "-n", count)
         else:
             keys = {**keys, "run.engine": engine, "run.threads": count or "1"}
-        code, data = self.program.run(self.run_words(keys, folder), folder, launcher)
+        verb = "sweep" if run.name.startswith("sweep=") else "run"
+        code, data = self.program.run([verb, *self.run_words(keys, folder)[1:]], folder, launcher)
+        if "runs" in data:
+            return "; ".join(self.trained(code, one, folder / "runs.db") for one in data["runs"])
         return self.trained(code, data, folder / "runs.db")
 
     def run_words(self, keys, folder):
@@ -153,7 +143,7 @@ class Runs:
         keys = {**keys, **LONG, "run.engine": "threads", "run.threads": "1"}
         words = ["--store", str(folder / "runs.db")]
         wait = 0.03
-        for _ in range(20):
+        for _ in range(TRIES):
             (folder / "runs.db").unlink(missing_ok=True)
             stopped = self.interrupted(self.run_words(keys, folder), folder, wait)
             if isinstance(stopped, str):
@@ -271,7 +261,11 @@ def runs_of(program, args, engines, pairs):
     """Every Run that the arguments select."""
     runner = Runs(program)
     table, equals, _ = args.only.partition("=")
-    tables = program.tables(table if equals and not pairs else "")
+    of_names = [("setting", SETTINGS, engines), ("sweep", SWEEPS, [e for e in engines if e in SIMULATED])]
+    if table in ("setting", "sweep"):
+        tables = []
+    else:
+        tables = program.tables(table if equals and not pairs else "")
     specs = {
         table.option: [(entry.name, accepted_spec(runner, table, entry)) for entry in table.entries]
         for table in tables
@@ -282,7 +276,11 @@ def runs_of(program, args, engines, pairs):
             if not args.quick or table.option in QUICK_TABLES:
                 keys = tuple(keys_of(table, spec).items())
                 out += [Run(f"{table.option}={name}", keys, engine) for engine in engines]
-    if pairs:
+    for kind, named, engines_of_kind in () if args.quick else of_names:
+        for name, keys in named.items():
+            fitting = [e for e in engines_of_kind if e != "resumed" or "run.steps" not in keys]
+            out += [Run(f"{kind}={name}", tuple(keys.items()), engine) for engine in fitting]
+    if pairs and tables:
         paired = [table for table in tables if table.option in PAIRED_TABLES]
         for chosen in itertools.product(*(specs[table.option] for table in paired)):
             pairs = list(zip(paired, chosen, strict=True))
