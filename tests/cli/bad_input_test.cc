@@ -512,7 +512,7 @@ std::vector<Row> command_rows() {
        2,
        {"must be none, balanced, or two or more numbers > 0"}},
       {"one fold", {}, train_with({"--folds", "1"}), 2, {"at least 2 folds"}},
-      {"a fold too many", {}, train_with({"--folds", "3", "--fold", "3"}), 2, {"none of 3 folds"}},
+      {"a fold too many", {}, train_with({"--folds", "3", "--fold", "3"}), 2, {"between 0 and 2, got 3"}},
       {"an experiment for data that is not one's own", {}, {"init", "mnist"}, 2, {"not data of your own"}},
       {"theory of batches",
        {},

@@ -137,7 +137,7 @@ TEST(Sweep, TheLastProgressLineHasTheLossOfTheResult) {
   }
 }
 
-// What docs/formats.md says of robust rules, on less data.
+// What docs/settings.md says of robust rules, on less data.
 TEST(Sweep, RobustRulesDiscardNodesThatAloneHoldAClass) {
   const auto data = ok_data(Sandbox().run({"sweep", MFL_EXPERIMENTS "/robust.toml", "--data", "synthetic",
                                            "--train", "1000", "--test", "1000", "--steps", "200", "--json"}));
