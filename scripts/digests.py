@@ -281,13 +281,20 @@ def runs_of(program, args, engines, pairs):
             fitting = [e for e in engines_of_kind if e != "resumed" or "run.steps" not in keys]
             out += [Run(f"{kind}={name}", tuple(keys.items()), engine) for engine in fitting]
     if pairs and tables:
-        paired = [table for table in tables if table.option in PAIRED_TABLES]
-        for chosen in itertools.product(*(specs[table.option] for table in paired)):
-            pairs = list(zip(paired, chosen, strict=True))
-            name = " ".join(f"{table.option}={entry}" for table, (entry, _) in pairs)
-            keys = tuple((table.key, spec) for table, (_, spec) in pairs)
-            out += [Run(name, keys, engine) for engine in engines if engine in IN_ONE_PROCESS]
+        out += runs_of_pairs([table for table in tables if table.option in PAIRED_TABLES], specs, engines)
     return [run for run in out if args.only in run.name]
+
+
+def runs_of_pairs(tables, specs, engines):
+    """A Run for every combination of the entries of the tables, without codecs too."""
+    choices = [specs[table.option] + ([("none", "")] if table.option == "codecs" else []) for table in tables]
+    out = []
+    for chosen in itertools.product(*choices):
+        pairs = list(zip(tables, chosen, strict=True))
+        name = " ".join(f"{table.option}={entry}" for table, (entry, _) in pairs)
+        keys = tuple((table.key, spec) for table, (_, spec) in pairs)
+        out += [Run(name, keys, engine) for engine in engines if engine in IN_ONE_PROCESS]
+    return out
 
 
 def measure(program, runs, jobs):
