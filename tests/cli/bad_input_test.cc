@@ -223,7 +223,7 @@ std::vector<Row> configuration_rows() {
       {"fleet without columns", {}, train_on("fleet:10"), 2, {"fleet:10", "fleet:SAMPLESxCOLUMNS"}},
       {"fleet of no samples", {}, train_on("fleet:0x9"), 2, {"fleet:0x9"}},
       {"fleet upside down", {}, train_on("fleet:9-3x9"), 2, {"fleet:9-3x9"}},
-      {"fleet misspelt", {}, train_on("flet:3x9"), 2, {"did you mean fleet?"}},
+      {"fleet misspelt", {}, train_on("flet:3x9"), 2, {"did you mean \"fleet\"?"}},
       {"fleet in one place",
        {},
        {"run", "--data", "fleet", "--algorithm", "mgd"},
