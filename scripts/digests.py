@@ -187,9 +187,10 @@ class Runs:
         words = ["server", "--plaintext", "--listen", "127.0.0.1:0", "--state", str(folder / "state")]
         words += ["--json", "--linger", "5", *settings({**keys, **meaning_of(data["schema"])})]
         with self.program.start(words, folder) as server:
-            return self.served(server, words, sorted((folder / "parts").iterdir()), folder)
+            scale = ["--scale", keys["data.scale"]] if "data.scale" in keys else []
+            return self.served(server, words, sorted((folder / "parts").iterdir()), scale, folder)
 
-    def served(self, server, words, parts, folder):
+    def served(self, server, words, parts, node_flags, folder):
         address = folder / "state/address"
         while server.poll() is None and not (address.exists() and address.read_text().endswith("\n")):
             time.sleep(0.005)
@@ -198,7 +199,7 @@ class Runs:
             for part in parts:
                 node = ["node", "--server", address.read_text().strip(), "--plaintext", "--name", part.name]
                 node += ["--data", f"npy:{part}", "--threads", "1", "--json", "--give-up-after", "20"]
-                node += ["--state", str(folder / f"{part.name}.kept")]
+                node += ["--state", str(folder / f"{part.name}.kept"), *node_flags]
                 nodes.append((self.program.start(node, folder), node))
         replies = [self.program.reply(process, node) for process, node in nodes]
         failed = [reply for reply in replies if reply[0] != 0]
