@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "mfl/base/nearest.h"
 #include "mfl/cli/commands.h"
@@ -97,7 +100,10 @@ void setup_keys(Command& mfl, Commands& commands) {
   Command& command =
       commands.add(mfl, "keys", "Print the keys of an experiment file with their defaults",
                    "  mfl keys\n  mfl keys federation.partition", [word] { return keys_command(*word); });
-  command.add_option("KEY", *word, "A key or a table of keys, such as gamma, algorithm.gamma or algorithm");
+  std::vector<std::string> choices;
+  for (const Key& key : config_keys()) choices.push_back(fmt::format("{}.{}", key.table, key.key));
+  command.add_option("KEY", *word, "A key or a table of keys, such as gamma, algorithm.gamma or algorithm")
+      ->choices(std::move(choices));
 }
 
 }  // namespace mfl::cli
