@@ -89,7 +89,10 @@ template <class T>
 Result<std::optional<Start<T>>> start_member(Member& member, const Problem<T>& problem, const Reuse& reuse,
                                              Recorder& recorder) {
   const Experiment& experiment = member.experiment;
-  const RunSpec spec = make_spec(experiment, problem);
+  RunSpec spec = make_spec(experiment, problem.federation.node_count(), problem.train_digest);
+  spec.data_digest = problem.data_digest;
+  spec.data_schema = schema_json(problem.schema);
+  spec.load_seconds = problem.load_seconds;
   MFL_TRY(const auto found, recorder.find(spec, reuse));
   if (found && found->finished) {
     member.id = found->run.id;

@@ -13,22 +13,20 @@
 
 namespace mfl {
 
-template <class T>
-RunSpec make_spec(const Experiment& experiment, const Problem<T>& problem) {
+RunSpec make_spec(const Experiment& experiment, std::size_t nodes, const std::string& train_digest) {
   const Config& config = experiment.config;
   const Algorithm& algorithm = experiment.algorithm;
   RunSpec spec;
   spec.name = config.run.name;
   spec.config = to_toml(config);
   spec.config_digest = config_digest(config);
-  spec.data_digest = problem.data_digest;
-  spec.problem = function_digest(config, problem.train_digest);
+  spec.problem = function_digest(config, train_digest);
   spec.mfl_version = version();
   spec.data = config.data.source;
   spec.model = config.model.name;
   spec.algorithm = algorithm.name;
-  spec.precision = sizeof(T) == sizeof(float) ? "f32" : "f64";
-  spec.nodes = problem.federation.node_count();
+  spec.precision = config.run.precision == Precision::kF32 ? "f32" : "f64";
+  spec.nodes = nodes;
   spec.eta = experiment.eta;
   if (experiment.uses_gamma) spec.gamma = config.algorithm.gamma;
   if (!algorithm.centralised && !counts_epochs(config.algorithm) && !config.algorithm.adaptive_tau)
@@ -36,8 +34,6 @@ RunSpec make_spec(const Experiment& experiment, const Problem<T>& problem) {
   spec.sampled =
       !algorithm.centralised && (config.federation.fraction_train < 1 || config.federation.quorum != 0);
   spec.planned_steps = experiment.steps;
-  spec.load_seconds = problem.load_seconds;
-  spec.data_schema = schema_json(problem.schema);
   return spec;
 }
 
@@ -129,8 +125,6 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   return out;
 }
 
-template RunSpec make_spec(const Experiment&, const Problem<float>&);
-template RunSpec make_spec(const Experiment&, const Problem<double>&);
 template Result<void> check_target_accuracy(const Experiment&, const Problem<float>&);
 template Result<void> check_target_accuracy(const Experiment&, const Problem<double>&);
 template TestLabels test_labels(const Experiment&, const Problem<float>&);
