@@ -1,33 +1,33 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
+#include "mfl/algorithm/aggregation.h"
 #include "mfl/base/digest.h"
+#include "mfl/base/kernels/kernels.h"
+#include "mfl/base/message.h"
+#include "mfl/engine/gather_kept.h"
 #include "mfl/engine/local_nodes.h"
-#include "mfl/engine/sums.h"
 
 namespace mfl {
 namespace {
+
+enum Number : std::size_t { kLoss, kEvaluated, kSquareMove };  // of an update
 
 // What one worker needs to run any number of nodes: memory that does not grow with their number.
 template <class T>
 struct Worker {
   Worker(const Model<T>& model, std::span<const Setting> settings, std::size_t wave)
-      : memory(model, settings, wave), losses(settings.size()) {
-    for (const Setting& setting : settings) {
-      const VectorLayout& layout = setting.algorithm.vectors();
-      std::vector<std::size_t> lengths;
-      for (const std::size_t v : layout.up()) lengths.push_back(layout.length(v, model.parameters()));
-      sums.emplace_back(lengths);
-    }
-  }
+      : memory(model, settings, wave), losses(settings.size()) {}
 
   NodeMemory<T> memory;
   std::vector<NodeLosses> losses;
-  std::vector<Sums> sums;  // one per setting
+  SentUpdate<T> update;
 };
 
 template <class T>
@@ -40,10 +40,9 @@ class LocalEngine final : public Engine<T> {
         settings_(std::move(settings)),
         workers_(std::move(workers)),
         ranks_(ranks),
-        aggregator_(if_it_holds_updates(options.aggregator)),
+        aggregator_(std::move(options.aggregator)),
         codecs_(std::move(options.codecs)),
         update_digests_(options.update_digests),
-        alone_(ranks == nullptr && !aggregator_ && federation.node_count() == 1),
         run_blocks_(for_each_of(*workers_)),
         nodes_(make_local_nodes(
             federation, {settings_,
@@ -52,24 +51,26 @@ class LocalEngine final : public Engine<T> {
                          ranks_})),
         unfinished_(settings_.size()),
         node_states_(settings_.size()),
-        updates_(settings_.size()),
         keeps_(std::ranges::any_of(
             settings_, [](const Setting& setting) { return setting.algorithm.keeps_at_nodes(); })) {
     const unsigned count = one_by_one() ? 1 : workers_->count();
     for (unsigned i = 0; i < count; ++i) states_.emplace_back(model_, settings_, nodes_->wave());
+    const Aggregator& aggregator = aggregator_ ? *aggregator_ : mean_aggregator();
+    const AccumulatorOptions adding{.workers = count,
+                                    .nodes = ranks == nullptr ? federation.node_count() : 0};
+    for (const Setting& setting : settings_)
+      sums_.push_back(
+          aggregator.accumulator<T>(vectors_sent(setting.algorithm.vectors(), model_.parameters()), adding));
   }
 
   void run(std::span<StepRange<T>> ranges, std::uint64_t steps) override {
-    ending_.clear();
     for (const StepRange<T>& range : ranges) {
-      if (range.starts)
-        for (Worker<T>& worker : states_) worker.sums[range.setting].clear();
+      sums_[range.setting]->clear(layout_of(range).up().size());
       const std::size_t count = nodes_->own().part_of(range.participants).second;
       if (!range.ends) {
         make_places(range.setting, count);
         continue;
       }
-      if (aggregator_) updates_[range.setting].resize(count);
       if (!layout_of(range).kept().empty()) node_states_[range.setting].start_round(count);
     }
     nodes_->start(ranges, steps);
@@ -80,29 +81,29 @@ class LocalEngine final : public Engine<T> {
     const VectorLayout& layout = layout_of(ranges.front());
     ranges.front().out->nodes =
         nodes_->take_reports(state.vectors[layout.place_in_state(*layout.start(0))].values);
-    for (const StepRange<T>& range : ranges) merge_small(range);
     if (ranks_ != nullptr) hear_ranks(ranges);
-    for (StepRange<T>& range : ranges) conclude(range);
-    workers_->for_each(ending_.size(),
-                       [&](unsigned, std::size_t i) { average(*ending_[i].range, ending_[i].vector); });
-    if (ranks_ != nullptr && !vectors_are_small_)
-      for (const Ending& ending : ending_) average_over_ranks(*ending.range, ending.vector);
+    std::vector<StepRange<T>*> ending;
+    for (StepRange<T>& range : ranges)
+      if (conclude(range)) ending.push_back(&range);
+    average(ending);
   }
 
   double train_loss(std::size_t setting, const Vector<T>& w,
                     std::span<const std::uint32_t> participants) override {
-    for (Worker<T>& worker : states_) worker.sums[setting].clear();
+    Accumulator<T>& sums = *sums_[setting];
+    sums.clear();
     for_each_node(participants, [&](unsigned worker, std::size_t node, std::size_t) {
       double loss = 0;
       const std::size_t samples = nodes_->evaluate(worker, node, settings_[setting].lambda, w, loss);
-      Sums& sums = states_[worker].sums[setting];
-      if (sums.loss.add(std::span(&loss, 1), samples)) sums.loss_is_finite = false;
+      sums.add({.samples = samples, .numbers = {loss}}, worker);
     });
     nodes_->take_reports(w);
-    merge_losses(setting);
-    Sums& total = states_.front().sums[setting];
-    if (ranks_ != nullptr) total.loss_is_finite = merge_over_ranks(*ranks_, total.loss, total.loss_is_finite);
-    return mean_loss(setting);
+    if (ranks_ != nullptr) {
+      const std::vector<std::string> all = ranks_->gather(sums.pack(false));
+      for (std::size_t rank = 0; rank < all.size(); ++rank)
+        if (rank != ranks_->rank()) merge(sums, all[rank]);
+    }
+    return sums.mean(kLoss).value();
   }
 
   std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, TestDetail detail) override {
@@ -163,29 +164,30 @@ class LocalEngine final : public Engine<T> {
     Worker<T>& worker = states_[number];
     for (const StepRange<T>& range : ranges)
       start_node(worker.memory.vectors(range.setting), range, node, place);
-    const std::size_t samples = nodes_->train(number, node, worker.memory, worker.losses);
+    SentUpdate<T>& update = worker.update;
+    update.node.number = node;
+    update.samples = nodes_->train(number, node, worker.memory, worker.losses);
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const StepRange<T>& range = ranges[i];
-      Sums& sums = worker.sums[range.setting];
-      if (range.starts && add_losses(sums, worker.losses[i], range.evaluate, samples)) {
-        sums.loss_is_finite = false;
-        sums.fail(node, "the loss");
-      }
+      update.vectors.clear();
+      update.numbers = {};
+      if (range.starts) add_losses(worker.losses[i], range, number);
       std::vector<Vector<T>>& vectors = worker.memory.vectors(range.setting);
-      if (!range.ends) {
+      if (range.ends)
+        end_node(vectors, range, place, number);
+      else
         vectors.swap(unfinished_[range.setting][place]);
-        continue;
-      }
-      if (range.measure_moves) sums.add_move(range.state->w(), vectors[0], samples);
-      end_node(vectors, range, node, place, samples, sums,
-               update_digests_ ? nodes_->last_report(number) : nullptr);
+      sums_[range.setting]->add(update, number);
     }
   }
 
-  // Whether one of them is not finite.
-  static bool add_losses(Sums& sums, const NodeLosses& losses, bool evaluated, std::size_t samples) {
-    const bool bad = sums.loss.add(std::span(&losses.loss, 1), samples).has_value();
-    return (evaluated && sums.evaluated.add(std::span(&losses.evaluated, 1), samples)) || bad;
+  void add_losses(const NodeLosses& losses, const StepRange<T>& range, unsigned number) {
+    SentUpdate<T>& update = states_[number].update;
+    update.numbers[kLoss] = losses.loss;
+    if (range.evaluate) update.numbers[kEvaluated] = losses.evaluated;
+    if (std::isfinite(losses.loss) && std::isfinite(update.numbers[kEvaluated].value_or(0))) return;
+    update.numbers[kLoss] = std::numeric_limits<double>::quiet_NaN();
+    sums_[range.setting]->fail(update.node, "the loss", number);
   }
 
   // The vectors of a node at the start of a round, or as it left them within one.
@@ -207,12 +209,16 @@ class LocalEngine final : public Engine<T> {
     }
   }
 
-  // Hands over what a node keeps and sends up. `report` gets the digest of the update; null: nobody wants it.
-  void end_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node,
-                std::size_t place, std::size_t samples, Sums& sums, NodeReport* report) {
+  // What a node keeps and sends up, at the end of a round.
+  void end_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t place,
+                unsigned number) {
+    SentUpdate<T>& update = states_[number].update;
     const VectorLayout& layout = layout_of(range);
-    if (!layout.kept().empty()) propose(vectors, range, node, place, sums);
-    if (report != nullptr) {
+    if (range.measure_moves)
+      update.numbers[kSquareMove] = default_kernel_set().of<T>().squared_distance(
+          vectors[0].size(), vectors[0].data(), range.state->w().data());
+    if (!layout.kept().empty()) propose(vectors, range, place, number);
+    if (NodeReport* const report = update_digests_ ? nodes_->last_report(number) : nullptr) {
       const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
       const auto sent = sent_vectors<T>(layout, vectors, origin);
       const std::string bytes = codecs_.encode<T>(sent);
@@ -222,99 +228,42 @@ class LocalEngine final : public Engine<T> {
       const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
       codecs_.pass<T>(sent_vectors<T>(layout, vectors, origin));
     }
-    if (alone_) range.out->vectors.resize(layout.up().size());
-    NodeUpdate<T> update{{}, samples};
-    for (std::size_t up = 0; up < layout.up().size(); ++up) {
-      const VectorFlow& flow = layout[layout.up()[up]];
-      const Vector<T>& own = vectors[layout.place_at_node(layout.up()[up])];
-      const auto bad = aggregator_ || alone_
-                           ? first_not_finite(std::span<const T>(own))
-                           : sums.vectors[up].add(std::span<const T>(own),
-                                                  flow.weighting == Weighting::kBySamples ? samples : 1);
-      if (bad) sums.fail(node, fmt::format("{}[{}]", flow.name, *bad));
-      if (aggregator_) update.vectors.push_back(own);
-      if (alone_ && !bad) mean_of_one(own, range.out->vectors[up]);
-    }
-    sums.samples += samples;
-    sums.nodes += 1;
-    if (aggregator_) updates_[range.setting][place] = std::move(update);
-  }
-
-  // The exact mean of one vector is the vector, and of zeros of either sign the positive zero.
-  static void mean_of_one(const Vector<T>& own, Vector<T>& out) {
-    out.resize(own.size());
-    std::ranges::transform(own, out.begin(), [](T x) { return x + T{0}; });
+    for (const std::size_t up : layout.up()) update.vectors.emplace_back(vectors[layout.place_at_node(up)]);
   }
 
   // What the node would keep.
-  void propose(const std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t number,
-               std::size_t place, Sums& sums) {
+  void propose(const std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t place,
+               unsigned number) {
+    const NodePlace& node = states_[number].update.node;
     const VectorLayout& layout = layout_of(range);
-    KeptVectors<T> kept{number, {}};
+    KeptVectors<T> kept{node.number, {}};
     for (const std::size_t v : layout.kept()) {
       kept.vectors.push_back(vectors[layout.place_at_node(v)]);
       if (const auto bad = first_not_finite(std::span<const T>(kept.vectors.back())))
-        sums.fail(number, fmt::format("{}[{}]", layout[v].name, *bad));
+        sums_[range.setting]->fail(node, fmt::format("{}[{}]", layout[v].name, *bad), number);
     }
     node_states_[range.setting].propose(place, std::move(kept));
   }
 
-  // Merges the losses that the workers have added up; the first one's sum is then the total.
-  void merge_losses(std::size_t setting) {
-    Sums& total = states_.front().sums[setting];
-    for (const Worker<T>& worker : std::span(states_).subspan(1)) {
-      total.loss.merge(worker.sums[setting].loss);
-      total.evaluated.merge(worker.sums[setting].evaluated);
-      total.loss_is_finite = total.loss_is_finite && worker.sums[setting].loss_is_finite;
-    }
+  static void merge(Accumulator<T>& sums, std::string_view packed) {
+    if (const auto merged = sums.merge(packed); !merged) throw std::invalid_argument(merged.error().text());
   }
 
-  double mean_loss(std::size_t setting) {
-    Sums& total = states_.front().sums[setting];
-    double mean = std::numeric_limits<double>::quiet_NaN();
-    if (total.loss_is_finite) total.loss.mean(std::span(&mean, 1));
-    return mean;
-  }
-
-  Sums& total_of(const StepRange<T>& range) { return states_.front().sums[range.setting]; }
-
-  // Merges what the workers know of losses, moves and failures; the first one's is the total.
-  void merge_small(const StepRange<T>& range) {
-    if (range.starts) merge_losses(range.setting);
-    Sums& total = total_of(range);
-    for (const Worker<T>& worker : std::span(states_).subspan(1)) {
-      const Sums& sums = worker.sums[range.setting];
-      if (range.ends && range.measure_moves) total.square_moves.merge(sums.square_moves);
-      total.samples += sums.samples;
-      total.nodes += sums.nodes;
-      if (sums.failure) total.fail(sums.failure->node, sums.failure->what);
-    }
-  }
-
-  // The same over the ranks, each of which tells the others what it knows.
-  void hear_ranks(std::span<StepRange<T>> ranges) {
-    const auto parts = [](const StepRange<T>& range) {
-      return SmallParts{range.starts, range.starts && range.evaluate, range.ends && range.measure_moves,
-                        range.ends};
-    };
+  // Adds what the other ranks have added: the vectors too where they are small, or needed as a whole.
+  void hear_ranks(std::span<const StepRange<T>> ranges) {
     vectors_are_small_ = small(ranges);
     MessageWriter mine;
     mine.put(stop_asked_);
     for (const StepRange<T>& range : ranges) {
-      put_small(mine, total_of(range), parts(range));
-      if (!range.ends || !vectors_are_small_ || aggregator_) continue;
-      for (std::size_t v = 0; v < total_of(range).vectors.size(); ++v) merge_vectors(range, v);
-      put_vectors(mine, total_of(range));
+      Accumulator<T>& sums = *sums_[range.setting];
+      mine.put_text(sums.pack(range.ends && (vectors_are_small_ || sums.sliced() == nullptr)));
     }
     const std::vector<std::string> all = ranks_->gather(mine.bytes());
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       MessageReader theirs(all[rank]);
       stop_agreed_ |= theirs.template take<bool>();
       if (rank == ranks_->rank()) continue;
-      for (const StepRange<T>& range : ranges) {
-        merge_small_from(theirs, total_of(range), parts(range));
-        if (range.ends && vectors_are_small_ && !aggregator_) merge_vectors_from(theirs, total_of(range));
-      }
+      for (const StepRange<T>& range : ranges) merge(*sums_[range.setting], theirs.take_text());
     }
   }
 
@@ -327,45 +276,36 @@ class LocalEngine final : public Engine<T> {
     return coordinates * kBytesOfACoordinate * ranks_->size() <= kSmall;
   }
 
-  void conclude(StepRange<T>& range) {
-    Sums& total = total_of(range);
-    if (range.starts) range.out->loss_before = mean_loss(range.setting);
-    if (range.starts && range.evaluate && total.loss_is_finite)
-      total.evaluated.mean(std::span(&range.out->evaluated, 1));
-    range.failure = total.failure;
-    if (!range.ends || total.failure) return;
-    if (range.measure_moves) total.square_moves.mean(std::span(&range.out->mean_square_move, 1));
-    if (aggregator_) return aggregate(range);
-    if (alone_) return;  // end_node() has written them
-    const std::size_t sent = layout_of(range).up().size();
-    range.out->vectors.resize(sent);
-    for (std::size_t v = 0; v < sent; ++v) ending_.push_back({&range, v});
+  // Whether there are vectors to average.
+  bool conclude(StepRange<T>& range) {
+    Accumulator<T>& sums = *sums_[range.setting];
+    if (range.starts) range.out->loss_before = sums.mean(kLoss).value();
+    if (range.starts && range.evaluate) range.out->evaluated = sums.mean(kEvaluated).value();
+    range.failure.reset();
+    if (const auto& failure = sums.failure()) range.failure = NotFinite{failure->node.number, failure->what};
+    if (!range.ends || range.failure) return false;
+    if (range.measure_moves) range.out->mean_square_move = sums.mean(kSquareMove).value();
+    return true;
   }
 
-  void aggregate(StepRange<T>& range) {
-    std::vector<NodeUpdate<T>>& updates = updates_[range.setting];
-    if (ranks_ != nullptr) updates = gather_updates<T>(*ranks_, updates);
-    aggregate_updates<T>(*aggregator_, updates, origin_of_updates(layout_of(range), *range.state),
-                         range.out->vectors, run_blocks_);
-  }
-
-  void merge_vectors(const StepRange<T>& range, std::size_t v) {
-    for (const Worker<T>& worker : std::span(states_).subspan(1))
-      total_of(range).vectors[v].merge(worker.sums[range.setting].vectors[v]);
-  }
-
-  void average(StepRange<T>& range, std::size_t v) {
-    const bool merged = ranks_ != nullptr && vectors_are_small_;
-    if (!merged) merge_vectors(range, v);
-    range.out->vectors[v].resize(total_of(range).vectors[v].size());
-    if (ranks_ == nullptr || merged) total_of(range).vectors[v].mean(std::span<T>(range.out->vectors[v]));
-  }
-
-  void average_over_ranks(StepRange<T>& range, std::size_t v) {
-    const Sums& total = total_of(range);
-    const bool by_samples = layout_of(range)[layout_of(range).up()[v]].weighting == Weighting::kBySamples;
-    ranks_->mean(total.vectors[v], by_samples ? total.samples : total.nodes,
-                 std::span<T>(range.out->vectors[v]));
+  // Over settings at a time if they are enough for the workers, else over slices.
+  void average(std::span<StepRange<T>* const> ranges) {
+    const bool on_shares = ranks_ != nullptr && !vectors_are_small_;
+    const auto finish = [&](StepRange<T>& range, const ForEach& run) {
+      Accumulator<T>& sums = *sums_[range.setting];
+      std::vector<Vector<T>>& out = range.out->vectors;
+      if (SlicedSums<T>* const sliced = on_shares ? sums.sliced() : nullptr) {
+        sliced->prepare(out, run);
+        ranks_->finish(*sliced, out);
+      } else {
+        sums.finish(starts_of_updates(layout_of(range), *range.state), out, run);
+      }
+    };
+    if (on_shares || ranges.size() < workers_->count())
+      for (StepRange<T>* const range : ranges) finish(*range, run_blocks_);
+    else
+      workers_->for_each(ranges.size(),
+                         [&](unsigned, std::size_t i) { finish(*ranges[i], for_each_in_order); });
   }
 
   const Model<T>& model_;
@@ -375,23 +315,16 @@ class LocalEngine final : public Engine<T> {
   std::shared_ptr<const Aggregator> aggregator_;  // null: the exact mean
   CodecChain codecs_;
   bool update_digests_;
-  bool alone_;  // there is one node, and its vectors are the mean
   bool stop_asked_ = false, stop_agreed_ = false;
   bool vectors_are_small_ = false;  // of the ranges that are run: the ranks have told each other
   ForEach run_blocks_;
   std::unique_ptr<LocalNodes<T>> nodes_;
   std::vector<Worker<T>> states_;
+  std::vector<std::unique_ptr<Accumulator<T>>> sums_;  // by setting
   // By setting and place: the vectors of nodes between ranges of one round.
   std::vector<std::vector<std::vector<Vector<T>>>> unfinished_;
-  std::vector<NodeStates<T>> node_states_;           // by setting
-  std::vector<std::vector<NodeUpdate<T>>> updates_;  // by setting, in the order of nodes; for aggregator_
-  bool keeps_;                                       // some setting has vectors that nodes keep
-  // Of the range that is run:
-  struct Ending {
-    StepRange<T>* range;
-    std::size_t vector;
-  };
-  std::vector<Ending> ending_;  // what is to be averaged
+  std::vector<NodeStates<T>> node_states_;  // by setting
+  bool keeps_;                              // some setting has vectors that nodes keep
 };
 
 }  // namespace

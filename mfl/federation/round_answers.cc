@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "mfl/aggregate/aggregator.h"
 #include "mfl/algorithm/aggregation.h"
 #include "mfl/base/digest.h"
 #include "mfl/federation/payload.h"
@@ -12,8 +13,8 @@
 namespace mfl {
 namespace {
 
-constexpr std::optional<double> Losses::*kLosses[] = {&Losses::train_loss, &Losses::batch_loss,
-                                                      &Losses::start_loss};
+constexpr std::optional<double> Losses::*kLosses[kUpdateNumbers] = {&Losses::train_loss, &Losses::batch_loss,
+                                                                    &Losses::start_loss};
 
 Losses wanted_losses(const LossRule& rule, std::uint64_t round, bool trains) {
   if (!trains) return {.train_loss = 0};
@@ -33,9 +34,6 @@ template <class T>
 void RoundAnswers<T>::begin(const VectorLayout& layout, const State<T>& state, std::uint64_t steps) {
   trains_ = steps != 0;
   wanted_ = wanted_losses(options_.losses, state.round, trains_);
-  blocks_.clear();
-  bytes_ = 0;
-  if (!trains_) return;
   layout_ = layout;
   const std::size_t parameters = state.w().size();
   blocks_ = blocks_of(layout, layout.up(), parameters, options_.codecs.encoding<T>());
@@ -43,9 +41,16 @@ void RoundAnswers<T>::begin(const VectorLayout& layout, const State<T>& state, s
   // Waking a thread takes longer than the work on a small state.
   constexpr std::uint64_t kSmall = std::uint64_t{256} << 10U;
   if (!workers_) workers_ = bytes_ <= kSmall ? serial_workers() : thread_workers(options_.threads);
-  if (sum_ && blocks_ == sum_blocks_) return;
-  sum_blocks_ = blocks_;
-  sum_.emplace(layout, parameters, *workers_, options_.aggregator);
+  if (!sum_ || blocks_ != sum_blocks_) {
+    sum_blocks_ = blocks_;
+    sent_ = vectors_sent(layout, parameters);
+    run_ = for_each_of(*workers_);
+    const Aggregator& aggregator = options_.aggregator ? *options_.aggregator : mean_aggregator();
+    sum_ = aggregator.accumulator<T>(sent_, {.run = run_});
+  }
+  if (trains_) return;
+  blocks_.clear();
+  bytes_ = 0;
 }
 
 template <class T>
@@ -73,23 +78,25 @@ void RoundAnswers<T>::decode(std::string& payload, const State<T>& state) const 
 }
 
 template <class T>
-Verdict RoundAnswers<T>::measure(const std::string& node, const Update& update, const State<T>& state,
-                                 UpdateSize& size) {
+Verdict RoundAnswers<T>::measure(const SentUpdate<T>& sent, const State<T>& state, UpdateSize& size) {
+  const std::string& node = sent.node.name;
   const auto refuse = [&](std::string text) -> Verdict {
     objections_.diverges(node);
     return {Reason::kNotFinite, std::move(text)};
   };
-  for (const auto loss : kLosses)
-    if (!std::isfinite((update.losses.*loss).value_or(0))) return refuse("the loss is not finite");
-  size.loss = *loss_of_rounds(update.losses).value;
+  Losses losses;
+  for (std::size_t i = 0; i < sent.numbers.size(); ++i) {
+    if (!std::isfinite(sent.numbers[i].value_or(0))) return refuse("the loss is not finite");
+    losses.*kLosses[i] = sent.numbers[i];
+  }
+  size.loss = *loss_of_rounds(losses).value;
   if (trains_) {
-    auto measured = sum_->measure(update.payload, state);
-    if (const auto bad = measured.not_finite)
-      return refuse(fmt::format("{} is not finite", sum_->name_of(*bad)));
+    auto measured = measure_update<T>(sent_, sent.vectors, starts_of_updates(*layout_, state), run_);
+    if (const auto& bad = measured.not_finite) return refuse(fmt::format("{} is not finite", *bad));
     size.moves = std::move(measured.moves);
   }
   Verdict verdict = objections_.check(node, size);
-  if (verdict.counts() && update.losses.train_loss) return objections_.check_loss(*update.losses.train_loss);
+  if (verdict.counts() && losses.train_loss) return objections_.check_loss(*losses.train_loss);
   return verdict;
 }
 
@@ -98,13 +105,17 @@ Verdict RoundAnswers<T>::count(const std::string& node, std::uint64_t weight, Up
                                const State<T>& state) {
   if (Verdict verdict = check(weight, update); !verdict.counts()) return verdict;
   const std::string digest = trains_ ? sha256_hex(update.payload) : "";
-  if (trains_) decode(update.payload, state);
+  SentUpdate<T> sent{.node = {node.size(), node}, .samples = weight, .metrics = &update.metrics};
+  if (trains_) {
+    decode(update.payload, state);
+    const auto payload = spare_buffers_.hold(std::move(update.payload));
+    sent.vectors = views_of<T>(*payload, sent_);
+    sent.memory = payload;
+  }
+  for (std::size_t i = 0; i < sent.numbers.size(); ++i) sent.numbers[i] = update.losses.*kLosses[i];
   UpdateSize size;
-  if (Verdict verdict = measure(node, update, state, size); !verdict.counts()) return verdict;
-  if (trains_) sum_->add(node, std::move(update.payload), weight);
-  for (std::size_t i = 0; i < losses_.size(); ++i)
-    if (const auto& loss = update.losses.*kLosses[i]) losses_[i].add(std::span(&*loss, 1), weight);
-  metrics_.add(update.metrics, weight);
+  if (Verdict verdict = measure(sent, state, size); !verdict.counts()) return verdict;
+  sum_->add(sent);
   objections_.count(node, std::move(size));
   const double took = update.timing.compute;
   rows_[node] = {update.ticket.round,
@@ -122,8 +133,6 @@ Verdict RoundAnswers<T>::count(const std::string& node, std::uint64_t weight, Up
 template <class T>
 void RoundAnswers<T>::clear() {
   rows_.clear();
-  metrics_.clear();
-  for (ExactMean& mean : losses_) mean.clear();
   if (sum_) sum_->clear();
 }
 
@@ -137,14 +146,13 @@ void RoundAnswers<T>::forget() {
 template <class T>
 Losses RoundAnswers<T>::losses() {
   Losses out;
-  for (std::size_t i = 0; i < losses_.size(); ++i)
-    if (losses_[i].total_weight() != 0) losses_[i].mean(std::span(&(out.*kLosses[i]).emplace(), 1));
+  for (std::size_t i = 0; i < kUpdateNumbers && sum_; ++i) out.*kLosses[i] = sum_->mean(i);
   return out;
 }
 
 template <class T>
 Aggregate<T>& RoundAnswers<T>::aggregate(const State<T>& state) {
-  sum_->finish(state, aggregate_.vectors);
+  sum_->finish(starts_of_updates(*layout_, state), aggregate_.vectors, run_);
   return aggregate_;
 }
 

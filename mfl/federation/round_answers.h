@@ -1,7 +1,6 @@
 // The answers to a round's task: what one must be like, and all of an attempt together.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -9,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "mfl/aggregate/accumulator.h"
 #include "mfl/algorithm/rounds.h"
+#include "mfl/engine/workers.h"
 #include "mfl/federation/coordinator.h"
 #include "mfl/federation/objections.h"
-#include "mfl/federation/round_sum.h"
+#include "mfl/federation/spare_buffers.h"
 
 namespace mfl {
 
@@ -34,18 +35,18 @@ class RoundAnswers {
   // Gives the memory back.
   void forget();
 
-  Losses losses();                                                      // means of what was counted
-  Metrics metrics() const { return metrics_.means(); }                  // the same
-  const std::map<std::string, NodeRow>& rows() const { return rows_; }  // by node
+  Losses losses();                                                        // means of what was counted
+  Metrics metrics() const { return sum_ ? sum_->metrics() : Metrics{}; }  // the same
+  const std::map<std::string, NodeRow>& rows() const { return rows_; }    // by node
   // The updates as one, which uses them up.
   Aggregate<T>& aggregate(const State<T>& state);
   Workers& workers() { return *workers_; }  // of a round with steps
-  std::string spare_buffer() { return sum_ ? sum_->spare_buffer() : std::string(); }
+  std::string spare_buffer() { return spare_buffers_.take(); }
 
  private:
   Verdict check(std::uint64_t weight, const Update& update) const;
   void decode(std::string& payload, const State<T>& state) const;
-  Verdict measure(const std::string& node, const Update& update, const State<T>& state, UpdateSize& size);
+  Verdict measure(const SentUpdate<T>& sent, const State<T>& state, UpdateSize& size);
 
   const CoordinatorOptions& options_;
   Objections& objections_;
@@ -55,11 +56,12 @@ class RoundAnswers {
   std::uint64_t bytes_ = 0;
   Losses wanted_;  // as zeros
   std::unique_ptr<Workers> workers_;
-  std::optional<RoundSum<T>> sum_;
+  ForEach run_;  // on the workers
+  std::vector<SentVector> sent_;
+  std::unique_ptr<Accumulator<T>> sum_;
   std::vector<Block> sum_blocks_;
+  SpareBuffers spare_buffers_;
   Aggregate<T> aggregate_;  // its memory is the next round's
-  std::array<ExactMean, 3> losses_{ExactMean(1), ExactMean(1), ExactMean(1)};
-  MetricMeans metrics_;
   std::map<std::string, NodeRow> rows_;
 };
 
