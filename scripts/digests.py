@@ -6,8 +6,8 @@
 
 A run gives the same bits however it is executed, and a change of the code that is not meant to change what is
 computed must not move them. `record` trains with every entry of every table of the program (algorithms,
-models, aggregators, codecs, partitions, data sources and so on) on data that this script generates, in each
-of these ways:
+models, aggregators, codecs, partitions, data sources and so on), with some settings that are no entries, and
+in sweeps, on data that this script generates, in each of these ways:
 
   serial      the reference engine
   threads-1   the engine with one thread
@@ -51,12 +51,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from digest_settings import BASE, FITTING, LONG, NODES, SETTINGS, SWEEPS
 from mfl_program import PATIENCE, Failure, Program
 from small_data import ROWS, write_data
 
 FORMAT = 1
-COLUMNS, NODES = 16, 5  # as few nodes as the robust rules take with the parameters below
+TRIES = 10  # to interrupt a run in the middle
 ENGINES = ("serial", "threads-1", "threads-3", "mpi-3", "network", "resumed")
+SIMULATED = ENGINES[:4]
 IN_ONE_PROCESS = ("serial", "threads-3")
 QUICK_TABLES = ("algorithm", "model", "aggregator", "codecs")
 PAIRED_TABLES = ("algorithm", "codecs", "aggregator")
@@ -74,21 +76,6 @@ class Run(NamedTuple):
     @property
     def label(self):
         return f"{self.name}; {self.engine}"
-
-
-# What every run has unless its keys say otherwise.
-BASE = {
-    "data.source": f"synthetic:{ROWS}x{COLUMNS}",
-    "data.train": str(ROWS),
-    "data.test": "0",
-    "federation.nodes": str(NODES),
-    "algorithm.eta": "0.3",  # large enough that updates are clipped by 0.3
-    "algorithm.tau": "3",
-    "run.steps": "12",
-}
-LONG = {"run.steps": "60000", "run.record_every": "20000"}  # for an interruption in the middle
-# An algorithm that fits the entries of a table of parts of algorithms.
-FITTING = {"server-step": {"algorithm.name": "fl"}}
 
 
 def specs_of(entry, folder):
@@ -129,7 +116,10 @@ class Runs:
             launcher = (self.mpirun, "--oversubscribe", "--allow-run-as-root", "-n", count)
         else:
             keys = {**keys, "run.engine": engine, "run.threads": count or "1"}
-        code, data = self.program.run(self.run_words(keys, folder), folder, launcher)
+        verb = "sweep" if run.name.startswith("sweep=") else "run"
+        code, data = self.program.run([verb, *self.run_words(keys, folder)[1:]], folder, launcher)
+        if "runs" in data:
+            return "; ".join(self.trained(code, one, folder / "runs.db") for one in data["runs"])
         return self.trained(code, data, folder / "runs.db")
 
     def run_words(self, keys, folder):
@@ -153,7 +143,7 @@ class Runs:
         keys = {**keys, **LONG, "run.engine": "threads", "run.threads": "1"}
         words = ["--store", str(folder / "runs.db")]
         wait = 0.03
-        for _ in range(20):
+        for _ in range(TRIES):
             (folder / "runs.db").unlink(missing_ok=True)
             stopped = self.interrupted(self.run_words(keys, folder), folder, wait)
             if isinstance(stopped, str):
@@ -197,9 +187,10 @@ class Runs:
         words = ["server", "--plaintext", "--listen", "127.0.0.1:0", "--state", str(folder / "state")]
         words += ["--json", "--linger", "5", *settings({**keys, **meaning_of(data["schema"])})]
         with self.program.start(words, folder) as server:
-            return self.served(server, words, sorted((folder / "parts").iterdir()), folder)
+            scale = ["--scale", keys["data.scale"]] if "data.scale" in keys else []
+            return self.served(server, words, sorted((folder / "parts").iterdir()), scale, folder)
 
-    def served(self, server, words, parts, folder):
+    def served(self, server, words, parts, node_flags, folder):
         address = folder / "state/address"
         while server.poll() is None and not (address.exists() and address.read_text().endswith("\n")):
             time.sleep(0.005)
@@ -208,7 +199,7 @@ class Runs:
             for part in parts:
                 node = ["node", "--server", address.read_text().strip(), "--plaintext", "--name", part.name]
                 node += ["--data", f"npy:{part}", "--threads", "1", "--json", "--give-up-after", "20"]
-                node += ["--state", str(folder / f"{part.name}.kept")]
+                node += ["--state", str(folder / f"{part.name}.kept"), *node_flags]
                 nodes.append((self.program.start(node, folder), node))
         replies = [self.program.reply(process, node) for process, node in nodes]
         failed = [reply for reply in replies if reply[0] != 0]
@@ -271,7 +262,11 @@ def runs_of(program, args, engines, pairs):
     """Every Run that the arguments select."""
     runner = Runs(program)
     table, equals, _ = args.only.partition("=")
-    tables = program.tables(table if equals and not pairs else "")
+    of_names = [("setting", SETTINGS, engines), ("sweep", SWEEPS, [e for e in engines if e in SIMULATED])]
+    if table in ("setting", "sweep"):
+        tables = []
+    else:
+        tables = program.tables(table if equals and not pairs else "")
     specs = {
         table.option: [(entry.name, accepted_spec(runner, table, entry)) for entry in table.entries]
         for table in tables
@@ -282,14 +277,25 @@ def runs_of(program, args, engines, pairs):
             if not args.quick or table.option in QUICK_TABLES:
                 keys = tuple(keys_of(table, spec).items())
                 out += [Run(f"{table.option}={name}", keys, engine) for engine in engines]
-    if pairs:
-        paired = [table for table in tables if table.option in PAIRED_TABLES]
-        for chosen in itertools.product(*(specs[table.option] for table in paired)):
-            pairs = list(zip(paired, chosen, strict=True))
-            name = " ".join(f"{table.option}={entry}" for table, (entry, _) in pairs)
-            keys = tuple((table.key, spec) for table, (_, spec) in pairs)
-            out += [Run(name, keys, engine) for engine in engines if engine in IN_ONE_PROCESS]
+    for kind, named, engines_of_kind in () if args.quick else of_names:
+        for name, keys in named.items():
+            fitting = [e for e in engines_of_kind if e != "resumed" or "run.steps" not in keys]
+            out += [Run(f"{kind}={name}", tuple(keys.items()), engine) for engine in fitting]
+    if pairs and tables:
+        out += runs_of_pairs([table for table in tables if table.option in PAIRED_TABLES], specs, engines)
     return [run for run in out if args.only in run.name]
+
+
+def runs_of_pairs(tables, specs, engines):
+    """A Run for every combination of the entries of the tables, without codecs too."""
+    choices = [specs[table.option] + ([("none", "")] if table.option == "codecs" else []) for table in tables]
+    out = []
+    for chosen in itertools.product(*choices):
+        pairs = list(zip(tables, chosen, strict=True))
+        name = " ".join(f"{table.option}={entry}" for table, (entry, _) in pairs)
+        keys = tuple((table.key, spec) for table, (_, spec) in pairs)
+        out += [Run(name, keys, engine) for engine in engines if engine in IN_ONE_PROCESS]
+    return out
 
 
 def measure(program, runs, jobs):

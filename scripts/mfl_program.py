@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-PATIENCE = 120  # seconds that one process may take
+PATIENCE = 600  # seconds that one process may take
 # The environment of tests/mpi: containers run as root, the processes of one machine share memory.
 MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",

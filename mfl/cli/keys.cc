@@ -1,6 +1,11 @@
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "mfl/base/nearest.h"
 #include "mfl/cli/commands.h"
@@ -10,19 +15,9 @@
 namespace mfl::cli {
 namespace {
 
-std::string_view kind_name(KeyKind kind) {
-  switch (kind) {
-    case KeyKind::kText: return "text";
-    case KeyKind::kBoolean: return "boolean";
-    case KeyKind::kInteger: return "integer";
-    case KeyKind::kNumber: return "number";
-    case KeyKind::kTextOrInteger: return "text or integer";
-    case KeyKind::kTextOrNumber: return "text or number";
-    case KeyKind::kTexts: return "texts";
-    case KeyKind::kTextsOrInteger: return "texts or integer";
-  }
-  return {};
-}
+// What a value may be, in the order of KeyKind.
+constexpr std::string_view kKinds[] = {
+    "text", "boolean", "integer", "number", "text or integer", "text or number", "texts", "texts or integer"};
 
 Json entry_json(const CatalogEntry& entry) {
   Json parameters = Json::array();
@@ -41,7 +36,7 @@ Json key_json(const Key& key) {
               {"flag", key.flag},
               {"value", key.placeholder},
               {"help", key.help},
-              {"type", kind_name(key.kind)},
+              {"type", kKinds[static_cast<std::size_t>(key.kind)]},
               {"word", key.word},
               {"default", key.get(Config{})},
               {"choices", Json::list(key.choices)},
@@ -97,7 +92,10 @@ void setup_keys(Command& mfl, Commands& commands) {
   Command& command =
       commands.add(mfl, "keys", "Print the keys of an experiment file with their defaults",
                    "  mfl keys\n  mfl keys federation.partition", [word] { return keys_command(*word); });
-  command.add_option("KEY", *word, "A key or a table of keys, such as gamma, algorithm.gamma or algorithm");
+  std::vector<std::string> choices;
+  for (const Key& key : config_keys()) choices.push_back(fmt::format("{}.{}", key.table, key.key));
+  command.add_option("KEY", *word, "A key or a table of keys, such as gamma, algorithm.gamma or algorithm")
+      ->choices(std::move(choices));
 }
 
 }  // namespace mfl::cli

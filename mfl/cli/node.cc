@@ -39,16 +39,12 @@ Result<Reply> node_command(const NodeArguments& args) {
   if (std::ranges::count(given, "--data") == 0 && args.trainer.spec.empty())
     return fail(ErrorCode::kBadConfig, "a node needs its data",
                 "name it with --data, such as --data csv:my.csv, or your own program with --trainer");
-  if (args.tls.empty() == !args.plaintext)
-    return fail(ErrorCode::kBadConfig,
-                args.plaintext ? "--tls and --plaintext exclude each other" : "a node needs --tls",
-                "make the folder with mfl certs, or use --plaintext and --name on loopback");
   NodeOptions options = args.options;
-  if (!args.tls.empty()) {
-    MFL_TRY(options.client.tls, read_tls_folder(args.tls));
-  } else if (options.client.name.empty()) {
+  MFL_TRY(options.client.tls,
+          tls_or_plaintext(args.tls, args.plaintext, "a node",
+                           "make the folder with mfl certs, or use --plaintext and --name on loopback"));
+  if (!options.client.tls && options.client.name.empty())
     return fail(ErrorCode::kBadConfig, "a node without a certificate needs --name");
-  }
   options.data = config.data;
   options.seed = config.run.seed;
   options.threads = config.run.threads;

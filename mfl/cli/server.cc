@@ -30,15 +30,11 @@ struct ServerArguments {
 };
 
 Result<HostOptions> host_options(const ServerArguments& args) {
-  if (args.tls.empty() == !args.plaintext)
-    return fail(ErrorCode::kBadConfig,
-                args.plaintext ? "--tls and --plaintext exclude each other" : "a server needs --tls",
-                "make certificates with mfl certs, or use --plaintext on loopback");
   HostOptions options = args.options;
   options.server.admission = {args.allowed, args.revoked};
-  if (!args.tls.empty()) {
-    MFL_TRY(options.server.tls, read_tls_folder(args.tls));
-  }
+  MFL_TRY(options.server.tls,
+          tls_or_plaintext(args.tls, args.plaintext, "a server",
+                           "make certificates with mfl certs, or use --plaintext on loopback"));
   constexpr unsigned kMegabyte = 20;
   options.server.memory_quota = args.quota_megabytes << kMegabyte;
   options.max_payload = args.max_megabytes << kMegabyte;

@@ -122,7 +122,7 @@ Result<void> validate_schema(const Config& config) {
                   "leave one of them out");
   if (!stated.positive.empty() && !stated.classes.empty() &&
       std::ranges::count(stated.classes, stated.positive) == 0)
-    return refuse(fmt::format("positive = \"{}\" is none of the classes", stated.positive),
+    return refuse(fmt::format("positive = \"{}\" is not one of the classes", stated.positive),
                   "name one of classes in [schema]");
   return {};
 }
@@ -154,7 +154,7 @@ Result<void> validate_adaptive(const Config& config) {
                               algorithm.local_epochs),
                   "leave one of them out");
   if (algorithm.batch_size != 0)
-    return refuse("tau = \"adaptive\" is about steps on all samples of a node", "leave batch_size out");
+    return refuse("tau = \"adaptive\" needs steps on all samples of a node", "leave batch_size out");
   if (config.run.rounds != 0)
     return refuse("tau = \"adaptive\": rounds do not say how long the run is",
                   "leave rounds out; the budget ends the run");
@@ -198,7 +198,7 @@ Result<void> validate_external(const Config& config) {
   if (config.model.lambda || config.model.intercept || config.model.weighs_classes() ||
       config.model.standardise != Standardise::kNone)
     return refuse("lambda, intercept, standardise and class_weight are for models that mfl trains",
-                  "leave them out: the trainer does what it likes to its data and its loss");
+                  "leave them out: the trainer decides about its data and its loss");
   DataConfig unsaid;
   unsaid.source = source;
   if (config.schema != Schema{} || config.data != unsaid)

@@ -133,7 +133,7 @@ Result<CsvColumns> choose_columns(const CsvOptions& options, const CsvNames& nam
       return refuse(column, "is in features and names the nodes", "leave it out of features");
     if (dropped[column])
       return refuse(column, "is both in features and in drop", "leave it out of one of them");
-    if (taken[column]) return refuse(column, "is twice in features", "name each column once");
+    if (taken[column]) return refuse(column, "is named twice in features", "name each column once");
     if (column == columns.label)
       return refuse(column, "is both a feature and the label", "name the label column with --label");
     taken[column] = true;

@@ -37,9 +37,9 @@ class RoundAnswers {
 
   // Of the vectors of what was counted, as they were sent.
   std::uint64_t bytes() { return sum_->bytes(); }
-  Losses losses();                                                      // means of what was counted
-  Metrics metrics() { return sum_ ? sum_->metrics() : Metrics{}; }      // the same
-  const std::map<std::string, NodeRow>& rows() const { return rows_; }  // by node
+  Losses losses();                                                        // means of what was counted
+  Metrics metrics() const { return sum_ ? sum_->metrics() : Metrics{}; }  // the same
+  const std::map<std::string, NodeRow>& rows() const { return rows_; }    // by node
   // The updates as one, which uses them up.
   Aggregate<T>& aggregate(const State<T>& state);
   Workers& workers() { return *workers_; }  // of a round with steps

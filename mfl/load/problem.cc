@@ -194,10 +194,10 @@ Result<Problem<T>> problem_from(const Experiment& experiment, Ranks& ranks, cons
 
 Result<void> require_all_nodes(const Config& config, std::string_view what) {
   if (config.algorithm.adaptive_tau)
-    return fail(ErrorCode::kBadConfig, fmt::format("{} is about rounds of equal length", what),
+    return fail(ErrorCode::kBadConfig, fmt::format("{} needs rounds of equal length", what),
                 "set tau to a number");
   if (config.algorithm.batch_size != 0 || counts_epochs(config.algorithm))
-    return fail(ErrorCode::kBadConfig, fmt::format("{} is about steps on all samples of a node", what),
+    return fail(ErrorCode::kBadConfig, fmt::format("{} needs steps on all samples of a node", what),
                 "leave batch_size and local_epochs out");
   if (is_fleet(config.data.source))
     return fail(ErrorCode::kBadConfig,

@@ -183,7 +183,7 @@ void wait_for_end(const FederationServer& server, const HostOptions& options, bo
 
 // Closes the server and writes how its part of the run ended.
 Result<HostOutcome> conclude(FederationServer& server, Store& store, const std::string& run_id,
-                             const Config& config) {
+                             const Experiment& experiment) {
   server.close();  // from here on the store does not change any more
   const FederationStatus status = server.status();
   const auto failure = server.failure();
@@ -198,7 +198,7 @@ Result<HostOutcome> conclude(FederationServer& server, Store& store, const std::
                                fmt::format("stopped after round {}", status.round)));
   server.stop();
   MFL_TRY(const RunRow now, store.get(run_id));
-  HostOutcome outcome{make_outcome(now, config), {}};
+  HostOutcome outcome{make_outcome(now, experiment), {}};
   if (status.digest.empty()) {
     MFL_TRY(const auto committed, store.rounds(run_id));
     auto loss = outcome.run.final.train_loss;
@@ -247,7 +247,7 @@ Result<HostOutcome> host_as(const Experiment& experiment, const TrainedModel* in
        {"nodes_needed", fmt::to_string(status.needed)},
        {"config", run.config_digest.substr(0, 12)}});
   wait_for_end(*server, options, has_ended(run));
-  return conclude(*server, store, run.id, experiment.config);
+  return conclude(*server, store, run.id, experiment);
 }
 
 }  // namespace

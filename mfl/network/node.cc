@@ -23,18 +23,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Joining joining_of(const Plan& plan, const NodeSource& data, bool allow_measure) {
-  std::random_device device;
-  Joining out{.config_digest = plan.config_digest,
-              .weight = data.samples(),
-              .columns = data.columns(),
-              .bits = data.experiment().config.run.precision == Precision::kF32 ? 32U : 64U,
-              .schema = data.schema(),
-              .instance = ((std::uint64_t{device()} << 32U) | device()) | 1U};  // 0 is none
-  if (!allow_measure) out.withheld.push_back(Work::kMeasure);
-  return out;
-}
-
 // Exponential, with jitter.
 class Backoff {
  public:
@@ -213,7 +201,14 @@ class NodeRun {
   // Loads the data of this node and begins with the plan, once.
   Result<void> open(const Plan& plan) {
     MFL_TRY(NodeSource data, NodeSource::open(plan, options_, name_));
-    joining_ = joining_of(plan, data, options_.allow_measure);
+    std::random_device device;
+    joining_ = {.config_digest = plan.config_digest,
+                .weight = data.samples(),
+                .columns = data.columns(),
+                .bits = data.experiment().config.run.precision == Precision::kF32 ? 32U : 64U,
+                .schema = data.schema(),
+                .instance = ((std::uint64_t{device()} << 32U) | device()) | 1U};  // 0 is none
+    if (!options_.allow_measure) joining_.withheld.push_back(Work::kMeasure);
     digest_ = plan.config_digest;
     outcome_.run_id = plan.run_id;
     outcome_.samples = data.samples();

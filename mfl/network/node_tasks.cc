@@ -55,24 +55,21 @@ class TrainingOf final : public NodeTraining {
 };
 
 template <class T>
-Result<void> require_room(const Algorithm& algorithm, std::size_t parameters, std::uint64_t bytes) {
-  const std::size_t vectors = std::max(algorithm.vectors().down().size(), algorithm.vectors().up().size());
-  if (parameters <= bytes / (vectors * sizeof(T))) return {};
-  return fail(
-      ErrorCode::kNetwork,
-      fmt::format("the run's State has {} vectors of {} numbers, more than the {} bytes that this node takes",
-                  vectors, parameters, bytes),
-      "check the classes and the features of the run");
-}
-
-template <class T>
 Result<std::unique_ptr<NodeTraining>> training_as(Experiment experiment, NodeSource& data,
                                                   const std::string& run_id, const std::string& name,
                                                   const NodeOptions& options) {
   MFL_TRY(Problem<T> problem, data.problem<T>(experiment));
   problem.federation.names = {name};
   const Algorithm& algorithm = experiment.algorithm;
-  MFL_CHECK(require_room<T>(algorithm, problem.federation.model->parameters(), options.max_payload));
+  const std::size_t parameters = problem.federation.model->parameters();
+  const std::size_t vectors = std::max(algorithm.vectors().down().size(), algorithm.vectors().up().size());
+  if (parameters > options.max_payload / (vectors * sizeof(T)))
+    return fail(
+        ErrorCode::kNetwork,
+        fmt::format(
+            "the run's State has {} vectors of {} numbers, more than the {} bytes that this node takes",
+            vectors, parameters, options.max_payload),
+        "check the classes and the features of the run");
   const bool keeps = keeps_at_nodes(algorithm, experiment.codecs);
   if (keeps && options.state.empty())
     return fail(ErrorCode::kBadConfig,

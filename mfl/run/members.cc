@@ -250,7 +250,7 @@ Result<void> run_members(std::vector<Member>& members, const Place& place, const
 
 Result<RunOutcome> outcome_of(const Member& member, const Recorder& recorder) {
   MFL_TRY(const RunRow run, recorder.get(member.id));
-  RunOutcome out = make_outcome(run, member.experiment.config);
+  RunOutcome out = make_outcome(run, member.experiment);
   out.reused = member.reused;
   if (member.origin) {
     out.label_column = member.origin->label_column;

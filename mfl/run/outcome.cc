@@ -93,12 +93,12 @@ Result<void> check_target_accuracy(const Experiment& experiment, const Problem<T
                                    : "use target_loss or patience");
 }
 
-RunOutcome make_outcome(const RunRow& run, Config config) {
+RunOutcome make_outcome(const RunRow& run, const Experiment& experiment) {
   RunOutcome out;
   out.run_id = run.id;
   out.status = run_status_name(run.status);
   out.message = run.message;
-  out.config = std::move(config);
+  out.config = experiment.config;
   out.warnings = setting_warnings(out.config);
   out.warnings.insert(out.warnings.end(), run.warnings.begin(), run.warnings.end());
   out.load_seconds = run.load_seconds;
@@ -106,7 +106,7 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   if (const auto schema = parse_schema(run.data_schema)) out.schema = *schema;
   if (measures_eta(out.config.algorithm, out.schema.own_data.value_or(false)))
     out.config.algorithm.eta = run.eta;
-  if (!out.config.run.evaluate_every)
+  if (!out.config.run.evaluate_every && experiment.needs_evaluations())
     if (const auto recorded = parse_config(run.config, run.id))
       out.config.run.evaluate_every = recorded->run.evaluate_every;
   if (run.summary) {

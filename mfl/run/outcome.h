@@ -27,7 +27,7 @@ FinalModel untrained_model(const Problem<T>& problem);
 template <class T>
 Result<void> check_target_accuracy(const Experiment& experiment, const Problem<T>& problem);
 
-// `config` is what was asked for; what the run found out before it started is taken from its row.
-RunOutcome make_outcome(const RunRow& run, Config config);
+// `experiment` is what was asked for; what the run found out before it started is taken from its row.
+RunOutcome make_outcome(const RunRow& run, const Experiment& experiment);
 
 }  // namespace mfl

@@ -17,10 +17,10 @@ TEST(Experiments, HaveVirtualTimeOnlyWithDevicesOrANetwork) {
 
 TEST(Experiments, OfCentralisedAlgorithmsHaveTheMeanAndSendNothing) {
   Config config;
-  config.federation = {.nodes = 3, .aggregator = "median", .codecs = "f16", .fraction_train = 0.5};
+  config.federation = {.nodes = 3, .aggregator = "median", .codecs = "bf16", .fraction_train = 0.5};
   const Experiment federated(config);
   EXPECT_EQ(federated.aggregator->spec(), "median");
-  EXPECT_EQ(federated.codecs.spec(), "f16");
+  EXPECT_EQ(federated.codecs.spec(), "bf16");
   EXPECT_EQ(federated.participation.fraction, 0.5);
   EXPECT_EQ(federated.round_length(), 4U);
   config.algorithm.name = "mgd";

@@ -149,7 +149,9 @@ TEST_F(Stages, TheSchemaOfARunComesFromTheExperimentOrTheStore) {
   run.data_schema = kept.dump();
   CoordinatorOptions continued;
   ASSERT_TRUE(take_schema(experiment, host_, run, nullptr, continued));
-  EXPECT_EQ(continued.schema, schema_);
+  EXPECT_EQ(continued.schema.columns, kFeatures);
+  EXPECT_EQ(continued.schema.classes, schema_.classes);
+  EXPECT_EQ(continued.schema.own_data, true);
   EXPECT_EQ(continued.schema_from, "the run's store");
   EXPECT_EQ(continued.excluded.at("site-7"), "column a");
   EXPECT_EQ(continued.warnings.size(), 1U);
@@ -234,7 +236,7 @@ TEST_F(Stages, TheSumsOfColumnsAreThoseOfTheNodesRows) {
   ASSERT_TRUE(measured) << measured.error().text();
   ColumnSums sums(kFeatures, 0);
   ASSERT_TRUE(sums.merge_packed(measured->payload));
-  Preprocessing preprocessing;
+  Preprocessing preprocessing{.standardise = Standardise::kFull};
   sums.measure(preprocessing);
   EXPECT_THAT(preprocessing.means, ElementsAre(2.5, 27.5));
   node_.allow_measure = false;
