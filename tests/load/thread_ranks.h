@@ -50,12 +50,8 @@ class ThreadRanks final : public Ranks {
   }
   void share(std::string& bytes) override { bytes = gather(bytes).front(); }
   // Loading data takes no means of vectors.
-  void mean(const ExactMean& /*sum*/, std::uint64_t /*total_weight*/, std::span<float> /*out*/) override {
-    std::abort();
-  }
-  void mean(const ExactMean& /*sum*/, std::uint64_t /*total_weight*/, std::span<double> /*out*/) override {
-    std::abort();
-  }
+  void finish(SlicedSums<float>& /*sums*/, std::vector<Vector<float>>& /*out*/) override { std::abort(); }
+  void finish(SlicedSums<double>& /*sums*/, std::vector<Vector<double>>& /*out*/) override { std::abort(); }
   void abort(int /*code*/) override { std::abort(); }
 
  private:
