@@ -43,13 +43,14 @@ class AnswersTest : public ::testing::Test {
 
 TEST_F(AnswersTest, AreWeighedAndListedByNode) {
   begin(2);
-  EXPECT_EQ(answers.bytes(), kColumns * sizeof(double));
+  EXPECT_EQ(answers.most_bytes(), kColumns * sizeof(double));
   ASSERT_TRUE(count("b", answer(8)).counts());
   ASSERT_TRUE(count("a", answer(4, 3), 3).counts());
   EXPECT_EQ(answers.losses(), (Losses{.train_loss = 5}));
   ASSERT_EQ(answers.rows().size(), 2U);
   EXPECT_EQ(answers.rows().at("a").weight, 3U);
   EXPECT_EQ(answers.rows().at("b").digest, sha256_hex(answer(8).payload));
+  EXPECT_EQ(answers.bytes(), 2 * kColumns * sizeof(double));
   EXPECT_EQ(answers.aggregate(state).vectors.front(), Vector<double>(kColumns, 5));
   answers.clear();
   EXPECT_TRUE(answers.rows().empty());
