@@ -77,8 +77,40 @@ MFL_CONVERTED(converted_f64_256, "avx2,fma", __m256d, _mm256_setzero_pd(), _mm25
               _mm256_cvtepi32_pd(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(load_word(at)))), _mm256_fmadd_pd,
               _mm256_cvtsd_f64)
 
+#define MFL_KEPT(NAME, TARGET, VECTOR, ZERO, FACTOR, STEP, LOAD, STORE, RELOAD, FMA, FIRST)             \
+  __attribute__((target(TARGET), noinline)) void NAME(std::size_t repeats) {                             \
+    alignas(64) static float kept[kRows * kRow];                                                         \
+    VECTOR sums[kRows];                                                                                  \
+    for (auto& sum : sums) sum = ZERO;                                                                   \
+    const VECTOR factor = FACTOR(unknown[0]);                                                            \
+    constexpr std::size_t kColumns = 784;                                                                \
+    for (std::size_t i = 0; i < repeats; ++i) {                                                          \
+      for (std::size_t j = 0; j < kColumns; j += STEP)                                                   \
+        _Pragma("GCC unroll 8") for (std::size_t r = 0; r < kRows; ++r) {                                \
+          const std::uint8_t* at = cached + r * kRow + j;                                                \
+          const VECTOR x = LOAD;                                                                         \
+          STORE(kept + j * kRows + r * STEP, x);                                                         \
+          sums[r] = FMA(x, factor, sums[r]);                                                             \
+        }                                                                                                \
+      for (std::size_t j = 0; j < kColumns; j += STEP)                                                   \
+        _Pragma("GCC unroll 8") for (std::size_t r = 0; r < kRows; ++r)                                  \
+          sums[r] = FMA(RELOAD(kept + j * kRows + r * STEP), factor, sums[r]);                           \
+    }                                                                                                    \
+    for (const auto& sum : sums) sink = sink + static_cast<double>(FIRST(sum));                          \
+  }
+MFL_KEPT(kept_f32_512, "avx512f,avx512bw", __m512, _mm512_setzero_ps(), _mm512_set1_ps, 16,
+         _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)))),
+         _mm512_store_ps, _mm512_load_ps, _mm512_fmadd_ps, _mm512_cvtss_f32)
+MFL_KEPT(kept_f32_256, "avx2,fma", __m256, _mm256_setzero_ps(), _mm256_set1_ps, 8,
+         _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at)))),
+         _mm256_store_ps, _mm256_load_ps, _mm256_fmadd_ps, _mm256_cvtss_f32)
+
 }  // namespace
 
+double kept_multiply_adds_f32(std::size_t repeats) {
+  (__builtin_cpu_supports("avx512bw") ? kept_f32_512 : kept_f32_256)(repeats);
+  return static_cast<double>(repeats * 2 * kRows * 784);
+}
 double converted_multiply_adds_f32(std::size_t repeats) {
   (__builtin_cpu_supports("avx512bw") ? converted_f32_512 : converted_f32_256)(repeats);
   return static_cast<double>(repeats * kCached);
@@ -90,7 +122,17 @@ double converted_multiply_adds_f64(std::size_t repeats) {
 #else
 double converted_multiply_adds_f32(std::size_t repeats) { return fused_multiply_adds_f32(repeats); }
 double converted_multiply_adds_f64(std::size_t repeats) { return fused_multiply_adds_f64(repeats); }
+double kept_multiply_adds_f32(std::size_t repeats) { return fused_multiply_adds_f32(repeats); }
 #endif
+
+MFL_EVERY_WIDTH void write_all(std::span<std::uint64_t> words) {
+  const Words line = {};
+  auto* to = reinterpret_cast<char*>(words.data());
+  for (std::size_t i = 0; i < words.size() / 8; ++i) {
+    std::memcpy(to + i * sizeof line, &line, sizeof line);
+    asm volatile("" : : "r"(to) : "memory");  // every store happens
+  }
+}
 
 MFL_EVERY_WIDTH std::uint64_t read_all(std::span<const std::uint64_t> words) {
   Words sums[4] = {};

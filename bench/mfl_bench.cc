@@ -117,6 +117,10 @@ void add_limits() {
   constexpr std::size_t kPasses = 32;
   add("limit/bytes_f32", {converted_multiply_adds_f32(1) * kPasses, 0, {}}, [] { converted_multiply_adds_f32(kPasses); });
   add("limit/bytes_f64", {converted_multiply_adds_f64(1) * kPasses, 0, {}}, [] { converted_multiply_adds_f64(kPasses); });
+  add("limit/kept_f32", {kept_multiply_adds_f32(1) * kPasses, 0, {}}, [] { kept_multiply_adds_f32(kPasses); });
+  static std::vector<std::uint64_t> nearest(16 * 1024 / 8, 1);
+  add("limit/read_l1", {0, static_cast<double>(nearest.size() * 8), {}}, [] { benchmark::DoNotOptimize(read_all(nearest)); });
+  add("limit/write_l1", {0, static_cast<double>(nearest.size() * 8), {}}, [] { write_all(nearest); });
   static std::vector<std::uint64_t> near(512 * 1024 / 8, 1), far(std::size_t{256} * 1024 * 1024 / 8, 1);
   add("limit/read_l2", {0, static_cast<double>(near.size() * 8), {}}, [] { benchmark::DoNotOptimize(read_all(near)); });
   add("limit/read_memory", {0, static_cast<double>(far.size() * 8), {}}, [] { benchmark::DoNotOptimize(read_all(far)); });
@@ -129,12 +133,12 @@ void add_kernels() {
   static const Samples<double> bytes64(bytes_without_zeros(kCachedRows), some);
   static const Samples<float> dense32(as_numbers<float>(bytes_without_zeros(128)), some.first(128));
   static const Samples<float> large32(as_numbers<float>(bytes_without_zeros(kManyRows)), y);
-  add_pass("fused bytes f32", bytes32, Loss::kSquared, 1, "limit/bytes_f32", 1);
+  add_pass("fused bytes f32", bytes32, Loss::kSquared, 1, "limit/kept_f32", 1);
   add_hinge_walk("fused bytes f32, hinge, with the loss", bytes32, true);
   add_hinge_walk("step on bytes f32, hinge, no loss asked for", bytes32, false);
   add_pass("fused bytes f64", bytes64, Loss::kSquared, 1, "limit/bytes_f64", 1);
   add_pass("batched bytes f32, 16 settings", bytes32, Loss::kSquared, 16, "limit/fma_f32", 1);
-  add_pass("fused f32 in cache", dense32, Loss::kSquared, 1, "limit/fma_f32", 4);
+  add_pass("fused f32 in cache", dense32, Loss::kSquared, 1, "limit/read_l2", 4);
   add_pass("fused f32 not in cache", large32, Loss::kSquared, 1, "limit/read_memory", 4);
 }
 
@@ -324,6 +328,9 @@ nlohmann::json report(const std::map<std::string, double>& seconds) {
   add_limit("fma_gflops_f64", "limit/fma_f64", 2, &Work::operations);
   add_limit("bytes_gflops_f32", "limit/bytes_f32", 2, &Work::operations);
   add_limit("bytes_gflops_f64", "limit/bytes_f64", 2, &Work::operations);
+  add_limit("kept_gflops_f32", "limit/kept_f32", 2, &Work::operations);
+  add_limit("l1_gbs", "limit/read_l1", 1, &Work::bytes);
+  add_limit("l1_write_gbs", "limit/write_l1", 1, &Work::bytes);
   add_limit("l2_gbs", "limit/read_l2", 1, &Work::bytes);
   add_limit("memory_gbs", "limit/read_memory", 1, &Work::bytes);
   out["kernels"] = nlohmann::json::array();
@@ -332,9 +339,11 @@ nlohmann::json report(const std::map<std::string, double>& seconds) {
     const Work& work = works()[name];
     nlohmann::json row = {{"name", name}, {"seconds", time}, {"flops", 2 * work.operations}, {"bytes", work.bytes}};
     if (!work.limit.empty() && seconds.contains(work.limit)) {
-      const bool memory = work.limit == "limit/read_memory";
-      const auto what = memory ? &Work::bytes : &Work::operations;
-      row["bound"] = memory ? "memory" : work.limit.starts_with("limit/bytes") ? "conversion of bytes and fma" : "fma";
+      static const std::map<std::string, std::string> names = {
+          {"limit/fma_f32", "fma"}, {"limit/bytes_f32", "conversion of bytes and fma"}, {"limit/bytes_f64", "conversion of bytes and fma"},
+          {"limit/kept_f32", "one conversion of bytes, kept in L1, and two fma"}, {"limit/read_l2", "L2"}, {"limit/read_memory", "memory"}};
+      const auto what = work.limit.starts_with("limit/read") ? &Work::bytes : &Work::operations;
+      row["bound"] = names.at(work.limit);
       row["share"] = work.*what / time / 1e9 / rate(work.limit, what);
     }
     out["kernels"].push_back(row);

@@ -244,12 +244,12 @@ class NumbersTest(unittest.TestCase):
 
     def test_kernel_share(self):
         data = {"limits": {"memory_gbs": 10.0}, "kernels": [
-            {"name": "fused_bytes", "seconds": 1e-6, "flops": 1.0, "bytes": 1.0, "bound": "fma", "share": 0.8},
-            {"name": "fused_f32/large", "seconds": 1e-6, "flops": 1.0, "bytes": 1.0, "bound": "memory", "share": 0.6},
-            {"name": "fused_f32/small", "seconds": 1e-6, "flops": 1.0, "bytes": 1.0, "bound": "l2", "share": 0.1}]}
-        self.assertEqual(targets.kernel_share(data, "bytes"), 0.8)
-        self.assertEqual(targets.kernel_share(data, "f32"), 0.6)
-        self.assertIn("| fused_bytes | 1.00 |", report.roofline_part(data))
+            {"name": "fused bytes", "seconds": 1e-6, "flops": 1.0, "bytes": 1.0, "bound": "fma", "share": 0.8},
+            {"name": "fused f32 large", "seconds": 1e-6, "flops": 1.0, "bytes": 1.0, "bound": "memory", "share": 0.6},
+            {"name": "fused f32 small", "seconds": 1e-6, "flops": 1.0, "bytes": 1.0, "bound": "L2", "share": 0.1}]}
+        judged = {t.key: t.value for t in targets.judge(None, None, data)}
+        self.assertEqual([judged[key] for key, *_ in targets.KERNELS], [0.8, 0.1, 0.6, None])
+        self.assertIn("| fused bytes | 1.00 |", report.roofline_part(data))
 
     def test_sweep_digest(self):
         self.assertEqual(sweep.digest_found({"runs": [{"digest": "ab"}]}, "ab"), "yes")

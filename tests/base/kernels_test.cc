@@ -227,6 +227,47 @@ TYPED_TEST(KernelsOf, AwkwardNumbersGiveTheSameBitsInEverySet) {
   }
 }
 
+TYPED_TEST(KernelsOf, ASettingGetsTheSameBitsAloneAndWithOthers) {
+  using T = TypeParam;
+  Stream stream(18, Purpose::kSynthetic);
+  for (int drawn = 0; drawn < 60; ++drawn) {
+    const TestRows<T> data(1 + stream.below(100), 1 + stream.below(drawn % 3 == 0 ? 2200 : 100),
+                           static_cast<std::uint64_t>(drawn));
+    const std::size_t settings = 2 + stream.below(kMaxBatch - 1);
+    std::vector<std::vector<T>> weights(settings, std::vector<T>(data.columns));
+    for (std::size_t s = 0; s < settings; ++s)
+      for (T& w : weights[s])
+        w = s == 1 ? awkward<T>(stream, drawn % 4 != 3) : static_cast<T>(stream.normal());
+    std::vector<const T*> w;
+    for (const auto& one : weights) w.push_back(one.data());
+    for (const KernelSet& set : kernel_sets())
+      for (const RowKind kind : {RowKind::kBytes, RowKind::kDense})
+        for (const bool with_chunks : {false, true})
+          for (const Loss loss : kLosses) {
+            SCOPED_TRACE(std::string(set.name) + " draw " + std::to_string(drawn) + " rows " +
+                         std::to_string(data.rows) + " columns " + std::to_string(data.columns));
+            const Kernels<T>& kernels = set.of<T>();
+            const RowBlock<T> block = data.block(kind, with_chunks);
+            std::vector<std::vector<T>> together(settings, std::vector<T>(data.columns, T{0}));
+            std::vector<T*> to;
+            for (auto& g : together) to.push_back(g.data());
+            std::vector<T> packed(packed_size(data.columns, settings));
+            kernels.pack(data.columns, settings, w.data(), packed.data());
+            std::vector<double> sums(settings);
+            kernels.loss_and_gradient(block, loss, data.y.data(), settings, packed.data(), to.data(),
+                                      sums.data());
+            for (std::size_t s = 0; s < settings; ++s) {
+              std::vector<T> alone(data.columns, T{0});
+              T* const g = alone.data();
+              double sum = 0;
+              kernels.loss_and_gradient(block, loss, data.y.data(), 1, w[s], &g, &sum);
+              ASSERT_EQ(bits_of(together[s]), bits_of(alone)) << s;
+              ASSERT_EQ(bits_of(std::vector{sums[s]}), bits_of(std::vector{sum})) << s;
+            }
+          }
+  }
+}
+
 // Whatever path w takes, and however few rows are visited, the hinge sums are those of a pass over all rows.
 TYPED_TEST(KernelsOf, HingeSumsFollowTheGradient) {
   using T = TypeParam;

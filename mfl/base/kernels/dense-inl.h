@@ -22,15 +22,21 @@ inline constexpr std::size_t kTile = 8;
 // Independent sums that fit the registers and hide the latency of the multiply-add: rows of one setting
 // (kGroup), or settings of one row. They change no bit. The portable set calls a function for each
 // multiply-add, which leaves no registers.
+// Several settings: vectors of the gradient that share a coefficient (kVectorsAtOnce), each with a vector of all
+// rows of a tile, and rows that share what is read of weights and gradients from the second-level cache
+// (kRowsTogether).
 #if HWY_TARGET == HWY_AVX3
-inline constexpr std::size_t kGroup = 8, kSettingsAtOnce = 8, kRowsAtOnce = 2;
+inline constexpr std::size_t kGroup = 8, kSettingsAtOnce = 8, kRowsAtOnce = 2, kVectorsAtOnce = 2,
+                             kRowsTogether = 4 * kTile;
 #elif HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-inline constexpr std::size_t kGroup = 1, kSettingsAtOnce = 1, kRowsAtOnce = 1;
+inline constexpr std::size_t kGroup = 1, kSettingsAtOnce = 1, kRowsAtOnce = 1, kVectorsAtOnce = 1,
+                             kRowsTogether = kTile;
 #else
-inline constexpr std::size_t kGroup = 4, kSettingsAtOnce = 4, kRowsAtOnce = 1;
+inline constexpr std::size_t kGroup = 4, kSettingsAtOnce = 4, kRowsAtOnce = 1, kVectorsAtOnce = 2,
+                             kRowsTogether = 4 * kTile;
 #endif
 
-// Up to kTile rows of a block.
+// Up to kTile rows of a block, or up to kRowsTogether for several settings.
 template <class X>
 struct DenseTile {
   const X* rows;
@@ -45,14 +51,19 @@ struct DenseTile {
 };
 
 template <class T, class X>
-DenseTile<X> dense_tile(const RowBlock<T>& block, const X* rows, std::size_t first) {
-  return DenseTile<X>{rows, block.rows, block.columns, block.chunks}.part(
-      first, std::min(kTile, block.rows - first));
+DenseTile<X> dense_tile(const RowBlock<T>& block, const X* rows, std::size_t first,
+                        std::size_t most = kTile) {
+  return DenseTile<X>{rows, block.rows, block.columns, block.chunks}.part(first,
+                                                                          std::min(most, block.rows - first));
 }
 
-// Bit c of word i: whether chunk 64 i + c is not zero in all the rows.
+// Bit c of word i: whether chunk 64 i + c is not zero in all the rows, as far as is known.
 template <class X>
 HWY_INLINE std::uint64_t chunks_of(const DenseTile<X>& tile, std::size_t word) {
+  if (tile.chunks == nullptr) {
+    const std::size_t whole = tile.columns / kChunk - word * 64;
+    return ~std::uint64_t{0} >> (whole < 64 ? 64 - whole : 0);
+  }
   std::uint64_t any = 0;
   for (std::size_t r = 0; r < tile.count; ++r) any |= tile.chunks[r * chunk_words(tile.columns) + word];
   return any;
@@ -126,16 +137,16 @@ HWY_NOINLINE void margins_by_row(const DenseTile<X>& tile, T scale, const T* w, 
   for (std::size_t r = 0; r < tile.count; ++r) z[r] = margin_of_row(tile.part(r, 1), scale, w);
 }
 
-// sums[r] += row r * w over the chunks that are not zero in at least one of kGroup rows, the first of them row
+// sums[r] += row r * w over the chunks that are not zero in at least one of kRows rows, the first of them row
 // `row` of its tile. A row that has only zeros in such a chunk gains nothing, unless a weight is not finite.
 // Keeps the converted chunks if kKeep.
-template <bool kKeep, class T, class X>
+template <bool kKeep, std::size_t kRows, class T, class X>
 HWY_INLINE void multiply_group(const DenseTile<X>& group, std::size_t row, const T* w, Lanes<T>* sums,
                                KeptTile* kept) {
-  const X* rows[kGroup];
-  Lanes<T> own[kGroup];
+  const X* rows[kRows];
+  Lanes<T> own[kRows];
   MFL_UNROLL
-  for (std::size_t r = 0; r < kGroup; ++r) {
+  for (std::size_t r = 0; r < kRows; ++r) {
     rows[r] = group.rows + r * group.columns;
     own[r] = sums[r];
   }
@@ -145,7 +156,7 @@ HWY_INLINE void multiply_group(const DenseTile<X>& group, std::size_t row, const
     for (std::size_t k = 0; k < kChunk; k += kLanes<T>) {
       const auto weights = Lanes<T>::load(w + first + k);
       MFL_UNROLL
-      for (std::size_t r = 0; r < kGroup; ++r) {
+      for (std::size_t r = 0; r < kRows; ++r) {
         const X* x = rows[r] + first + k;
         if constexpr (kKeep) {
           own[r].accumulate(Lanes<T>::load_and_keep(x, to + r * kChunk + k), weights);
@@ -156,7 +167,7 @@ HWY_INLINE void multiply_group(const DenseTile<X>& group, std::size_t row, const
     }
   });
   MFL_UNROLL
-  for (std::size_t r = 0; r < kGroup; ++r) sums[r] = own[r];
+  for (std::size_t r = 0; r < kRows; ++r) sums[r] = own[r];
 }
 
 // Writes n margins and returns whether they are finite.
@@ -189,28 +200,36 @@ HWY_INLINE bool write_margins(const Lanes<T>* sums, T scale, double* z) {
   return finite;
 }
 
-// Margins of a whole tile; fills `kept` if kKeep.
-template <bool kKeep, class T, class X>
-HWY_NOINLINE void margins_of_tile(const DenseTile<X>& tile, T scale, const T* w, double* z, KeptTile* kept) {
+// Margins of exactly kRows rows that share their chunks; keeps them as multiply_group does. Returns whether the
+// margins are finite; if not, rows count alone, because a zero adds nothing only to a finite weight.
+template <bool kKeep, std::size_t kRows, class T, class X>
+HWY_INLINE bool margins_of_group(const DenseTile<X>& group, std::size_t row, T scale, const T* w, double* z,
+                                 KeptTile* kept) {
+  Lanes<T> sums[kRows];
+  MFL_UNROLL
+  for (auto& sum : sums) sum = Lanes<T>::all(0);
+  multiply_group<kKeep, kRows>(group, row, w, sums, kept);
+  for_rest<T>(group.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
+    const auto weights = Lanes<T>::load_first(w + j, n);
+    MFL_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r)
+      sums[r].accumulate(Lanes<T>::load_first(group.rows + r * group.columns + j, n), weights);
+  });
+  return write_margins<kRows>(sums, scale, z);
+}
+
+// Margins of a whole tile of bytes; fills `kept`.
+template <class T>
+HWY_NOINLINE void margins_of_tile(const DenseTile<std::uint8_t>& tile, T scale, const T* w, double* z,
+                                  KeptTile* kept) {
   bool finite = true;
   for (std::size_t row = 0; row < kTile; row += kGroup) {
-    const DenseTile<X> group = tile.part(row, kGroup);
-    Lanes<T> sums[kGroup];
-    MFL_UNROLL
-    for (auto& sum : sums) sum = Lanes<T>::all(0);
-    multiply_group<kKeep>(group, row, w, sums, kept);
-    for_rest<T>(tile.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
-      const auto weights = Lanes<T>::load_first(w + j, n);
+    const auto group = tile.part(row, kGroup);
+    finite &= margins_of_group<true, kGroup>(group, row, scale, w, z + row, kept);
+    for_chunks_missing(tile, group, [&](std::size_t first) HWY_ATTR {
       MFL_UNROLL
-      for (std::size_t r = 0; r < kGroup; ++r)
-        sums[r].accumulate(Lanes<T>::load_first(group.rows + r * tile.columns + j, n), weights);
+      for (std::size_t r = 0; r < kGroup; ++r) Lanes<float>::all(0).store(kept->at(first, row + r));
     });
-    finite &= write_margins<kGroup>(sums, scale, z + row);
-    if constexpr (kKeep)
-      for_chunks_missing(tile, group, [&](std::size_t first) HWY_ATTR {
-        MFL_UNROLL
-        for (std::size_t r = 0; r < kGroup; ++r) Lanes<float>::all(0).store(kept->at(first, row + r));
-      });
   }
   if (!finite) margins_by_row(tile, scale, w, z);
 }
@@ -220,12 +239,22 @@ HWY_INLINE bool is_whole(const DenseTile<X>& tile) {
   return kGroup > 1 && tile.count == kTile;
 }
 
+// kRows rows at once, and then as many as are left.
+template <std::size_t kRows, class T, class X>
+HWY_INLINE void margins_of_rows(const DenseTile<X>& tile, T scale, const T* w, double* z) {
+  std::size_t row = 0;
+  for (; row + kRows <= tile.count; row += kRows) {
+    const auto group = tile.part(row, kRows);
+    if (kRows == 1 || !margins_of_group<false, kRows>(group, 0, scale, w, z + row, nullptr))
+      margins_by_row(group, scale, w, z + row);
+  }
+  if constexpr (kRows > 1) margins_of_rows<kRows / 2>(tile.part(row, tile.count - row), scale, w, z + row);
+}
+
 // Margins of one setting.
 template <class T, class X>
 HWY_NOINLINE void margins_alone(const DenseTile<X>& tile, T scale, const T* w, double* z) {
-  if constexpr (kGroup > 1)
-    if (is_whole(tile)) return margins_of_tile<false>(tile, scale, w, z, nullptr);
-  margins_by_row(tile, scale, w, z);
+  margins_of_rows<kGroup>(tile, scale, w, z);
 }
 
 // Margins of exactly kRows rows for exactly kSettings settings of a packed group of `size`; z[s * kTile + r].
@@ -251,7 +280,10 @@ HWY_INLINE bool margins_of_settings(const DenseTile<X>& rows, T scale, const T* 
       Lanes<T> x[kRows];
       MFL_UNROLL
       for (std::size_t r = 0; r < kRows; ++r) x[r] = Lanes<T>::load(rows.rows + r * rows.columns + first + k);
-      accumulate(x, [&](std::size_t s) HWY_ATTR { return Lanes<T>::load(w + s * kChunk + k); });
+      accumulate(x, [&](std::size_t s) HWY_ATTR {
+        if constexpr (kRows > 1) return Lanes<T>::load_held(w + s * kChunk + k);
+        return Lanes<T>::load(w + s * kChunk + k);
+      });
     }
   });
   for_rest<T>(rows.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
@@ -271,18 +303,19 @@ HWY_INLINE bool margins_of_settings(const DenseTile<X>& rows, T scale, const T* 
 // The settings of a group from `first` on, as many at once as are left. Rows that share their chunks count alone
 // where a margin is not finite, because a zero adds nothing only to a finite weight.
 template <std::size_t kRows, std::size_t kSettings, class T, class X>
-HWY_INLINE void margins_of_group(const DenseTile<X>& rows, T scale, const T* group, std::size_t size,
-                                 std::size_t first, double* z) {
+HWY_INLINE void margins_of_packed_group(const DenseTile<X>& rows, T scale, const T* group, std::size_t size,
+                                        std::size_t first, double* z) {
   for (; first + kSettings <= size; first += kSettings) {
     const T* w = group + first * kChunk;
     if (!margins_of_settings<kRows, kSettings>(rows, scale, w, size, z + first * kTile) && kRows > 1)
       for (std::size_t r = 0; r < kRows; ++r)
         margins_of_settings<1, kSettings>(rows.part(r, 1), scale, w, size, z + first * kTile + r);
   }
-  if constexpr (kSettings > 1) margins_of_group<kRows, kSettings / 2>(rows, scale, group, size, first, z);
+  if constexpr (kSettings > 1)
+    margins_of_packed_group<kRows, kSettings / 2>(rows, scale, group, size, first, z);
 }
 
-// Margins of several settings, packed: z[s * kTile + r].
+// Margins of several settings, packed: z[s * kTile + r], tile after tile.
 template <class T, class X>
 HWY_NOINLINE void margins_together(const DenseTile<X>& tile, T scale, std::size_t settings, const T* w,
                                    double* z) {
@@ -292,11 +325,12 @@ HWY_NOINLINE void margins_together(const DenseTile<X>& tile, T scale, std::size_
     const std::size_t size = std::min(kPackedGroup<T>, settings - s);
     std::size_t r = 0;
     for (; r + kRowsAtOnce <= tile.count; r += kRowsAtOnce)
-      margins_of_group<kRowsAtOnce, kSettings>(tile.part(r, kRowsAtOnce), scale, group, size, 0,
-                                               z + s * kTile + r);
+      margins_of_packed_group<kRowsAtOnce, kSettings>(tile.part(r, kRowsAtOnce), scale, group, size, 0,
+                                                      z + (r / kTile * settings + s) * kTile + r % kTile);
     if constexpr (kRowsAtOnce > 1)
       for (; r < tile.count; ++r)
-        margins_of_group<1, kSettings>(tile.part(r, 1), scale, group, size, 0, z + s * kTile + r);
+        margins_of_packed_group<1, kSettings>(tile.part(r, 1), scale, group, size, 0,
+                                              z + (r / kTile * settings + s) * kTile + r % kTile);
   }
 }
 
@@ -373,50 +407,82 @@ HWY_NOINLINE void gradient_of_kept(const DenseTile<std::uint8_t>& tile, const Ke
   });
 }
 
-// g[s] += sum_r c[s * kTile + r] * row r. A row is converted once for all settings; rows that the tile lacks
-// count zero.
-template <class T, class X>
-HWY_NOINLINE void gradient_together(const DenseTile<X>& tile, std::size_t settings, const T* c, T* const* g) {
-  T factors[kMaxBatch * kTile];
-  const X* rows[kTile];
-  for (std::size_t r = 0; r < kTile; ++r) {
-    const bool there = r < tile.count;
-    rows[r] = tile.rows + (there ? r : 0) * tile.columns;
-    for (std::size_t s = 0; s < settings; ++s) factors[s * kTile + r] = there ? c[s * kTile + r] : T{0};
-  }
-  const auto add = [&](const Lanes<T>* x, std::size_t s, Lanes<T> sum) HWY_ATTR {
+// The same for several settings, whose coefficients are at factors[s * kTile + r], in kVectors vectors that begin
+// at the columns first[v]. They share each load of a coefficient, which would bind otherwise.
+template <std::size_t kVectors, class T, class X>
+HWY_INLINE void add_vectors(const X* const* rows, std::size_t settings, const T* factors,
+                            const std::size_t* first, T* const* g) {
+  using D = Tag<T>;
+  hn::Vec<D> x[kVectors * kTile];
+  MFL_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) MFL_UNROLL
+  for (std::size_t r = 0; r < kTile; ++r) x[v * kTile + r] = Lanes<T>::load_vector(rows[r] + first[v]);
+  for (std::size_t s = 0; s < settings; ++s) {
+    hn::Vec<D> sums[kVectors];
     MFL_UNROLL
-    for (std::size_t r = 0; r < kTile; ++r) sum.accumulate(Lanes<T>::all(factors[s * kTile + r]), x[r]);
-    return sum;
-  };
-  for_chunks(tile, [&](std::size_t first) HWY_ATTR {
-    for (std::size_t j = first; j < first + kChunk; j += kLanes<T>) {
-      Lanes<T> x[kTile];
+    for (std::size_t v = 0; v < kVectors; ++v) sums[v] = hn::LoadU(D(), g[s] + first[v]);
+    MFL_UNROLL
+    for (std::size_t r = 0; r < kTile; ++r) {
+      const auto factor = held(hn::Set(D(), factors[s * kTile + r]));
       MFL_UNROLL
-      for (std::size_t r = 0; r < kTile; ++r) x[r] = Lanes<T>::load(rows[r] + j);
-      for (std::size_t s = 0; s < settings; ++s) add(x, s, Lanes<T>::load(g[s] + j)).store(g[s] + j);
+      for (std::size_t v = 0; v < kVectors; ++v) sums[v] = fused(factor, x[v * kTile + r], sums[v]);
+    }
+    MFL_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(sums[v], D(), g[s] + first[v]);
+  }
+}
+
+// The same for all vectors of the chunks of a word whose bits are set.
+template <class T, class X>
+HWY_INLINE void add_chunks(const X* const* rows, std::size_t settings, const T* factors, std::size_t word,
+                           std::uint64_t bits, T* const* g) {
+  static_assert(kVectorsAtOnce <= 2);
+  std::size_t first[kVectorsAtOnce], count = 0;
+  for_bits(bits, word, [&](std::size_t chunk) HWY_ATTR {
+    for (std::size_t j = chunk; j < chunk + kChunk; j += Lanes<T>::kStep) {
+      first[count++] = j;
+      if (count < kVectorsAtOnce) continue;
+      add_vectors<kVectorsAtOnce>(rows, settings, factors, first, g);
+      count = 0;
     }
   });
-  for_rest<T>(tile.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
-    Lanes<T> x[kTile];
-    for (std::size_t r = 0; r < kTile; ++r) x[r] = Lanes<T>::load_first(rows[r] + j, n);
-    for (std::size_t s = 0; s < settings; ++s)
-      add(x, s, Lanes<T>::load_first(g[s] + j, n)).store_first(g[s] + j, n);
+  if (count > 0) add_vectors<1>(rows, settings, factors, first, g);
+}
+
+// g[s] += sum_r c[s * kTile + r] * row r for up to kRowsTogether rows, whose tiles follow each other in c. A vector of
+// a tile is converted once for all settings; rows that the last tile lacks count zero. The gradients go through the
+// first-level cache strip by strip.
+template <class T, class X>
+HWY_NOINLINE void gradient_together(const DenseTile<X>& rows, std::size_t settings, const T* c, T* const* g) {
+  constexpr std::size_t kStrip = kRowsTogether > kTile ? 16 : 64;  // chunks
+  constexpr std::uint64_t kStripBits = ~std::uint64_t{0} >> (64 - kStrip);
+  const std::size_t tiles = (rows.count + kTile - 1) / kTile;
+  T factors[kMaxBatch * kRowsTogether];
+  const X* row[kRowsTogether];
+  for (std::size_t r = 0; r < tiles * kTile; ++r) {
+    const bool there = r < rows.count;
+    row[r] = rows.rows + (there ? r : r / kTile * kTile) * rows.columns;
+    const std::size_t at = r / kTile * settings * kTile + r % kTile;
+    for (std::size_t s = 0; s < settings; ++s) factors[at + s * kTile] = there ? c[at + s * kTile] : T{0};
+  }
+  for (std::size_t word = 0; word < chunk_words(rows.columns); ++word) {
+    std::uint64_t chunks[kRowsTogether / kTile];
+    for (std::size_t t = 0; t < tiles; ++t)
+      chunks[t] = chunks_of(rows.part(t * kTile, std::min(kTile, rows.count - t * kTile)), word);
+    for (std::size_t strip = 0; strip < 64; strip += kStrip)
+      for (std::size_t t = 0; t < tiles; ++t)
+        add_chunks(row + t * kTile, settings, factors + t * settings * kTile, word,
+                   chunks[t] & kStripBits << strip, g);
+  }
+  for_rest<T>(rows.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
+    for (std::size_t s = 0; s < settings; ++s) {
+      auto sum = Lanes<T>::load_first(g[s] + j, n);
+      for (std::size_t r = 0; r < tiles * kTile; ++r)
+        sum.accumulate(Lanes<T>::all(factors[(r / kTile * settings + s) * kTile + r % kTile]),
+                       Lanes<T>::load_first(row[r] + j, n));
+      sum.store_first(g[s] + j, n);
+    }
   });
-}
-
-template <class T, class X>
-HWY_INLINE void dense_tile_margins(const DenseTile<X>& tile, T scale, std::size_t settings, const T* w,
-                                   double* z) {
-  if (settings == 1) return margins_alone(tile, scale, w, z);
-  margins_together(tile, scale, settings, w, z);
-}
-
-template <class T, class X>
-HWY_INLINE void dense_tile_gradient(const DenseTile<X>& tile, std::size_t settings, const T* c, T* const* g) {
-  if constexpr (kSettingsAtOnce > 1)
-    if (settings > 1) return gradient_together(tile, settings, c, g);
-  for (std::size_t s = 0; s < settings; ++s) gradient_alone(tile, c + s * kTile, g[s]);
 }
 
 }  // namespace mfl::HWY_NAMESPACE

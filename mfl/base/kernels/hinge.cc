@@ -75,7 +75,10 @@ void loss_and_hinge_sums(const RowBlock<T>& block, const T* y, std::size_t setti
     const DenseTile<std::uint8_t> tile = dense_tile(block, block.bytes, first);
     double targets[kTile] = {}, losses[kTile];
     for (std::size_t r = 0; r < tile.count; ++r) targets[r] = static_cast<double>(y[first + r]);
-    dense_tile_margins(tile, block.scale, settings, w, z);
+    if (settings == 1)
+      margins_alone(tile, block.scale, w, z);
+    else
+      margins_together(tile, block.scale, settings, w, z);
     for (std::size_t s = 0; s < settings; ++s) {
       const std::uint32_t active = hinge_8(z + s * kTile, targets, losses);
       double sum = 0;

@@ -51,6 +51,15 @@ HWY_INLINE V fused(V a, V b, V c) {
 #endif
 }
 
+// Has v loaded once: GCC would read it from memory again for every use, and loads then bind a loop of multiply-adds.
+template <class V>
+HWY_INLINE V held(V v) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL && (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2)
+  asm("" : "+v"(v.raw));
+#endif
+  return v;
+}
+
 template <class T>
 HWY_INLINE T fused_scalar(T a, T b, T c) {
   if constexpr (sizeof(T) == sizeof(float)) {
@@ -86,6 +95,12 @@ struct Lanes {
     for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::LoadU(D(), from + p * kStep);
     return out;
   }
+  static HWY_INLINE Lanes load_held(const T* from) {
+    Lanes out;
+    MFL_UNROLL
+    for (std::size_t p = 0; p < kParts; ++p) out.part[p] = held(hn::LoadU(D(), from + p * kStep));
+    return out;
+  }
   // Doubles from floats.
   template <class F>
   requires(sizeof(F) < sizeof(T)) static HWY_INLINE Lanes load_wider(const F* from) {
@@ -119,19 +134,21 @@ struct Lanes {
   template <class X>
   static HWY_INLINE Lanes load(const X* from) {
     Lanes out;
-    const hn::Rebind<X, D> narrow;
-    const hn::Rebind<std::int32_t, D> words;
     MFL_UNROLL
-    for (std::size_t p = 0; p < kParts; ++p) {
-      const auto word = hn::PromoteTo(words, hn::LoadU(narrow, from + p * kStep));
-      if constexpr (sizeof(T) == sizeof(float)) {
-        out.part[p] = hn::ConvertTo(D(), word);
-      } else {
-        out.part[p] = hn::PromoteTo(D(), word);
-      }
-    }
+    for (std::size_t p = 0; p < kParts; ++p) out.part[p] = load_vector(from + p * kStep);
     return out;
   }
+  // One vector of them.
+  template <class X>
+  static HWY_INLINE V load_vector(const X* from) {
+    const auto word = hn::PromoteTo(hn::Rebind<std::int32_t, D>(), hn::LoadU(hn::Rebind<X, D>(), from));
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return hn::ConvertTo(D(), word);
+    } else {
+      return hn::PromoteTo(D(), word);
+    }
+  }
+  static HWY_INLINE V load_vector(const T* from) { return hn::LoadU(D(), from); }
   // The first n numbers, zeros after them.
   template <class X>
   static HWY_INLINE Lanes load_first(const X* from, std::size_t n) {

@@ -88,19 +88,22 @@ HWY_NOINLINE double tile_losses(Loss loss, std::size_t n, const double* z, const
   return sum;
 }
 
-// The loop over the tiles of a block. `margins_of(first, z)` and `add_gradient(first, c)` know the form of
-// the rows.
-template <class T, class MarginsOf, class AddGradient>
+// The loop over the tiles of a block, kRows rows of them at a time. `margins_of(first, z)` and
+// `add_gradient(first, c)` know the form of the rows; tiles follow each other in z and c.
+template <std::size_t kRows, class T, class MarginsOf, class AddGradient>
 HWY_INLINE void block_pass(const RowBlock<T>& block, Loss loss, const T* y, std::size_t settings,
                            double* loss_sums, MarginsOf margins_of, AddGradient add_gradient) {
   for (std::size_t s = 0; s < settings; ++s) loss_sums[s] = 0;
-  for (std::size_t first = 0; first < block.rows; first += kTile) {
-    const std::size_t count = std::min(kTile, block.rows - first);
-    double z[kMaxBatch * kTile];
-    T c[kMaxBatch * kTile];
+  for (std::size_t first = 0; first < block.rows; first += kRows) {
+    const std::size_t end = std::min(first + kRows, block.rows);
+    double z[kMaxBatch * kRows];
+    T c[kMaxBatch * kRows];
     margins_of(first, z);
-    for (std::size_t s = 0; s < settings; ++s)
-      loss_sums[s] += tile_losses(loss, count, z + s * kTile, y + first, c + s * kTile);
+    for (std::size_t tile = first; tile < end; tile += kTile)
+      for (std::size_t s = 0; s < settings; ++s) {
+        const std::size_t at = (tile - first) * settings + s * kTile;
+        loss_sums[s] += tile_losses(loss, std::min(kTile, end - tile), z + at, y + tile, c + at);
+      }
     add_gradient(first, c);
   }
 }
@@ -108,12 +111,28 @@ HWY_INLINE void block_pass(const RowBlock<T>& block, Loss loss, const T* y, std:
 template <class T, class X>
 HWY_INLINE void dense_pass(const RowBlock<T>& block, const X* rows, Loss loss, const T* y,
                            std::size_t settings, const T* w, T* const* g, double* loss_sums) {
-  block_pass(
+  if (settings == 1)
+    return block_pass<kTile>(
+        block, loss, y, 1, loss_sums,
+        [&](std::size_t first, double* z)
+            HWY_ATTR { margins_alone(dense_tile(block, rows, first), block.scale, w, z); },
+        [&](std::size_t first, const T* c)
+            HWY_ATTR { gradient_alone(dense_tile(block, rows, first), c, g[0]); });
+  // Where each row goes alone, the branches over its chunks are predicted only if it is soon read again.
+  constexpr std::size_t kRows = kRowsAtOnce > 1 ? kRowsTogether : kTile;
+  block_pass<kRowsTogether>(
       block, loss, y, settings, loss_sums,
-      [&](std::size_t first, double* z)
-          HWY_ATTR { dense_tile_margins(dense_tile(block, rows, first), block.scale, settings, w, z); },
-      [&](std::size_t first, const T* c)
-          HWY_ATTR { dense_tile_gradient(dense_tile(block, rows, first), settings, c, g); });
+      [&](std::size_t first, double* z) HWY_ATTR {
+        const std::size_t end = std::min(first + kRowsTogether, block.rows);
+        for (std::size_t row = first; row < end; row += kRows)
+          margins_together(dense_tile(block, rows, row, kRows), block.scale, settings, w,
+                           z + (row - first) * settings);
+      },
+      [&](std::size_t first, const T* c) HWY_ATTR {
+        const auto tile = dense_tile(block, rows, first, kRowsTogether);
+        if constexpr (kSettingsAtOnce > 1) return gradient_together(tile, settings, c, g);
+        for (std::size_t s = 0; s < settings; ++s) gradient_alone(tile, c + s * kTile, g[s]);
+      });
 }
 
 // The same for bytes and one setting: a whole tile is converted once, and its gradient taken from there if
@@ -122,12 +141,12 @@ template <class T>
 HWY_INLINE void bytes_pass(const RowBlock<T>& block, Loss loss, const T* y, const T* w, T* g,
                            double* loss_sum) {
   KeptTile kept;
-  block_pass(
+  block_pass<kTile>(
       block, loss, y, 1, loss_sum,
       [&](std::size_t first, double* z) HWY_ATTR {
         const auto tile = dense_tile(block, block.bytes, first);
         if (!is_whole(tile)) return margins_alone(tile, block.scale, w, z);
-        margins_of_tile<true>(tile, block.scale, w, z, &kept);
+        margins_of_tile(tile, block.scale, w, z, &kept);
       },
       [&](std::size_t first, const T* c) HWY_ATTR {
         const auto tile = dense_tile(block, block.bytes, first);
@@ -152,7 +171,7 @@ void loss_and_gradient(const RowBlock<T>& block, Loss loss, const T* y, std::siz
       const auto tile = [&](std::size_t first) {
         return SparseTile<T>{block, first, std::min(kTile, block.rows - first)};
       };
-      block_pass(
+      block_pass<kTile>(
           block, loss, y, settings, loss_sums,
           [&](std::size_t first, double* z) HWY_ATTR { sparse_tile_margins(tile(first), settings, w, z); },
           [&](std::size_t first, const T* c) HWY_ATTR { sparse_tile_gradient(tile(first), settings, c, g); });
