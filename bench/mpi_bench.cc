@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "mfl/aggregate/aggregator.h"
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/algorithm/algorithms.h"
 #include "mfl/base/files.h"
@@ -57,9 +58,27 @@ Vector<T> weights_of(unsigned node, std::size_t size) {
 
 constexpr std::uint64_t kWeight = 1250;  // samples of a node
 
+// What a rank adds, and the mean over all.
 template <class T>
-bool equals_one_process(Ranks& ranks, const ExactMean& own, std::size_t size, Vector<T>& out) {
-  ranks.mean(own, kWeight * ranks.size(), std::span<T>(out));
+struct Node {
+  Node(unsigned node, std::size_t size)
+      : w(weights_of<T>(node, size)), sums(mean_aggregator().accumulator<T>({{"w", size}})) {}
+  void add() {
+    sums->clear();
+    sums->add({.samples = kWeight, .vectors = {w}});
+  }
+  void average(Ranks& ranks) {
+    sums->sliced()->prepare(means, for_each_in_order);
+    ranks.finish(*sums->sliced(), means);
+  }
+
+  Vector<T> w;
+  std::unique_ptr<Accumulator<T>> sums;
+  std::vector<Vector<T>> means;
+};
+
+template <class T>
+bool equals_one_process(Ranks& ranks, std::size_t size, const Vector<T>& out) {
   int equal = 1;
   if (ranks.first()) {
     ExactMean all(size);
@@ -96,21 +115,12 @@ void time(const Works& works, int repeats, nlohmann::json& out) {
 
 template <class T>
 bool add_means(const std::string& name, Ranks& ranks, const Options& options, Works& works) {
-  struct Node {
-    Node(unsigned node, std::size_t size) : w(weights_of<T>(node, size)), mean(size), sum(size) {}
-    Vector<T> w, mean;
-    ExactMean sum;
-  };
-  const auto node = std::make_shared<Node>(ranks.rank(), options.parameters);
-  node->sum.add(std::span<const T>(node->w), kWeight);
-  if (!equals_one_process<T>(ranks, node->sum, options.parameters, node->mean)) return false;
-  works.emplace_back("add_" + name, [node] {
-    node->sum.clear();
-    node->sum.add(std::span<const T>(node->w), kWeight);
-  });
-  works.emplace_back("mean_" + name, [node, &ranks] {
-    ranks.mean(node->sum, kWeight * ranks.size(), std::span<T>(node->mean));
-  });
+  const auto node = std::make_shared<Node<T>>(ranks.rank(), options.parameters);
+  node->add();
+  node->average(ranks);
+  if (!equals_one_process<T>(ranks, options.parameters, node->means.front())) return false;
+  works.emplace_back("add_" + name, [node] { node->add(); });
+  works.emplace_back("mean_" + name, [node, &ranks] { node->average(ranks); });  // of what was added last
   return true;
 }
 
@@ -126,7 +136,8 @@ void add_allreduce(const Options& options, unsigned rank, Works& works) {
 void add_round(Ranks& ranks, const Options& options, nlohmann::json& out) {
   constexpr std::size_t kRows = 16;
   constexpr std::uint64_t kTau = 4;
-  Dataset data{.rows = kRows, .columns = options.parameters, .scale = 1.0 / 255, .features = {}, .labels = {}};
+  Dataset data{
+      .rows = kRows, .columns = options.parameters, .scale = 1.0 / 255, .features = {}, .labels = {}};
   DenseRows<std::uint8_t> bytes;
   bytes.values.resize(kRows * options.parameters);
   Stream stream(2, Purpose::kSynthetic, ranks.rank());
@@ -134,7 +145,10 @@ void add_round(Ranks& ranks, const Options& options, nlohmann::json& out) {
   data.features = std::move(bytes);
   std::vector<double> targets(kRows);
   for (std::size_t i = 0; i < kRows; ++i) targets[i] = i % 2 == 0 ? 1 : -1;
-  Federation<float> federation{linear_model<float>(Loss::kSquaredHinge, data.columns), Samples<float>(std::move(data), targets), {{0, kRows}}, {}};
+  Federation<float> federation{linear_model<float>(Loss::kSquaredHinge, data.columns),
+                               Samples<float>(std::move(data), targets),
+                               {{0, kRows}},
+                               {}};
   federation.first_node = ranks.rank();
   federation.all_samples.assign(ranks.size(), kRows);
   const Algorithm algorithm = make_fl(1e-9, kTau);
@@ -157,7 +171,8 @@ int run(const Options& options) {
   {
     Works works;
     add_allreduce(options, ranks->rank(), works);
-    if (!add_means<float>("f32", *ranks, options, works) || !add_means<double>("f64", *ranks, options, works)) {
+    if (!add_means<float>("f32", *ranks, options, works) ||
+        !add_means<double>("f64", *ranks, options, works)) {
       if (ranks->first()) fmt::print(stderr, "mpi_bench: the mean over ranks is not that of one process\n");
       return 1;
     }

@@ -12,6 +12,7 @@
 
 #include "mfl/advise/theory_parts.h"
 #include "mfl/config/entries.h"
+#include "mfl/engine/workers.h"
 #include "mfl/experiment/engines.h"
 #include "mfl/load/problem.h"
 #include "mfl/run/step_size.h"

@@ -15,10 +15,4 @@ Average exact_average(const std::vector<Shard>& nodes, std::size_t columns) {
   };
 }
 
-ForEach for_each_of(Workers& workers) {
-  return [&workers](std::size_t n, const std::function<void(std::size_t)>& work) {
-    workers.for_each(n, [&](unsigned, std::size_t i) { work(i); });
-  };
-}
-
 }  // namespace mfl

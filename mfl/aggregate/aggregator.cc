@@ -18,7 +18,6 @@ class Mean final : public AggregatorOf<Mean> {
   using AggregatorOf::AggregatorOf;
 
   bool weighted() const override { return true; }
-  bool is_exact_mean() const override { return true; }
 
   template <class T>
   void combine(std::span<const NodeVectors<T>> updates, const NodeVectors<T>&, std::vector<Vector<T>>& out,
@@ -27,6 +26,16 @@ class Mean final : public AggregatorOf<Mean> {
       if (update.samples == 0 || update.samples > ExactMean::kMaxWeight)
         throw std::invalid_argument(fmt::format("{} samples are outside 1 to 2^32", update.samples));
     exact_mean(updates, all_of(updates.size()), true, out, run);
+  }
+
+ private:
+  void make_accumulator(std::vector<SentVector> layout, AccumulatorOptions options,
+                        std::unique_ptr<Accumulator<float>>& made) const override {
+    made = make_mean_accumulator<float>(std::move(layout), std::move(options));
+  }
+  void make_accumulator(std::vector<SentVector> layout, AccumulatorOptions options,
+                        std::unique_ptr<Accumulator<double>>& made) const override {
+    made = make_mean_accumulator<double>(std::move(layout), std::move(options));
   }
 };
 
@@ -102,6 +111,21 @@ std::vector<AggregatorEntry> built_in() {
 }
 
 }  // namespace
+
+const Aggregator& mean_aggregator() {
+  static const Mean mean("mean");
+  return mean;
+}
+
+void Aggregator::make_accumulator(std::vector<SentVector> layout, AccumulatorOptions options,
+                                  std::unique_ptr<Accumulator<float>>& made) const {
+  made = hold_updates<float>(*this, std::move(layout), std::move(options));
+}
+
+void Aggregator::make_accumulator(std::vector<SentVector> layout, AccumulatorOptions options,
+                                  std::unique_ptr<Accumulator<double>>& made) const {
+  made = hold_updates<double>(*this, std::move(layout), std::move(options));
+}
 
 Result<void> Aggregator::check(std::size_t nodes) const {
   if (nodes > 0) return {};

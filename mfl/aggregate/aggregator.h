@@ -41,6 +41,7 @@
 #include <utility>
 #include <vector>
 
+#include "mfl/aggregate/accumulator.h"
 #include "mfl/base/catalog.h"
 #include "mfl/base/for_each.h"
 #include "mfl/base/result.h"
@@ -54,7 +55,7 @@ inline constexpr std::size_t kAggregateSlice = 4096;
 // Views of one node's vectors, w first; the owner outlives them.
 template <class T>
 struct NodeVectors {
-  std::vector<std::span<const T>> vectors;
+  VectorViews<T> vectors;
   std::uint64_t samples = 1;  // the weight, from 1 to ExactMean::kMaxWeight; read by weighted rules only
 };
 
@@ -71,13 +72,18 @@ class Aggregator {
   // Whether a node counts by its samples; otherwise all nodes count the same.
   virtual bool weighted() const { return false; }
 
-  // Whether this is the exact weighted mean. A caller then may add updates to an ExactMean as they arrive instead of holding them all:
-  // the bits are those of aggregate().
-  virtual bool is_exact_mean() const { return false; }
-
   // Whether `nodes` updates are enough, at least 1. kBadConfig with both numbers if not. Engines check the nodes of a run before the
   // first round; a round that fewer updates reach than can be aggregated has failed.
   virtual Result<void> check(std::size_t nodes) const;
+
+  // For updates with such vectors, which it makes one with the bits of aggregate(). The aggregator outlives it.
+  template <class T>
+  std::unique_ptr<Accumulator<T>> accumulator(std::vector<SentVector> layout,
+                                              AccumulatorOptions options = {}) const {
+    std::unique_ptr<Accumulator<T>> made;
+    make_accumulator(std::move(layout), std::move(options), made);
+    return made;
+  }
 
   // Writes one vector per vector of a node; the memory of `out` is reused, and shares nothing with the other arguments. `updates` are
   // in the order of node numbers, not of arrival, and check(updates.size()) succeeds. All numbers are finite. `broadcast` is what the
@@ -93,6 +99,11 @@ class Aggregator {
 
  protected:
   explicit Aggregator(std::string spec) : spec_(std::move(spec)) {}
+  // By default one that holds all updates for aggregate().
+  virtual void make_accumulator(std::vector<SentVector> layout, AccumulatorOptions options,
+                                std::unique_ptr<Accumulator<float>>& made) const;
+  virtual void make_accumulator(std::vector<SentVector> layout, AccumulatorOptions options,
+                                std::unique_ptr<Accumulator<double>>& made) const;
 
  private:
   std::string spec_;
@@ -136,6 +147,9 @@ void AggregatorOf<Rule>::prepare(std::span<const NodeVectors<T>> updates, const 
                                  std::vector<Vector<T>>& out) const {
   prepare_aggregation(*this, updates, broadcast, out);
 }
+
+// The entry "mean".
+const Aggregator& mean_aggregator();
 
 struct AggregatorEntry : CatalogEntry {
   // From the canonical spec and its values. Fails, with kBadConfig, only for values that are wrong together.

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <span>
+#include <stdexcept>
+#include <utility>
 
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/base/json.h"
+#include "mfl/base/message.h"
 
 namespace mfl {
 namespace {
@@ -34,6 +37,31 @@ void MetricMeans::add(const Metrics& metrics, std::uint64_t samples) { nodes_.pu
 
 void MetricMeans::merge(const MetricMeans& other) {
   nodes_.insert(nodes_.end(), other.nodes_.begin(), other.nodes_.end());
+}
+
+void MetricMeans::put(MessageWriter& to) const {
+  to.put(nodes_.size());
+  for (const auto& [metrics, samples] : nodes_) {
+    to.put(samples);
+    to.put(metrics.size());
+    for (const auto& [name, value] : metrics) {
+      to.put_text(name);
+      to.put(value);
+    }
+  }
+}
+
+void MetricMeans::merge(MessageReader& from) {
+  for (auto nodes = from.take<std::size_t>(); nodes > 0; --nodes) {
+    Node& node = nodes_.emplace_back();
+    node.samples = from.take<std::uint64_t>();
+    if (node.samples == 0 || node.samples > ExactMean::kMaxWeight)
+      throw std::invalid_argument("metrics without a weight");
+    for (auto left = from.take<std::size_t>(); left > 0; --left) {
+      std::string name = from.take_text();
+      node.metrics[std::move(name)] = from.take<double>();
+    }
+  }
 }
 
 Metrics MetricMeans::means() const {

@@ -11,6 +11,9 @@
 
 namespace mfl {
 
+class MessageReader;
+class MessageWriter;
+
 // Finite numbers by name. Some names have a meaning: these two are the test loss and test accuracy of a run, and weigh by the number of
 // test samples where every node tells it.
 using Metrics = std::map<std::string, double>;
@@ -28,6 +31,9 @@ class MetricMeans {
   // Of a node with so many training samples; 0 < samples <= ExactMean::kMaxWeight.
   void add(const Metrics& metrics, std::uint64_t samples);
   void merge(const MetricMeans& other);
+  // The same with what another process has put. Throws as MessageReader does.
+  void put(MessageWriter& to) const;
+  void merge(MessageReader& from);
   void clear() { nodes_.clear(); }
 
   // Of the metrics that all nodes have; test samples are added up.

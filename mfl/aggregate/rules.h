@@ -12,6 +12,14 @@
 
 namespace mfl {
 
+// The accumulator of the exact mean, and one that holds all updates for Aggregator::aggregate().
+template <class T>
+std::unique_ptr<Accumulator<T>> make_mean_accumulator(std::vector<SentVector> layout,
+                                                      AccumulatorOptions options);
+template <class T>
+std::unique_ptr<Accumulator<T>> hold_updates(const Aggregator& aggregator, std::vector<SentVector> layout,
+                                             AccumulatorOptions options);
+
 std::unique_ptr<const Aggregator> make_median(std::string spec);
 // 0 <= fraction < 0.5. A product fraction * n within rounding of a whole number counts as that number.
 std::unique_ptr<const Aggregator> make_trimmed_mean(std::string spec, double fraction);

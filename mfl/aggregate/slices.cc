@@ -7,15 +7,25 @@
 #include "mfl/aggregate/exact_mean.h"
 
 namespace mfl {
+namespace {
+
+void add_slices(std::size_t vector, std::size_t size, std::vector<Slice>& to) {
+  for (std::size_t first = 0; first < size; first += kAggregateSlice)
+    to.push_back({vector, first, std::min(kAggregateSlice, size - first)});
+}
+
+}  // namespace
+
+std::vector<Slice> slices_of(std::span<const SentVector> layout) {
+  std::vector<Slice> slices;
+  for (std::size_t v = 0; v < layout.size(); ++v) add_slices(v, layout[v].length, slices);
+  return slices;
+}
 
 template <class T>
 std::vector<Slice> slices_of(const NodeVectors<T>& node) {
   std::vector<Slice> slices;
-  for (std::size_t v = 0; v < node.vectors.size(); ++v) {
-    const std::size_t size = node.vectors[v].size();
-    for (std::size_t first = 0; first < size; first += kAggregateSlice)
-      slices.push_back({v, first, std::min(kAggregateSlice, size - first)});
-  }
+  for (std::size_t v = 0; v < node.vectors.size(); ++v) add_slices(v, node.vectors[v].size(), slices);
   return slices;
 }
 

@@ -10,11 +10,8 @@
 
 namespace mfl {
 
-// Consecutive coordinates of one vector, at most kAggregateSlice.
-struct Slice {
-  std::size_t vector, first, count;
-};
-
+// Of at most kAggregateSlice coordinates each.
+std::vector<Slice> slices_of(std::span<const SentVector> layout);
 template <class T>
 std::vector<Slice> slices_of(const NodeVectors<T>& node);
 

@@ -2,8 +2,25 @@
 
 namespace mfl {
 
-std::shared_ptr<const Aggregator> if_it_holds_updates(std::shared_ptr<const Aggregator> aggregator) {
-  return aggregator && !aggregator->is_exact_mean() ? aggregator : nullptr;
+std::vector<SentVector> vectors_sent(const VectorLayout& layout, std::size_t parameters) {
+  std::vector<SentVector> out;
+  for (const std::size_t v : layout.up())
+    out.push_back(
+        {layout[v].name, layout.length(v, parameters), layout[v].weighting == Weighting::kBySamples});
+  return out;
+}
+
+template <class T>
+VectorViews<T> starts_of_updates(const VectorLayout& layout, const State<T>& state) {
+  VectorViews<T> out;
+  for (const std::size_t v : layout.up()) {
+    const auto start = layout.start(v);
+    if (start)
+      out.emplace_back(state.vectors[layout.place_in_state(*start)].values);
+    else
+      out.emplace_back();
+  }
+  return out;
 }
 
 template <class T>
@@ -26,24 +43,11 @@ std::vector<UpdateVector<T>> sent_vectors(const VectorLayout& layout, std::span<
   return out;
 }
 
-template <class T>
-void aggregate_updates(const Aggregator& aggregator, std::span<const NodeUpdate<T>> updates,
-                       const std::vector<Vector<T>>& origin, std::vector<Vector<T>>& out,
-                       const ForEach& run) {
-  std::vector<NodeVectors<T>> views;
-  for (const NodeUpdate<T>& update : updates)
-    views.push_back({{update.vectors.begin(), update.vectors.end()}, update.samples});
-  NodeVectors<T> from;
-  from.vectors.assign(origin.begin(), origin.end());
-  aggregator.aggregate(views, from, out, run);
-}
-
 #define MFL_INSTANTIATE(T)                                                                      \
   template std::vector<Vector<T>> origin_of_updates(const VectorLayout&, const State<T>&);      \
+  template VectorViews<T> starts_of_updates(const VectorLayout&, const State<T>&);              \
   template std::vector<UpdateVector<T>> sent_vectors(const VectorLayout&, std::span<Vector<T>>, \
-                                                     const std::vector<Vector<T>>&);            \
-  template void aggregate_updates(const Aggregator&, std::span<const NodeUpdate<T>>,            \
-                                  const std::vector<Vector<T>>&, std::vector<Vector<T>>&, const ForEach&);
+                                                     const std::vector<Vector<T>>&);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)
 #undef MFL_INSTANTIATE

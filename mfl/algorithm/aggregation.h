@@ -1,8 +1,7 @@
-// What engine and coordinator have in common when an aggregator needs the vectors of all nodes of a round.
+// What engine and coordinator have in common: the vectors that nodes send up, for aggregators and codecs.
 #pragma once
 
-#include <cstdint>
-#include <memory>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -12,28 +11,19 @@
 
 namespace mfl {
 
-// A node's vectors at the end of a round.
-template <class T>
-struct NodeUpdate {
-  std::vector<Vector<T>> vectors;  // in the order of VectorLayout::up()
-  std::uint64_t samples = 0;
-};
-
-// The aggregator itself if it needs all updates at once; null for the exact mean, which adds them up as they arrive.
-std::shared_ptr<const Aggregator> if_it_holds_updates(std::shared_ptr<const Aggregator> aggregator);
+// The vectors that are sent up, for Aggregator::accumulator.
+std::vector<SentVector> vectors_sent(const VectorLayout& layout, std::size_t parameters);
 
 // Where the vectors that are sent up started a round: at what was sent down, otherwise zero.
 template <class T>
 std::vector<Vector<T>> origin_of_updates(const VectorLayout& layout, const State<T>& state);
+// The same for Accumulator::finish: views, empty where a vector started at zero. The state outlives them.
+template <class T>
+VectorViews<T> starts_of_updates(const VectorLayout& layout, const State<T>& state);
 
 // The vectors that a node sends up, as a chain of codecs takes them; `own` are those at the node.
 template <class T>
 std::vector<UpdateVector<T>> sent_vectors(const VectorLayout& layout, std::span<Vector<T>> own,
                                           const std::vector<Vector<T>>& origin);
-
-// The updates, in the order of nodes, as one. Further as Aggregator::aggregate, with `origin` as what was broadcast.
-template <class T>
-void aggregate_updates(const Aggregator& aggregator, std::span<const NodeUpdate<T>> updates,
-                       const std::vector<Vector<T>>& origin, std::vector<Vector<T>>& out, const ForEach& run);
 
 }  // namespace mfl

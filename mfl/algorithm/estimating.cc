@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "mfl/base/squared_distance.h"
+
 namespace mfl {
 namespace {
 
@@ -23,12 +25,7 @@ double squared_norm(const Vector<T>& x) {
 
 template <class T>
 double distance(const Vector<T>& x, const Vector<T>& y) {
-  double sum = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double apart = static_cast<double>(x[i]) - static_cast<double>(y[i]);
-    sum += apart * apart;
-  }
-  return std::sqrt(sum);
+  return std::sqrt(add_squared_distance<T>(0, x, y));
 }
 
 template <class T>

@@ -12,10 +12,12 @@
 
 namespace mfl::cli {
 
-std::string version_text() {
+std::string version_text(const Commands& commands) {
+  const std::string commit = commands.commit.empty() ? "" : fmt::format(" ({})", commands.commit);
   std::string kernels;
   for (const KernelSet& set : kernel_sets()) kernels += fmt::format(" {}", set.name);
-  return fmt::format("mfl {}\nkernels:{} (in use: {})\n", version(), kernels, default_kernel_set().name);
+  return fmt::format("mfl {}{}\nkernels:{} (in use: {})\n", version(), commit, kernels,
+                     default_kernel_set().name);
 }
 
 Result<const Command*> find_command(const Command& mfl, const std::vector<std::string>& words) {
@@ -40,9 +42,12 @@ void setup_help(Command& mfl, Commands& commands) {
 }
 
 void setup_version(Command& mfl, Commands& commands) {
-  commands.add(mfl, "version", "Print the version and the kernels of this machine", "  mfl version --json",
-               []() -> Result<Reply> {
-                 Reply reply{{{"version", version()}, {"kernels", Json::array()}}, version_text(), {}};
+  commands.add(mfl, "version", "Print version, commit and the kernels of this machine",
+               "  mfl version --json", [&commands]() -> Result<Reply> {
+                 Reply reply{
+                     {{"version", version()}, {"commit", commands.commit}, {"kernels", Json::array()}},
+                     version_text(commands),
+                     {}};
                  for (const KernelSet& set : kernel_sets()) reply.data["kernels"].push_back(set.name);
                  reply.data["kernel"] = default_kernel_set().name;
                  return reply;

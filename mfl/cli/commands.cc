@@ -46,7 +46,8 @@ Result<void> check_kernel_choice() {
 }
 
 void setup_all(Command& mfl, Commands& commands) {
-  mfl.add_flag("--version", commands.version, "Print the version and the kernels of this machine, and exit");
+  mfl.add_flag("--version", commands.version,
+               "Print version, commit and the kernels of this machine, and exit");
   mfl.footer(
       "Example:\n"
       "  mfl run --data synthetic --nodes 4 --algorithm mfl --gamma 0.5 --steps 200\n"
@@ -96,6 +97,7 @@ void setup_all(Command& mfl, Commands& commands) {
   setup_runs_merge(*runs, commands);
   setup_runs_delete(*runs, commands);
 
+  setup_keys(mfl, commands);
   setup_help(mfl, commands);
   setup_version(mfl, commands);
   setup_completion(mfl, commands);

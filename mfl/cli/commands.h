@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mfl/cli/command.h"
@@ -18,7 +19,8 @@ struct Commands {
   using Action = std::function<Result<Reply>()>;
 
   bool json = false;
-  bool version = false;  // --version was given
+  bool version = false;     // --version was given
+  std::string_view commit;  // that the program was built from; empty if unknown
   std::map<const Command*, Action> actions;
   Processes processes;
 
@@ -67,6 +69,7 @@ void setup_runs_export(Command& runs, Commands& commands);
 void setup_runs_merge(Command& runs, Commands& commands);
 void setup_runs_delete(Command& runs, Commands& commands);
 
+void setup_keys(Command& mfl, Commands& commands);
 void setup_help(Command& mfl, Commands& commands);
 void setup_version(Command& mfl, Commands& commands);
 void setup_completion(Command& mfl, Commands& commands);
@@ -79,7 +82,7 @@ Result<const Command*> find_command(const Command& mfl, const std::vector<std::s
 Result<void> check_kernel_choice();
 
 // What --version prints.
-std::string version_text();
+std::string version_text(const Commands& commands);
 
 // Everything below `mfl`.
 void setup_all(Command& mfl, Commands& commands);

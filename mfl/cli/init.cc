@@ -75,7 +75,7 @@ Result<Proposal> propose(const InitArguments& args) {
   MFL_CHECK(set_key(config, "data.source", args.spec, "SPEC"));
   MFL_CHECK(args.flags.apply(config));
   if (!is_own_data(config.data.source))
-    return fail(ErrorCode::kBadConfig, fmt::format("{} is not data of your own", config.data.source),
+    return fail(ErrorCode::kBadConfig, fmt::format("{} is not your own data", config.data.source),
                 "give csv:FILE, libsvm:FILE or npy:DIR; experiments/ has files for the others");
   MFL_TRY(TrainTest data, load(data_options(config)));
   out.sparse = is_sparse(data.train);
@@ -147,8 +147,8 @@ std::string if_given(const Config& config, std::string_view table, std::string_v
 
 std::string experiment_text(const Proposal& found) {
   const Config& config = found.config;
-  std::string out = fmt::format("# Made by: mfl init {}\n# Every key is explained by: mfl run --help\n\n",
-                                config.data.source);
+  std::string out =
+      fmt::format("# Made by: mfl init {}\n# Every key is explained by: mfl keys\n\n", config.data.source);
   out += "[data]\n" + key_line(config, "data", "source", "");
   for (const std::string_view key :
        {"test_source", "scale", "label", "header", "separator", "drop", "features", "positive"})

@@ -6,6 +6,7 @@
 
 #include "mfl/base/caught.h"
 #include "mfl/cli/commands.h"
+#include "mfl/cli/commit.h"
 #include "mfl/cli/help.h"
 #include "mfl/cli/parse.h"
 #include "mfl/cli/usage.h"
@@ -34,6 +35,7 @@ int run(int argc, const char* const* argv) {
     return print_error(chosen.error(), asks_for_json(argc, argv));
   Command mfl("mfl", "Momentum federated learning: trains models across machines that keep their own data.");
   Commands commands;
+  commands.commit = commit();
   setup_all(mfl, commands);
   const bool prints = commands.processes.prints();
   const std::vector<std::string> words(argv + 1, argv + argc);
@@ -41,7 +43,7 @@ int run(int argc, const char* const* argv) {
   if (!parsed) return prints ? print_error(parsed.error(), asks_for_json(argc, argv)) : 0;
   const Command& command = *parsed->command;
   if (parsed->help) return prints ? print_text(help_text(command)) : 0;
-  if (commands.version) return prints ? print_text(version_text()) : 0;
+  if (commands.version) return prints ? print_text(version_text(commands)) : 0;
   const auto action = commands.actions.find(&command);
   if (action == commands.actions.end())
     return prints ? print_error(missing_subcommand(command), asks_for_json(argc, argv)) : 0;

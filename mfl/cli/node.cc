@@ -22,7 +22,8 @@ namespace mfl::cli {
 namespace {
 
 struct NodeArguments {
-  std::string server, tls, name, config_digest, state, allow = "train,measure";
+  NodeOptions options;  // as far as flags fill it
+  std::string tls, state, allow = "train,measure";
   LogFlags log;
   bool plaintext = false;
   std::optional<double> give_up_after;
@@ -37,22 +38,16 @@ Result<Reply> node_command(const NodeArguments& args) {
   const std::vector<std::string> given = args.flags.given();
   if (std::ranges::count(given, "--data") == 0 && args.trainer.spec.empty())
     return fail(ErrorCode::kBadConfig, "a node needs its data",
-                "name it with --data, such as --data csv:my.csv, or a program of yours with --trainer");
-  if (args.tls.empty() == !args.plaintext)
-    return fail(ErrorCode::kBadConfig,
-                args.plaintext ? "--tls and --plaintext exclude each other" : "a node needs --tls",
-                "make the folder with mfl certs, or use --plaintext and --name on loopback");
-  NodeOptions options;
-  options.client = {args.server, std::nullopt, args.name};
-  if (!args.tls.empty()) {
-    MFL_TRY(options.client.tls, read_tls_folder(args.tls));
-  } else if (args.name.empty()) {
+                "name it with --data, such as --data csv:my.csv, or your own program with --trainer");
+  NodeOptions options = args.options;
+  MFL_TRY(options.client.tls,
+          tls_or_plaintext(args.tls, args.plaintext, "a node",
+                           "make the folder with mfl certs, or use --plaintext and --name on loopback"));
+  if (!options.client.tls && options.client.name.empty())
     return fail(ErrorCode::kBadConfig, "a node without a certificate needs --name");
-  }
   options.data = config.data;
   options.seed = config.run.seed;
   options.threads = config.run.threads;
-  options.config_digest = args.config_digest;
   options.state = args.state;
   options.trainer = args.trainer.setup();
   options.allow_measure = args.allow != "train";
@@ -92,14 +87,17 @@ void setup_node(Command& mfl, Commands& commands) {
       mfl, "node", "Take part in a federation with the data of this machine",
       "  mfl node --server fl.example.org:7443 --data csv:my.csv --tls pki/hospital-a\n"
       "The data stays here: only model vectors, losses, durations and the number of samples are sent.\n"
-      "With --trainer \"python train.py\" a program of yours trains a model of yours (docs/trainer.md).",
+      "With --trainer \"python train.py\" your own program trains your own model (docs/trainer.md).",
       [args] { return node_command(*args); });
-  command.add_option("--server", args->server, "Address of the server")->type_name("HOST:PORT")->required();
+  command.add_option("--server", args->options.client.server, "Address of the server")
+      ->type_name("HOST:PORT")
+      ->required();
   command.add_option("--tls", args->tls, "Folder with ca.pem, cert.pem and key.pem, made by mfl certs")
       ->type_name("DIR");
   command.add_flag("--plaintext", args->plaintext, "Without TLS, to loopback only");
-  command.add_option("--name", args->name, "The node's name, for --plaintext only")->type_name("NAME");
-  command.add_option("--config-digest", args->config_digest, "Follow only this configuration")
+  command.add_option("--name", args->options.client.name, "The node's name, for --plaintext only")
+      ->type_name("NAME");
+  command.add_option("--config-digest", args->options.config_digest, "Follow only this configuration")
       ->type_name("HEX");
   command
       .add_option("--state", args->state,

@@ -36,7 +36,7 @@ Result<Reply> predict_command(const PredictArguments& args, bool json) {
   for (const std::string& input : {source, args.model.what})
     if (std::error_code unseen; std::filesystem::equivalent(args.out, input, unseen))
       return fail(ErrorCode::kBadConfig,
-                  fmt::format("--out {} is what is read: it would be replaced", args.out),
+                  fmt::format("--out {} is also the input, which would be replaced", args.out),
                   "name another file");
   MFL_TRY(TrainedModel model, args.model.find());
   MFL_TRY(const Predictor predictor, Predictor::make(std::move(model)));

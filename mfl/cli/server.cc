@@ -20,47 +20,29 @@ namespace mfl::cli {
 namespace {
 
 struct ServerArguments {
-  std::string file, listen = "127.0.0.1:7443", state = "state", tls, allowed, revoked, metrics, test_data,
-                    on_outlier = "refuse";
+  HostOptions options;  // as far as flags fill it
+  std::string file, state = "state", tls, allowed, revoked, on_outlier = "refuse";
   LogFlags log;
-  bool plaintext = false, measure = false, drop_all_rounds = false;
+  bool plaintext = false;
   double linger = 30;
-  std::optional<std::uint64_t> from_round;
-  std::uint64_t columns = 0, max_megabytes = 1024, quota_megabytes = 256, max_connections = 0;
+  std::uint64_t max_megabytes = 1024, quota_megabytes = 256;
   ConfigFlags flags;
 };
 
-std::chrono::milliseconds seconds(double s) {
-  constexpr double kThousand = 1000;
-  return std::chrono::milliseconds(std::llround(kThousand * s));
-}
-
 Result<HostOptions> host_options(const ServerArguments& args) {
-  if (args.tls.empty() == !args.plaintext)
-    return fail(ErrorCode::kBadConfig,
-                args.plaintext ? "--tls and --plaintext exclude each other" : "a server needs --tls",
-                "make certificates with mfl certs, or use --plaintext on loopback");
-  HostOptions options;
-  if (!args.tls.empty()) {
-    MFL_TRY(options.server.tls, read_tls_folder(args.tls));
-  }
-  options.server.listen = args.listen;
+  HostOptions options = args.options;
   options.server.admission = {args.allowed, args.revoked};
+  MFL_TRY(options.server.tls,
+          tls_or_plaintext(args.tls, args.plaintext, "a server",
+                           "make certificates with mfl certs, or use --plaintext on loopback"));
   constexpr unsigned kMegabyte = 20;
   options.server.memory_quota = args.quota_megabytes << kMegabyte;
   options.max_payload = args.max_megabytes << kMegabyte;
-  options.server.measure = args.measure;
-  options.server.max_connections = args.max_connections;
-  options.server.metrics = args.metrics;
   options.state = args.state;
-  options.from_round = args.from_round;
-  if (args.drop_all_rounds && args.from_round != 0U)
+  if (options.drop_all_rounds && options.from_round != 0U)
     return fail(ErrorCode::kBadConfig, "--drop-all-rounds confirms --from-round 0, which is missing",
                 "leave it out, or add --from-round 0");
-  options.drop_all_rounds = args.drop_all_rounds;
-  options.linger = seconds(args.linger);
-  options.columns = args.columns;
-  options.test_data = args.test_data;
+  options.linger = std::chrono::milliseconds(std::llround(1000 * args.linger));
   options.on_outlier = parse_on_outlier(args.on_outlier).value_or(OnOutlier::kRefuse);
   return options;
 }
@@ -104,7 +86,7 @@ Result<Reply> server_command(const ServerArguments& args) {
   add_metrics(facts, outcome.test_metrics);
   add_warnings(facts, outcome.warnings);
   reply.text = facts_text(facts) + class_tables_text(outcome.test_metrics);
-  if (args.measure) {
+  if (options.server.measure) {
     reply.data["measured"] = hosted.measured;
     reply.text += "\n" + hosted.measured;
   }
@@ -119,6 +101,7 @@ Result<Reply> server_command(const ServerArguments& args) {
 
 void setup_server(Command& mfl, Commands& commands) {
   const auto args = std::make_shared<ServerArguments>();
+  args->options.server.listen = "127.0.0.1:7443";
   Command& command = commands.add(
       mfl, "server", "Coordinate a federation: nodes join over the network",
       "  mfl server experiment.toml --listen 0.0.0.0:7443 --state state --tls pki/server\n"
@@ -133,7 +116,9 @@ void setup_server(Command& mfl, Commands& commands) {
             key.key != "checkpoint_every");
   });
   args->flags.add_set(command);
-  command.add_option("--listen", args->listen, "Address; port 0 for any free port, written to STATE/address")
+  command
+      .add_option("--listen", args->options.server.listen,
+                  "Address; port 0 for any free port, written to STATE/address")
       ->type_name("HOST:PORT")
       ->capture_default_str();
   command.add_option("--state", args->state, "Folder that holds the run: STATE/runs.db is a run store")
@@ -141,11 +126,11 @@ void setup_server(Command& mfl, Commands& commands) {
       ->capture_default_str();
   command
       .add_option(
-          "--from-round", args->from_round,
+          "--from-round", args->options.from_round,
           "Go back to the State of this round, one of the last keep_states; later rounds are dropped and "
           "marked. 0 begins again, with what is measured before the first round. Pass it once")
       ->type_name("R");
-  command.add_flag("--drop-all-rounds", args->drop_all_rounds, "Confirms --from-round 0");
+  command.add_flag("--drop-all-rounds", args->options.drop_all_rounds, "Confirms --from-round 0");
   command.add_option("--tls", args->tls, "Folder with ca.pem, cert.pem and key.pem, made by mfl certs")
       ->type_name("DIR");
   command.add_flag("--plaintext", args->plaintext, "Without TLS, on loopback only");
@@ -158,11 +143,12 @@ void setup_server(Command& mfl, Commands& commands) {
       .add_option("--revoked", args->revoked,
                   "Serial numbers or names of certificates that may not; read again when it changes")
       ->type_name("FILE");
-  command.add_option("--features", args->columns, "Features of a sample; 0: as the first node has them")
+  command
+      .add_option("--features", args->options.columns, "Features of a sample; 0: as the first node has them")
       ->type_name("N")
       ->capture_default_str();
   command
-      .add_option("--test-data", args->test_data,
+      .add_option("--test-data", args->options.test_data,
                   "Data spec of a test set that the server holds, for the records (default: none)")
       ->type_name("SPEC");
   command
@@ -181,7 +167,7 @@ void setup_server(Command& mfl, Commands& commands) {
       ->check_range(16, 1 << 20)
       ->capture_default_str();
   command
-      .add_option("--max-connections", args->max_connections,
+      .add_option("--max-connections", args->options.server.max_connections,
                   "Most connections; others are closed at once. 0: as many as the limit on open files allows")
       ->type_name("N")
       ->capture_default_str();
@@ -191,9 +177,10 @@ void setup_server(Command& mfl, Commands& commands) {
       ->type_name("S")
       ->check_range(0.0, 1e6)
       ->capture_default_str();
-  command.add_flag("--measure", args->measure,
+  command.add_flag("--measure", args->options.server.measure,
                    "At the end print [devices] and [network] of this federation, for mfl run to simulate");
-  command.add_option("--metrics", args->metrics, "Address of a Prometheus endpoint")->type_name("HOST:PORT");
+  command.add_option("--metrics", args->options.server.metrics, "Address of a Prometheus endpoint")
+      ->type_name("HOST:PORT");
   args->log.add(command);
   setup_server_status(command, commands);
 }

@@ -195,14 +195,9 @@ Result<FederationStatus> watch(FederationClient& client, bool json) {
 }
 
 Result<Reply> status_command(const StatusArguments& args, bool json) {
-  if (args.tls.empty() == !args.plaintext)
-    return fail(ErrorCode::kBadConfig,
-                args.plaintext ? "--tls and --plaintext exclude each other" : "a status needs --tls",
-                "give the server's own folder on its machine, or that of a node");
   ClientOptions options{args.server, std::nullopt, args.plaintext ? "status" : ""};
-  if (!args.tls.empty()) {
-    MFL_TRY(options.tls, read_tls_folder(args.tls));
-  }
+  MFL_TRY(options.tls, tls_or_plaintext(args.tls, args.plaintext, "a status",
+                                        "give the server's own folder on its machine, or that of a node"));
   MFL_TRY(const auto client, FederationClient::make(options));
   if (args.watch) {
     MFL_TRY(const FederationStatus last, watch(*client, json));

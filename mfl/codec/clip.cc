@@ -4,6 +4,7 @@
 // distance too large for f64 leaves s. Numbers that are not finite stay so, for whoever checks the update.
 #include <cmath>
 
+#include "mfl/base/squared_distance.h"
 #include "mfl/codec/built_in.h"
 
 namespace mfl {
@@ -17,10 +18,7 @@ class Clip final : public CodecOf<Clip> {
   void apply(std::span<const UpdateVector<T>> update) const {
     double square = 0;
     for (const UpdateVector<T>& vector : update)
-      for (std::size_t i = 0; i < vector.values.size(); ++i) {
-        const double change = static_cast<double>(vector.values[i]) - static_cast<double>(vector.origin[i]);
-        square += change * change;
-      }
+      square = add_squared_distance<T>(square, vector.values, vector.origin);
     const double distance = std::sqrt(square);
     if (!(distance > norm_)) return;
     const T factor = static_cast<T>(norm_ / distance);

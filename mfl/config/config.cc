@@ -122,7 +122,7 @@ Result<void> validate_schema(const Config& config) {
                   "leave one of them out");
   if (!stated.positive.empty() && !stated.classes.empty() &&
       std::ranges::count(stated.classes, stated.positive) == 0)
-    return refuse(fmt::format("positive = \"{}\" is none of the classes", stated.positive),
+    return refuse(fmt::format("positive = \"{}\" is not one of the classes", stated.positive),
                   "name one of classes in [schema]");
   return {};
 }
@@ -154,7 +154,7 @@ Result<void> validate_adaptive(const Config& config) {
                               algorithm.local_epochs),
                   "leave one of them out");
   if (algorithm.batch_size != 0)
-    return refuse("tau = \"adaptive\" is about steps on all samples of a node", "leave batch_size out");
+    return refuse("tau = \"adaptive\" needs steps on all samples of a node", "leave batch_size out");
   if (config.run.rounds != 0)
     return refuse("tau = \"adaptive\": rounds do not say how long the run is",
                   "leave rounds out; the budget ends the run");
@@ -198,7 +198,7 @@ Result<void> validate_external(const Config& config) {
   if (config.model.lambda || config.model.intercept || config.model.weighs_classes() ||
       config.model.standardise != Standardise::kNone)
     return refuse("lambda, intercept, standardise and class_weight are for models that mfl trains",
-                  "leave them out: the trainer does what it likes to its data and its loss");
+                  "leave them out: the trainer decides about its data and its loss");
   DataConfig unsaid;
   unsaid.source = source;
   if (config.schema != Schema{} || config.data != unsaid)
@@ -343,7 +343,7 @@ void make_room(Config& config, std::span<const std::pair<std::string, std::strin
   for (const auto& [one, other] : kWays)
     if (gives(one) != gives(other)) {
       const Way& unsaid = gives(one) ? other : one;
-      (void)set_key(config, unsaid.key, unsaid.unset);  // which fails for no text that is valid
+      (void)set_key(config, unsaid.key, unsaid.unset);  // a valid text: this cannot fail
     }
 }
 
@@ -358,14 +358,16 @@ Result<void> validate(const Config& config) {
   const bool federated = !entry_of(config.algorithm).centralised;
   if (!federated && config.federation.feature_skew != FederationConfig{}.feature_skew)
     return fail(ErrorCode::kBadConfig,
-                fmt::format("feature_skew {} is about nodes, and {} has all samples in one place",
+                fmt::format("feature_skew {} needs a federated algorithm; {} is centralised",
                             config.federation.feature_skew, config.algorithm.name),
                 "leave feature_skew out, or use fl or mfl");
   if (config.data.folds == 1)
     return fail(ErrorCode::kBadConfig, "one fold leaves nothing to train on", "give at least 2 folds");
   if (config.data.fold && *config.data.fold >= config.data.folds)
     return fail(ErrorCode::kBadConfig,
-                fmt::format("fold = {} is none of {} folds", *config.data.fold, config.data.folds),
+                config.data.folds == 0 ? fmt::format("fold = {} needs folds", *config.data.fold)
+                                       : fmt::format("fold must be between 0 and {}, got {}",
+                                                     config.data.folds - 1, *config.data.fold),
                 "folds are counted from 0; set folds too");
   if (federated && config.data.train && *config.data.train < config.federation.nodes)
     return fail(

@@ -112,7 +112,7 @@ TargetOfClass targets_of_classes(const Schema& schema, TargetKind kind) {
 }
 
 tl::unexpected<Error> refuse_unknown_class(const Dataset& data, double label, const Schema& schema) {
-  return bad_label(data, label, fmt::format("is none of the classes {}", listed_in_quotes(schema.classes)),
+  return bad_label(data, label, fmt::format("is not one of the classes {}", listed_in_quotes(schema.classes)),
                    schema.task == LabelTask::kMulticlass
                        ? "fix the label, or name every class of the training, the test and all nodes' data "
                          "in [schema] classes"

@@ -63,7 +63,7 @@ std::optional<std::string> classes_difference(const Schema& run, const Schema& d
   const bool multiclass = run.task == LabelTask::kMulticlass || data.task == LabelTask::kMulticlass;
   if (const std::string* other = run.classes.size() >= 2 ? first_unknown_class(run, data) : nullptr)
     return multiclass || run.classes.size() > 2
-               ? fmt::format("class {} is here and is none of {} in the run", in_quotes(*other),
+               ? fmt::format("class {} is not one of {} in the run", in_quotes(*other),
                              listed_in_quotes(run.classes))
                : fmt::format("classes are {} here and {} in the run", listed_in_quotes(data.classes),
                              listed_in_quotes(run.classes));
@@ -78,7 +78,7 @@ std::optional<std::string> classes_difference(const Schema& run, const Schema& d
   return std::nullopt;
 }
 
-// Of two texts that differ.
+// Describes the difference between two texts that differ.
 std::string tensors_difference(const std::string& run, const std::string& data) {
   const auto ours = Json::parse(run), theirs = Json::parse(data);
   const std::size_t most =
@@ -95,7 +95,7 @@ std::string tensors_difference(const std::string& run, const std::string& data) 
                      shown(tensor(ours, i)));
 }
 
-// Of an external task. The order of classes counts: it is that of a model's outputs.
+// Compares external tasks. The order of classes counts, because the outputs of a model have it.
 std::optional<std::string> external_difference(const Schema& run, const Schema& data) {
   if (!run.tensors.empty() && run.tensors != data.tensors)
     return tensors_difference(run.tensors, data.tensors);
@@ -187,7 +187,7 @@ Result<void> read_preprocessing(const Json& json, const Schema& schema, Preproce
   if (!std::ranges::all_of(to.deviations, [](double x) { return x > 0; }))
     return fail(ErrorCode::kBadData, "a deviation is not above 0");
   if (to.means.empty() == (to.standardise == Standardise::kFull && !to.deviations.empty()))
-    return fail(ErrorCode::kBadData, "means are there without standardise = full, or missing with it");
+    return fail(ErrorCode::kBadData, "means exist without standardise = full, or are missing with it");
   return {};
 }
 
@@ -324,7 +324,7 @@ Result<Schema> settle(const Schema& run, const Schema& data) {
   if (out.positive.empty()) out.positive = out.task == LabelTask::kEvenOdd ? kEven : out.classes.back();
   if (std::ranges::count(out.classes, out.positive) == 0)
     return fail(ErrorCode::kBadData,
-                fmt::format("the positive class {} is none of the classes {}", in_quotes(out.positive),
+                fmt::format("the positive class {} is not one of the classes {}", in_quotes(out.positive),
                             listed_in_quotes(out.classes)),
                 "name one of them as positive");
   return out;

@@ -1,44 +1,43 @@
-// What an engine asks of external nodes in a round, and what they reported.
+// Nodes of the local engine that programs outside of mfl run: what they are asked in a round, and what they
+// report.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
-#include "mfl/engine/engine.h"
+#include "mfl/engine/local_nodes.h"
 
 namespace mfl {
 
-// Calls with different workers may be concurrent; take() and what is read afterwards are not.
 template <class T>
-class ExternalRounds {
+class ExternalRounds final : public LocalNodes<T> {
  public:
-  // The federation has external nodes and outlives it. `poll` as of ExternalWork.
-  ExternalRounds(const Federation<T>& federation, const Batching& batching, std::function<void()> poll);
+  // For one setting. The federation has external nodes and outlives this.
+  ExternalRounds(OwnNodes own, const Federation<T>& federation, LocalNodeOptions options);
 
-  // A round of a node whose vectors are `own`, before and after it.
-  NodeLosses train(unsigned worker, std::size_t node, const Algorithm& algorithm, const StepRange<T>& range,
-                   std::uint64_t steps, std::vector<Vector<T>>& own);
-  // The loss of w.
-  double evaluate(unsigned worker, std::size_t node, const Vector<T>& w);
-  // Of the node that the worker called last.
-  NodeReport& last_report(unsigned worker) { return reports_[worker].back(); }
+  void start(std::span<const StepRange<T>> ranges, std::uint64_t steps) override;
+  std::size_t train(unsigned worker, std::size_t node, NodeMemory<T>& memory,
+                    std::span<NodeLosses> losses) override;
+  std::size_t evaluate(unsigned worker, std::size_t node, double lambda, const Vector<T>& w,
+                       double& loss) override;
+  std::optional<TestMetrics> test(double lambda, const Vector<T>& w, TestDetail detail) override;
 
-  // All reports since the last call, by node. What they measured is that of w.
-  std::vector<NodeReport> take(const Vector<T>& w);
-  // Means over the nodes of those reports.
-  const Metrics& measured() const { return measured_; }
-  // The same as what an engine knows of a test set; nothing where it is not that of w.
-  std::optional<TestMetrics> test(const Vector<T>& w) const;
+  std::vector<NodeReport> take_reports(const Vector<T>& w) override;
+  NodeReport* last_report(unsigned worker) override { return &reports_[worker].back(); }
+  Metrics measured() const override { return measured_; }
 
  private:
+  // Measures w, and starts a report with that.
+  double measure(unsigned worker, std::size_t node, const Vector<T>& w);
   NodeReport& new_report(unsigned worker, std::size_t node);
 
   const Federation<T>& federation_;
-  Batching batching_;
-  std::function<void()> poll_;
+  LocalNodeOptions options_;
+  const StepRange<T>* range_ = nullptr;
+  std::uint64_t steps_ = 0;
   std::vector<std::vector<NodeReport>> reports_;  // by worker
   Metrics measured_;
   Vector<T> measured_w_;

@@ -1,36 +1,33 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
-#include <tuple>
+#include <stdexcept>
 #include <utility>
 
+#include "mfl/algorithm/aggregation.h"
 #include "mfl/base/digest.h"
-#include "mfl/engine/engine.h"
-#include "mfl/engine/external_rounds.h"
-#include "mfl/engine/sums.h"
+#include "mfl/base/kernels/kernels.h"
+#include "mfl/base/message.h"
+#include "mfl/engine/gather_kept.h"
+#include "mfl/engine/local_nodes.h"
 
 namespace mfl {
 namespace {
+
+enum Number : std::size_t { kLoss, kEvaluated, kSquareMove };  // of an update
 
 // What one worker needs to run any number of nodes: memory that does not grow with their number.
 template <class T>
 struct Worker {
   Worker(const Model<T>& model, std::span<const Setting> settings, std::size_t wave)
-      : memory(model, settings, wave), losses(settings.size()) {
-    for (const Setting& setting : settings) {
-      const VectorLayout& layout = setting.algorithm.vectors();
-      std::vector<std::size_t> lengths;
-      for (const std::size_t v : layout.up()) lengths.push_back(layout.length(v, model.parameters()));
-      sums.emplace_back(lengths);
-    }
-  }
+      : memory(model, settings, wave), losses(settings.size()) {}
 
   NodeMemory<T> memory;
-  std::optional<Samples<T>> buffer;  // of a fleet: what the node that is run holds
   std::vector<NodeLosses> losses;
-  std::vector<Sums> sums;  // one per setting
+  SentUpdate<T> update;
 };
 
 template <class T>
@@ -39,117 +36,81 @@ class LocalEngine final : public Engine<T> {
   // `ranks` is null where this process has all nodes.
   LocalEngine(const Federation<T>& federation, std::vector<Setting> settings,
               std::unique_ptr<Workers> workers, Ranks* ranks, EngineOptions options)
-      : federation_(federation),
-        model_(*federation.model),
+      : model_(*federation.model),
         settings_(std::move(settings)),
         workers_(std::move(workers)),
         ranks_(ranks),
-        aggregator_(if_it_holds_updates(options.aggregator)),
+        aggregator_(std::move(options.aggregator)),
         codecs_(std::move(options.codecs)),
         update_digests_(options.update_digests),
-        alone_(ranks == nullptr && !aggregator_ && federation.node_count() == 1),
-        stepping_{.batching = options.batching, .before_step = std::move(options.before_step)},
-        run_blocks_([this](std::size_t n, const std::function<void(std::size_t)>& work) {
-          workers_->for_each(n, [&](unsigned, std::size_t i) { work(i); });
-        }),
+        run_blocks_(for_each_of(*workers_)),
+        nodes_(make_local_nodes(
+            federation, {settings_,
+                         {.batching = options.batching, .before_step = std::move(options.before_step)},
+                         *workers_,
+                         ranks_})),
         unfinished_(settings_.size()),
         node_states_(settings_.size()),
-        updates_(settings_.size()),
         keeps_(std::ranges::any_of(
             settings_, [](const Setting& setting) { return setting.algorithm.keeps_at_nodes(); })) {
-    constexpr std::size_t kBlocksAWorker = 4;  // enough to even out, few enough to stay O(workers x model)
-    const std::size_t count = workers_->count();
-    over_blocks_ = !federation.external && count > 1 && uneven(nodes_here(), count);
-    if (federation.external) external_.emplace(federation, stepping_.batching, stepping_.before_step);
-    const std::size_t wave = over_blocks_ ? kBlocksAWorker * count : 1;
-    if (!federation.fleet)  // it would be memory for every node
-      cache_ = model_.make_cache(federation.train, federation.nodes, settings_.size(), wave);
-    for (std::size_t i = 0; i < (over_blocks_ ? 1 : count); ++i) {
-      states_.emplace_back(model_, settings_, wave);
-      if (federation.fleet) states_.back().buffer = federation.fleet->buffer();
-    }
+    const unsigned count = one_by_one() ? 1 : workers_->count();
+    for (unsigned i = 0; i < count; ++i) states_.emplace_back(model_, settings_, nodes_->wave());
+    const Aggregator& aggregator = aggregator_ ? *aggregator_ : mean_aggregator();
+    const AccumulatorOptions adding{.workers = count,
+                                    .nodes = ranks == nullptr ? federation.node_count() : 0};
+    for (const Setting& setting : settings_)
+      sums_.push_back(
+          aggregator.accumulator<T>(vectors_sent(setting.algorithm.vectors(), model_.parameters()), adding));
   }
 
   void run(std::span<StepRange<T>> ranges, std::uint64_t steps) override {
-    chosen_.clear();
-    ending_.clear();
     for (const StepRange<T>& range : ranges) {
-      chosen_.push_back({.setting = range.setting,
-                         .state = range.state->vectors,
-                         .starts = range.starts,
-                         .ends = range.ends,
-                         .round = range.state->round + 1,
-                         .round_steps = range.round_steps,
-                         .evaluate = range.evaluate});
-      if (range.starts)
-        for (Worker<T>& worker : states_) worker.sums[range.setting].clear();
+      sums_[range.setting]->clear(layout_of(range).up().size());
+      const std::size_t count = nodes_->own().part_of(range.participants).second;
       if (!range.ends) {
-        make_place(range.setting);
+        make_places(range.setting, count);
         continue;
       }
-      const std::size_t count = own_part(range.participants).second;
-      if (aggregator_) updates_[range.setting].resize(count);
       if (!layout_of(range).kept().empty()) node_states_[range.setting].start_round(count);
     }
-    stepping_.round = ranges.front().state->round + 1;
-    for_each_node(ranges.front().participants, [&](Worker<T>& worker, std::size_t node, std::size_t place) {
-      run_node(worker, ranges, node, place, steps);
+    nodes_->start(ranges, steps);
+    for_each_node(ranges.front().participants, [&](unsigned worker, std::size_t node, std::size_t place) {
+      run_node(worker, ranges, node, place);
     });
-    if (external_) {
-      const StepRange<T>& range = ranges.front();
-      const VectorLayout& layout = layout_of(range);
-      range.out->nodes =
-          external_->take(range.state->vectors[layout.place_in_state(*layout.start(0))].values);
-    }
-    for (const StepRange<T>& range : ranges) merge_small(range);
+    const State<T>& state = *ranges.front().state;
+    const VectorLayout& layout = layout_of(ranges.front());
+    ranges.front().out->nodes =
+        nodes_->take_reports(state.vectors[layout.place_in_state(*layout.start(0))].values);
     if (ranks_ != nullptr) hear_ranks(ranges);
-    for (StepRange<T>& range : ranges) conclude(range);
-    workers_->for_each(ending_.size(),
-                       [&](unsigned, std::size_t i) { average(*ending_[i].range, ending_[i].vector); });
-    if (ranks_ != nullptr && !vectors_are_small_)
-      for (const Ending& ending : ending_) average_over_ranks(*ending.range, ending.vector);
+    std::vector<StepRange<T>*> ending;
+    for (StepRange<T>& range : ranges)
+      if (conclude(range)) ending.push_back(&range);
+    average(ending);
   }
 
   double train_loss(std::size_t setting, const Vector<T>& w,
                     std::span<const std::uint32_t> participants) override {
-    for (Worker<T>& worker : states_) worker.sums[setting].clear();
-    for_each_node(participants, [&](Worker<T>& worker, std::size_t node, std::size_t) {
-      const NodeData<T> data = data_of(worker, node);
-      const double loss =
-          external_ ? external_->evaluate(number_of(worker), node, w)
-                    : model_.evaluate(data.samples, data.shard, settings_[setting].lambda, w.data()).loss;
-      Sums& sums = worker.sums[setting];
-      if (sums.loss.add(std::span(&loss, 1), data.shard.count)) sums.loss_is_finite = false;
+    Accumulator<T>& sums = *sums_[setting];
+    sums.clear();
+    for_each_node(participants, [&](unsigned worker, std::size_t node, std::size_t) {
+      double loss = 0;
+      const std::size_t samples = nodes_->evaluate(worker, node, settings_[setting].lambda, w, loss);
+      sums.add({.samples = samples, .numbers = {loss}}, worker);
     });
-    if (external_) external_->take(w);
-    merge_losses(setting);
-    Sums& total = states_.front().sums[setting];
-    if (ranks_ != nullptr) total.loss_is_finite = merge_over_ranks(*ranks_, total.loss, total.loss_is_finite);
-    return mean_loss(setting);
+    nodes_->take_reports(w);
+    if (ranks_ != nullptr) {
+      const std::vector<std::string> all = ranks_->gather(sums.pack(false));
+      for (std::size_t rank = 0; rank < all.size(); ++rank)
+        if (rank != ranks_->rank()) merge(sums, all[rank]);
+    }
+    return sums.mean(kLoss).value();
   }
 
   std::optional<TestMetrics> test(std::size_t setting, const Vector<T>& w, TestDetail detail) override {
-    if (external_) return external_->test(w);
-    if (!federation_.test) return std::nullopt;
-    const Samples<T>& samples = *federation_.test;
-    std::size_t n = samples.size();
-    std::vector<Evaluation> blocks(row_blocks(n));
-    workers_->for_each(blocks.size(), [&](unsigned, std::size_t b) {
-      blocks[b] = model_.evaluate_block(samples, block_of({0, samples.size()}, b), w.data());
-    });
-    if (ranks_ != nullptr) gather_blocks(*ranks_, blocks, n);
-    Evaluation all;
-    for (const Evaluation& block : blocks) {
-      all.loss += block.loss;
-      all.correct += block.correct;
-    }
-    return TestMetrics{
-        score_test_set(model_, samples, w, detail, *workers_, ranks_),
-        model_.regularised(samples.kernels(), settings_[setting].lambda, all.loss, n, w.data()),
-        static_cast<double>(all.correct) / static_cast<double>(n)};
+    return nodes_->test(settings_[setting].lambda, w, detail);
   }
 
-  Metrics measured() const override { return external_ ? external_->measured() : Metrics{}; }
+  Metrics measured() const override { return nodes_->measured(); }
 
   void keep(std::size_t setting) override { node_states_[setting].commit(); }
 
@@ -161,7 +122,7 @@ class LocalEngine final : public Engine<T> {
   void restore(std::size_t setting, const std::vector<KeptVectors<T>>& kept) override {
     std::vector<KeptVectors<T>> own;
     std::ranges::copy_if(kept, std::back_inserter(own),
-                         [this](const KeptVectors<T>& one) { return runs_node(one.node); });
+                         [this](const KeptVectors<T>& one) { return nodes_->own().runs(one.node); });
     node_states_[setting].restore(std::move(own));
   }
 
@@ -172,138 +133,69 @@ class LocalEngine final : public Engine<T> {
   }
 
  private:
-  // Too few nodes to give every worker as many as the others.
-  static bool uneven(std::size_t nodes, std::size_t workers) {
-    constexpr std::size_t kManyEach = 4;
-    return nodes < kManyEach * workers && nodes % workers != 0;
-  }
+  // Within a node, the workers then share its row blocks.
+  bool one_by_one() const { return nodes_->wave() > 1; }
 
-  // Calls work(worker, node, place) for every node that takes part and that this process runs. `node` counts from the first one
-  // here, `place` among those that are run. A worker runs one node at a time.
+  // Calls work(worker, node, place) for every node that takes part and that this process runs; `place` is
+  // that among those. A worker runs one node at a time.
   template <class Work>
   void for_each_node(std::span<const std::uint32_t> participants, const Work& work) {
-    const auto [first, count] = own_part(participants);
+    const auto [first, count] = nodes_->own().part_of(participants);
     const auto run_one = [&, first = first](unsigned worker, std::size_t i) {
-      work(states_[worker],
-           participants.empty() ? first + i : participants[first + i] - federation_.first_node, i);
+      work(worker, participants.empty() ? first + i : participants[first + i], i);
     };
-    if (over_blocks_) {
+    if (one_by_one()) {
       for (std::size_t i = 0; i < count; ++i) run_one(0, i);
     } else {
       workers_->for_each(count, run_one);
     }
   }
 
-  // Which of the participants, or of all nodes here where all take part, this process runs: those whose data it has, or an
-  // equal share where data is made.
-  std::pair<std::size_t, std::size_t> own_part(std::span<const std::uint32_t> participants) const {
-    if (federation_.fleet) {
-      const std::size_t all = participants.empty() ? federation_.node_count() : participants.size();
-      auto [first, last] = fleet_share(keeps_ ? federation_.node_count() : all);
-      if (keeps_ && !participants.empty()) {
-        first = place_among(participants, first);
-        last = place_among(participants, last);
-      }
-      return {first, last - first};
-    }
-    if (participants.empty()) return {0, federation_.nodes.size()};
-    const std::size_t first = place_among(participants, federation_.first_node);
-    return {first, place_among(participants, federation_.first_node + federation_.nodes.size()) - first};
-  }
-
-  // Whether this process runs the node where nodes keep vectors, each on one process.
-  bool runs_node(std::uint64_t node) const {
-    std::size_t first = federation_.first_node, last = first + federation_.nodes.size();
-    if (federation_.fleet) std::tie(first, last) = fleet_share(federation_.node_count());
-    return node >= first && node < last;
-  }
-
-  // The part [first, last) of `all` that this process runs of a fleet.
-  std::pair<std::size_t, std::size_t> fleet_share(std::size_t all) const {
-    if (ranks_ == nullptr) return {0, all};
-    return {all * ranks_->rank() / ranks_->size(), all * (ranks_->rank() + 1) / ranks_->size()};
-  }
-
-  static std::size_t place_among(std::span<const std::uint32_t> participants, std::size_t node) {
-    return static_cast<std::size_t>(std::ranges::lower_bound(participants, node) - participants.begin());
-  }
-
-  // Valid until the next call for this worker.
-  NodeData<T> data_of(Worker<T>& worker, std::size_t node) const {
-    if (federation_.fleet) {
-      federation_.fleet->fill(node, *worker.buffer);
-      return {*worker.buffer, {0, worker.buffer->size()}, nullptr, 0, key_of(node, worker.buffer->size())};
-    }
-    const Shard shard = federation_.nodes[node];
-    return {federation_.train, shard, cache_.get(), node, key_of(node, shard.count)};
-  }
-
-  // Of the node's name, where an order is drawn for it.
-  std::uint64_t key_of(std::size_t node, std::size_t samples) const {
-    if (takes_all(stepping_.batching, samples)) return 0;
-    return node_key(federation_.names.empty() ? node_name(federation_.first_node + node)
-                                              : federation_.names[node]);
-  }
-
-  std::size_t nodes_here() const {
-    return federation_.fleet ? federation_.node_count() : federation_.nodes.size();
-  }
-
   const VectorLayout& layout_of(const StepRange<T>& range) const {
     return settings_[range.setting].algorithm.vectors(range.state->round + 1);
   }
 
-  void make_place(std::size_t setting) {
+  void make_places(std::size_t setting, std::size_t count) {
     auto& unfinished = unfinished_[setting];
-    if (unfinished.empty()) unfinished.assign(nodes_here(), states_.front().memory.vectors(setting));
+    while (unfinished.size() < count) unfinished.push_back(states_.front().memory.vectors(setting));
   }
 
-  void run_node(Worker<T>& worker, std::span<StepRange<T>> ranges, std::size_t node, std::size_t place,
-                std::uint64_t steps) {
-    const NodeData<T> data = data_of(worker, node);
-    const std::size_t samples = data.shard.count;
-    for (const StepRange<T>& range : ranges) start_node(worker.memory.vectors(range.setting), range, node);
-    if (external_)
-      worker.losses[0] =
-          external_->train(number_of(worker), node, settings_[ranges.front().setting].algorithm,
-                           ranges.front(), steps, worker.memory.vectors(ranges.front().setting));
-    else
-      train_node<T>(settings_, chosen_, model_, data, steps, stepping_, worker.memory, worker.losses,
-                    over_blocks_ ? &run_blocks_ : nullptr);
+  void run_node(unsigned number, std::span<StepRange<T>> ranges, std::size_t node, std::size_t place) {
+    Worker<T>& worker = states_[number];
+    for (const StepRange<T>& range : ranges)
+      start_node(worker.memory.vectors(range.setting), range, node, place);
+    SentUpdate<T>& update = worker.update;
+    update.node.number = node;
+    update.samples = nodes_->train(number, node, worker.memory, worker.losses);
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const StepRange<T>& range = ranges[i];
-      Sums& sums = worker.sums[range.setting];
-      if (range.starts && add_losses(sums, worker.losses[i], range.evaluate, samples)) {
-        sums.loss_is_finite = false;
-        sums.fail(federation_.first_node + node, "the loss");
-      }
+      update.vectors.clear();
+      update.numbers = {};
+      if (range.starts) add_losses(worker.losses[i], range, number);
       std::vector<Vector<T>>& vectors = worker.memory.vectors(range.setting);
-      if (!range.ends) {
-        vectors.swap(unfinished_[range.setting][node]);
-        continue;
-      }
-      if (range.measure_moves) sums.add_move(range.state->w(), vectors[0], samples);
-      end_node(vectors, range, node, place, samples, sums,
-               external_ && update_digests_ ? &external_->last_report(number_of(worker)) : nullptr);
+      if (range.ends)
+        end_node(vectors, range, place, number);
+      else
+        vectors.swap(unfinished_[range.setting][place]);
+      sums_[range.setting]->add(update, number);
     }
   }
 
-  // Whether one of them is not finite.
-  static bool add_losses(Sums& sums, const NodeLosses& losses, bool evaluated, std::size_t samples) {
-    const bool bad = sums.loss.add(std::span(&losses.loss, 1), samples).has_value();
-    return (evaluated && sums.evaluated.add(std::span(&losses.evaluated, 1), samples)) || bad;
-  }
-
-  unsigned number_of(const Worker<T>& worker) const {
-    return static_cast<unsigned>(&worker - states_.data());
+  void add_losses(const NodeLosses& losses, const StepRange<T>& range, unsigned number) {
+    SentUpdate<T>& update = states_[number].update;
+    update.numbers[kLoss] = losses.loss;
+    if (range.evaluate) update.numbers[kEvaluated] = losses.evaluated;
+    if (std::isfinite(losses.loss) && std::isfinite(update.numbers[kEvaluated].value_or(0))) return;
+    update.numbers[kLoss] = std::numeric_limits<double>::quiet_NaN();
+    sums_[range.setting]->fail(update.node, "the loss", number);
   }
 
   // The vectors of a node at the start of a round, or as it left them within one.
-  void start_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node) {
-    if (!range.starts) return vectors.swap(unfinished_[range.setting][node]);
+  void start_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node,
+                  std::size_t place) {
+    if (!range.starts) return vectors.swap(unfinished_[range.setting][place]);
     const VectorLayout& layout = layout_of(range);
-    const auto* const kept =
-        layout.kept().empty() ? nullptr : node_states_[range.setting].find(federation_.first_node + node);
+    const auto* const kept = layout.kept().empty() ? nullptr : node_states_[range.setting].find(node);
     std::size_t next_kept = 0;
     for (const std::size_t v : layout.at_node()) {
       Vector<T>& own = vectors[layout.place_at_node(v)];
@@ -317,13 +209,16 @@ class LocalEngine final : public Engine<T> {
     }
   }
 
-  // Hands over what a node keeps and sends up. `report` gets the digest of the update; null: nobody wants it.
-  void end_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t node,
-                std::size_t place, std::size_t samples, Sums& sums, NodeReport* report) {
+  // What a node keeps and sends up, at the end of a round.
+  void end_node(std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t place,
+                unsigned number) {
+    SentUpdate<T>& update = states_[number].update;
     const VectorLayout& layout = layout_of(range);
-    const std::size_t number = federation_.first_node + node;
-    if (!layout.kept().empty()) propose(vectors, range, number, place, sums);
-    if (report != nullptr) {
+    if (range.measure_moves)
+      update.numbers[kSquareMove] = default_kernel_set().of<T>().squared_distance(
+          vectors[0].size(), vectors[0].data(), range.state->w().data());
+    if (!layout.kept().empty()) propose(vectors, range, place, number);
+    if (NodeReport* const report = update_digests_ ? nodes_->last_report(number) : nullptr) {
       const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
       const auto sent = sent_vectors<T>(layout, vectors, origin);
       const std::string bytes = codecs_.encode<T>(sent);
@@ -333,99 +228,42 @@ class LocalEngine final : public Engine<T> {
       const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
       codecs_.pass<T>(sent_vectors<T>(layout, vectors, origin));
     }
-    if (alone_) range.out->vectors.resize(layout.up().size());
-    NodeUpdate<T> update{{}, samples};
-    for (std::size_t up = 0; up < layout.up().size(); ++up) {
-      const VectorFlow& flow = layout[layout.up()[up]];
-      const Vector<T>& own = vectors[layout.place_at_node(layout.up()[up])];
-      const auto bad = aggregator_ || alone_
-                           ? first_not_finite(std::span<const T>(own))
-                           : sums.vectors[up].add(std::span<const T>(own),
-                                                  flow.weighting == Weighting::kBySamples ? samples : 1);
-      if (bad) sums.fail(number, fmt::format("{}[{}]", flow.name, *bad));
-      if (aggregator_) update.vectors.push_back(own);
-      if (alone_ && !bad) mean_of_one(own, range.out->vectors[up]);
-    }
-    sums.samples += samples;
-    sums.nodes += 1;
-    if (aggregator_) updates_[range.setting][place] = std::move(update);
-  }
-
-  // The exact mean of one vector is the vector, and of zeros of either sign the positive zero.
-  static void mean_of_one(const Vector<T>& own, Vector<T>& out) {
-    out.resize(own.size());
-    std::ranges::transform(own, out.begin(), [](T x) { return x + T{0}; });
+    for (const std::size_t up : layout.up()) update.vectors.emplace_back(vectors[layout.place_at_node(up)]);
   }
 
   // What the node would keep.
-  void propose(const std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t number,
-               std::size_t place, Sums& sums) {
+  void propose(const std::vector<Vector<T>>& vectors, const StepRange<T>& range, std::size_t place,
+               unsigned number) {
+    const NodePlace& node = states_[number].update.node;
     const VectorLayout& layout = layout_of(range);
-    KeptVectors<T> kept{number, {}};
+    KeptVectors<T> kept{node.number, {}};
     for (const std::size_t v : layout.kept()) {
       kept.vectors.push_back(vectors[layout.place_at_node(v)]);
       if (const auto bad = first_not_finite(std::span<const T>(kept.vectors.back())))
-        sums.fail(number, fmt::format("{}[{}]", layout[v].name, *bad));
+        sums_[range.setting]->fail(node, fmt::format("{}[{}]", layout[v].name, *bad), number);
     }
     node_states_[range.setting].propose(place, std::move(kept));
   }
 
-  // Merges the losses that the workers have added up; the first one's sum is then the total.
-  void merge_losses(std::size_t setting) {
-    Sums& total = states_.front().sums[setting];
-    for (const Worker<T>& worker : std::span(states_).subspan(1)) {
-      total.loss.merge(worker.sums[setting].loss);
-      total.evaluated.merge(worker.sums[setting].evaluated);
-      total.loss_is_finite = total.loss_is_finite && worker.sums[setting].loss_is_finite;
-    }
+  static void merge(Accumulator<T>& sums, std::string_view packed) {
+    if (const auto merged = sums.merge(packed); !merged) throw std::invalid_argument(merged.error().text());
   }
 
-  double mean_loss(std::size_t setting) {
-    Sums& total = states_.front().sums[setting];
-    double mean = std::numeric_limits<double>::quiet_NaN();
-    if (total.loss_is_finite) total.loss.mean(std::span(&mean, 1));
-    return mean;
-  }
-
-  Sums& total_of(const StepRange<T>& range) { return states_.front().sums[range.setting]; }
-
-  // Merges what the workers know of losses, moves and failures; the first one's is the total.
-  void merge_small(const StepRange<T>& range) {
-    if (range.starts) merge_losses(range.setting);
-    Sums& total = total_of(range);
-    for (const Worker<T>& worker : std::span(states_).subspan(1)) {
-      const Sums& sums = worker.sums[range.setting];
-      if (range.ends && range.measure_moves) total.square_moves.merge(sums.square_moves);
-      total.samples += sums.samples;
-      total.nodes += sums.nodes;
-      if (sums.failure) total.fail(sums.failure->node, sums.failure->what);
-    }
-  }
-
-  // The same over the ranks, each of which tells the others what it knows.
-  void hear_ranks(std::span<StepRange<T>> ranges) {
-    const auto parts = [](const StepRange<T>& range) {
-      return SmallParts{range.starts, range.starts && range.evaluate, range.ends && range.measure_moves,
-                        range.ends};
-    };
+  // Adds what the other ranks have added: the vectors too where they are small, or needed as a whole.
+  void hear_ranks(std::span<const StepRange<T>> ranges) {
     vectors_are_small_ = small(ranges);
     MessageWriter mine;
     mine.put(stop_asked_);
     for (const StepRange<T>& range : ranges) {
-      put_small(mine, total_of(range), parts(range));
-      if (!range.ends || !vectors_are_small_ || aggregator_) continue;
-      for (std::size_t v = 0; v < total_of(range).vectors.size(); ++v) merge_vectors(range, v);
-      put_vectors(mine, total_of(range));
+      Accumulator<T>& sums = *sums_[range.setting];
+      mine.put_text(sums.pack(range.ends && (vectors_are_small_ || sums.sliced() == nullptr)));
     }
     const std::vector<std::string> all = ranks_->gather(mine.bytes());
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       MessageReader theirs(all[rank]);
       stop_agreed_ |= theirs.template take<bool>();
       if (rank == ranks_->rank()) continue;
-      for (const StepRange<T>& range : ranges) {
-        merge_small_from(theirs, total_of(range), parts(range));
-        if (range.ends && vectors_are_small_ && !aggregator_) merge_vectors_from(theirs, total_of(range));
-      }
+      for (const StepRange<T>& range : ranges) merge(*sums_[range.setting], theirs.take_text());
     }
   }
 
@@ -438,48 +276,38 @@ class LocalEngine final : public Engine<T> {
     return coordinates * kBytesOfACoordinate * ranks_->size() <= kSmall;
   }
 
-  void conclude(StepRange<T>& range) {
-    Sums& total = total_of(range);
-    if (range.starts) range.out->loss_before = mean_loss(range.setting);
-    if (range.starts && range.evaluate && total.loss_is_finite)
-      total.evaluated.mean(std::span(&range.out->evaluated, 1));
-    range.failure = total.failure;
-    if (!range.ends || total.failure) return;
-    if (range.measure_moves) total.square_moves.mean(std::span(&range.out->mean_square_move, 1));
-    if (aggregator_) return aggregate(range);
-    if (alone_) return;  // end_node() has written them
-    const std::size_t sent = layout_of(range).up().size();
-    range.out->vectors.resize(sent);
-    for (std::size_t v = 0; v < sent; ++v) ending_.push_back({&range, v});
+  // Whether there are vectors to average.
+  bool conclude(StepRange<T>& range) {
+    Accumulator<T>& sums = *sums_[range.setting];
+    if (range.starts) range.out->loss_before = sums.mean(kLoss).value();
+    if (range.starts && range.evaluate) range.out->evaluated = sums.mean(kEvaluated).value();
+    range.failure.reset();
+    if (const auto& failure = sums.failure()) range.failure = NotFinite{failure->node.number, failure->what};
+    if (!range.ends || range.failure) return false;
+    if (range.measure_moves) range.out->mean_square_move = sums.mean(kSquareMove).value();
+    return true;
   }
 
-  void aggregate(StepRange<T>& range) {
-    std::vector<NodeUpdate<T>>& updates = updates_[range.setting];
-    if (ranks_ != nullptr) updates = gather_updates<T>(*ranks_, updates);
-    aggregate_updates<T>(*aggregator_, updates, origin_of_updates(layout_of(range), *range.state),
-                         range.out->vectors, run_blocks_);
+  // Over settings at a time if they are enough for the workers, else over slices.
+  void average(std::span<StepRange<T>* const> ranges) {
+    const bool on_shares = ranks_ != nullptr && !vectors_are_small_;
+    const auto finish = [&](StepRange<T>& range, const ForEach& run) {
+      Accumulator<T>& sums = *sums_[range.setting];
+      std::vector<Vector<T>>& out = range.out->vectors;
+      if (SlicedSums<T>* const sliced = on_shares ? sums.sliced() : nullptr) {
+        sliced->prepare(out, run);
+        ranks_->finish(*sliced, out);
+      } else {
+        sums.finish(starts_of_updates(layout_of(range), *range.state), out, run);
+      }
+    };
+    if (on_shares || ranges.size() < workers_->count())
+      for (StepRange<T>* const range : ranges) finish(*range, run_blocks_);
+    else
+      workers_->for_each(ranges.size(),
+                         [&](unsigned, std::size_t i) { finish(*ranges[i], for_each_in_order); });
   }
 
-  void merge_vectors(const StepRange<T>& range, std::size_t v) {
-    for (const Worker<T>& worker : std::span(states_).subspan(1))
-      total_of(range).vectors[v].merge(worker.sums[range.setting].vectors[v]);
-  }
-
-  void average(StepRange<T>& range, std::size_t v) {
-    const bool merged = ranks_ != nullptr && vectors_are_small_;
-    if (!merged) merge_vectors(range, v);
-    range.out->vectors[v].resize(total_of(range).vectors[v].size());
-    if (ranks_ == nullptr || merged) total_of(range).vectors[v].mean(std::span<T>(range.out->vectors[v]));
-  }
-
-  void average_over_ranks(StepRange<T>& range, std::size_t v) {
-    const Sums& total = total_of(range);
-    const bool by_samples = layout_of(range)[layout_of(range).up()[v]].weighting == Weighting::kBySamples;
-    ranks_->mean(total.vectors[v], by_samples ? total.samples : total.nodes,
-                 std::span<T>(range.out->vectors[v]));
-  }
-
-  const Federation<T>& federation_;
   const Model<T>& model_;
   std::vector<Setting> settings_;
   std::unique_ptr<Workers> workers_;
@@ -487,27 +315,16 @@ class LocalEngine final : public Engine<T> {
   std::shared_ptr<const Aggregator> aggregator_;  // null: the exact mean
   CodecChain codecs_;
   bool update_digests_;
-  bool alone_;  // there is one node, and its vectors are the mean
-  Stepping stepping_;
   bool stop_asked_ = false, stop_agreed_ = false;
   bool vectors_are_small_ = false;  // of the ranges that are run: the ranks have told each other
   ForEach run_blocks_;
-  bool over_blocks_ = false;
+  std::unique_ptr<LocalNodes<T>> nodes_;
   std::vector<Worker<T>> states_;
-  // By setting and node: the vectors of nodes between ranges of one round.
+  std::vector<std::unique_ptr<Accumulator<T>>> sums_;  // by setting
+  // By setting and place: the vectors of nodes between ranges of one round.
   std::vector<std::vector<std::vector<Vector<T>>>> unfinished_;
-  std::vector<NodeStates<T>> node_states_;           // by setting
-  std::vector<std::vector<NodeUpdate<T>>> updates_;  // by setting, in the order of nodes; for aggregator_
-  bool keeps_;                                       // some setting has vectors that nodes keep
-  std::unique_ptr<PassCache> cache_;
-  std::optional<ExternalRounds<T>> external_;
-  // Of the range that is run:
-  struct Ending {
-    StepRange<T>* range;
-    std::size_t vector;
-  };
-  std::vector<Chosen<T>> chosen_;
-  std::vector<Ending> ending_;  // what is to be averaged
+  std::vector<NodeStates<T>> node_states_;  // by setting
+  bool keeps_;                              // some setting has vectors that nodes keep
 };
 
 }  // namespace

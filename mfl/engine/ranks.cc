@@ -21,13 +21,15 @@ class Alone final : public Ranks {
   std::vector<std::string> gather(std::string_view mine) override { return {std::string(mine)}; }
   std::vector<std::string> gather_at_first(std::string_view mine) override { return gather(mine); }
   void share(std::string& /*bytes*/) override {}
-  void mean(const ExactMean& sum, std::uint64_t /*total_weight*/, std::span<float> out) override {
-    ExactMean(sum).mean(out);
-  }
-  void mean(const ExactMean& sum, std::uint64_t /*total_weight*/, std::span<double> out) override {
-    ExactMean(sum).mean(out);
-  }
+  void finish(SlicedSums<float>& sums, std::vector<Vector<float>>& out) override { finish_all(sums, out); }
+  void finish(SlicedSums<double>& sums, std::vector<Vector<double>>& out) override { finish_all(sums, out); }
   void abort(int code) override { std::_Exit(code); }
+
+ private:
+  template <class T>
+  static void finish_all(SlicedSums<T>& sums, std::vector<Vector<T>>& out) {
+    for (std::size_t s = 0; s < sums.slices().size(); ++s) sums.finish_slice(s, out);
+  }
 };
 
 std::string failure_bytes(const Result<void>& result) {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mfl/aggregate/exact_mean.h"
+#include "mfl/aggregate/accumulator.h"
 #include "mfl/base/result.h"
 
 namespace mfl {
@@ -39,10 +39,10 @@ class Ranks {
   // The first rank's bytes, on every rank.
   virtual void share(std::string& bytes) = 0;
 
-  // The mean over the sums of all ranks, with the same bits as a single sum of everything. `total_weight` > 0 is
-  // that of all sums together. out.size() == sum.size(), the same on every rank.
-  virtual void mean(const ExactMean& sum, std::uint64_t total_weight, std::span<float> out) = 0;
-  virtual void mean(const ExactMean& sum, std::uint64_t total_weight, std::span<double> out) = 0;
+  // The means over the sums of all ranks, with the bits of a single sum of everything, on every rank. The sums
+  // of all ranks have the same slices, and are prepared with `out`; they are used up.
+  virtual void finish(SlicedSums<float>& sums, std::vector<Vector<float>>& out) = 0;
+  virtual void finish(SlicedSums<double>& sums, std::vector<Vector<double>>& out) = 0;
 
   // Ends all processes at once, and the job with this exit code. For failures that the other ranks do not know of.
   [[noreturn]] virtual void abort(int code) = 0;

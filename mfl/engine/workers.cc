@@ -139,6 +139,12 @@ class ThreadWorkers final : public Workers {
 
 }  // namespace
 
+ForEach for_each_of(Workers& workers) {
+  return [&workers](std::size_t n, const std::function<void(std::size_t)>& work) {
+    workers.for_each(n, [&](unsigned, std::size_t i) { work(i); });
+  };
+}
+
 std::unique_ptr<Workers> serial_workers() { return std::make_unique<SerialWorkers>(); }
 
 unsigned cores_each(unsigned processes) {

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 
+#include "mfl/base/for_each.h"
+
 namespace mfl {
 
 class Workers {
@@ -20,6 +22,9 @@ class Workers {
   // thread once no thread is inside work any more. The workers can be used again.
   virtual void for_each(std::size_t n, const std::function<void(unsigned worker, std::size_t i)>& work) = 0;
 };
+
+// Spreads work over the workers, which outlive it.
+ForEach for_each_of(Workers& workers);
 
 // One after the other on the calling thread: the reference implementation.
 std::unique_ptr<Workers> serial_workers();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "mfl/aggregate/exact_mean.h"
+#include "mfl/base/kernels/kernels.h"
 #include "mfl/base/rng.h"
 #include "mfl/data/safetensors.h"
 #include "mfl/data/text.h"
@@ -164,13 +165,13 @@ class TrainedNodes final : public ExternalNodes<T> {
   void check_norm(const std::vector<Travelling<T>>& vectors, const std::vector<T>& before,
                   const std::string& about) const {
     if (before.empty()) return;
+    const Kernels<T>& kernels = default_kernel_set().of<T>();
     double squares = 0;
-    std::size_t next = 0;
-    for (const auto& vector : vectors)
-      for (const T number : vector.numbers) {
-        const double change = static_cast<double>(number) - static_cast<double>(before[next++]);
-        squares += change * change;
-      }
+    const T* start = before.data();
+    for (const auto& vector : vectors) {
+      squares += kernels.squared_distance(vector.numbers.size(), vector.numbers.data(), start);
+      start += vector.numbers.size();
+    }
     if (std::sqrt(squares) > trainers_->setup().max_norm)
       blame(fmt::format("changed the vectors by {:g}, more than the {:g} that are allowed",
                         std::sqrt(squares), trainers_->setup().max_norm),

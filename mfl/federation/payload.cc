@@ -52,6 +52,18 @@ std::vector<Vector<T>> from_payload(std::string_view payload, std::span<const st
   return vectors;
 }
 
+template <class T>
+VectorViews<T> views_of(std::string_view payload, std::span<const SentVector> vectors) {
+  assert(reinterpret_cast<std::uintptr_t>(payload.data()) % alignof(T) == 0);
+  const T* next = reinterpret_cast<const T*>(payload.data());
+  VectorViews<T> views;
+  for (const SentVector& vector : vectors) {
+    views.emplace_back(next, vector.length);
+    next += vector.length;
+  }
+  return views;
+}
+
 std::vector<Block> blocks_of(const VectorLayout& layout, std::span<const std::size_t> vectors,
                              std::size_t parameters, std::string_view encoding) {
   std::vector<Block> blocks;
@@ -82,6 +94,7 @@ std::vector<std::size_t> lengths_of(const VectorLayout& layout, std::span<const 
   template std::string to_payload(const std::vector<Vector<T>>&);                              \
   template std::vector<Block> task_blocks<T>(const VectorLayout&, std::size_t, std::uint64_t); \
   template void take_numbers(std::string_view&, std::span<T>);                                 \
+  template VectorViews<T> views_of(std::string_view, std::span<const SentVector>);             \
   template std::vector<Vector<T>> from_payload(std::string_view, std::span<const std::size_t>);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

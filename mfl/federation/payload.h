@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mfl/aggregate/accumulator.h"
 #include "mfl/algorithm/algorithm.h"
 #include "mfl/federation/messages.h"
 
@@ -27,6 +28,10 @@ void take_numbers(std::string_view& payload, std::span<T> to);
 // Vectors of these lengths, whose sum is payload.size() / sizeof(T).
 template <class T>
 std::vector<Vector<T>> from_payload(std::string_view payload, std::span<const std::size_t> lengths);
+
+// The same without a copy. The payload outlives the views; it starts where a T can, as the bytes of a std::string do.
+template <class T>
+VectorViews<T> views_of(std::string_view payload, std::span<const SentVector> vectors);
 
 // The blocks of a payload with some of the layout's vectors, for example layout.up(), in this encoding.
 std::vector<Block> blocks_of(const VectorLayout& layout, std::span<const std::size_t> vectors,

@@ -194,10 +194,10 @@ Result<Problem<T>> problem_from(const Experiment& experiment, Ranks& ranks, cons
 
 Result<void> require_all_nodes(const Config& config, std::string_view what) {
   if (config.algorithm.adaptive_tau)
-    return fail(ErrorCode::kBadConfig, fmt::format("{} is about rounds of equal length", what),
+    return fail(ErrorCode::kBadConfig, fmt::format("{} needs rounds of equal length", what),
                 "set tau to a number");
   if (config.algorithm.batch_size != 0 || counts_epochs(config.algorithm))
-    return fail(ErrorCode::kBadConfig, fmt::format("{} is about steps on all samples of a node", what),
+    return fail(ErrorCode::kBadConfig, fmt::format("{} needs steps on all samples of a node", what),
                 "leave batch_size and local_epochs out");
   if (is_fleet(config.data.source))
     return fail(ErrorCode::kBadConfig,
@@ -243,7 +243,7 @@ template <class T>
 Result<Problem<T>> load_problem(const Experiment& experiment, Ranks& where, const TrainTest* memory) {
   if (experiment.external())
     return fail(ErrorCode::kBadConfig,
-                "model external is trained by a program of yours, not on data that mfl reads",
+                "model external is trained by your own program, not on data that mfl reads",
                 "use mfl run --trainer or mfl node --trainer");
   const auto start = std::chrono::steady_clock::now();
   auto loaded = problem_from<T>(experiment, where, [&](ShareReader& reader) -> Result<ReadProblem<T>> {

@@ -302,4 +302,14 @@ Result<TlsFiles> read_tls_folder(const fs::path& folder) {
   return files;
 }
 
+Result<std::optional<TlsFiles>> tls_or_plaintext(const std::string& folder, bool plaintext,
+                                                 std::string_view who, std::string hint) {
+  if (folder.empty() == !plaintext)
+    return fail(ErrorCode::kBadConfig,
+                plaintext ? "--tls and --plaintext exclude each other" : fmt::format("{} needs --tls", who),
+                std::move(hint));
+  if (plaintext) return std::nullopt;
+  return read_tls_folder(folder);
+}
+
 }  // namespace mfl

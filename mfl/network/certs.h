@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,5 +64,9 @@ struct TlsFiles {
   std::string authority, certificate, key;  // PEM
 };
 Result<TlsFiles> read_tls_folder(const std::filesystem::path& folder);
+// The same for the flags --tls and --plaintext of a command; nothing for the latter. kBadConfig unless there is one of the two, with
+// `who` needs it ("a node").
+Result<std::optional<TlsFiles>> tls_or_plaintext(const std::string& folder, bool plaintext,
+                                                 std::string_view who, std::string hint);
 
 }  // namespace mfl

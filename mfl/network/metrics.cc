@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "mfl/network/address.h"
-#include "mfl/network/page_server.h"
 
 namespace mfl {
 namespace {
@@ -144,19 +143,10 @@ std::string status_metrics_text(const FederationStatus& status) {
   return prometheus::TextSerializer().Serialize(families);
 }
 
-class Endpoint final : public MetricsEndpoint {
- public:
-  explicit Endpoint(std::unique_ptr<PageServer> server) : server_(std::move(server)) {}
-  std::uint16_t port() const override { return server_->port(); }
-
- private:
-  std::unique_ptr<PageServer> server_;
-};
-
 }  // namespace
 
-Result<std::unique_ptr<MetricsEndpoint>> serve_metrics(const std::string& address,
-                                                       std::function<FederationStatus()> status) {
+Result<std::unique_ptr<PageServer>> serve_metrics(const std::string& address,
+                                                  std::function<FederationStatus()> status) {
   MFL_TRY(const Address parsed, parse_address("--metrics", address, PortZero::kAnyFree));
   auto server =
       PageServer::start(parsed, [status = std::move(status)] { return status_metrics_text(status()); });
@@ -164,7 +154,7 @@ Result<std::unique_ptr<MetricsEndpoint>> serve_metrics(const std::string& addres
     return fail(ErrorCode::kNetwork,
                 fmt::format("cannot serve metrics on {}: {}", address, server.error().message),
                 "choose another address with --metrics");
-  return std::make_unique<Endpoint>(*std::move(server));
+  return server;
 }
 
 }  // namespace mfl

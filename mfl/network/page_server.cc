@@ -1,7 +1,6 @@
 #include "mfl/network/page_server.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -19,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "mfl/network/transport/sockets.h"
+
 namespace mfl {
 namespace {
 
@@ -29,28 +30,10 @@ constexpr std::chrono::milliseconds kPageFarewell{
     1'000};  // for the peer to take the end of a response and close
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
-// Closes its file.
-class File {
- public:
-  explicit File(int fd = -1) : fd_(fd) {}
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 struct Connection {
   enum class State { kRequest, kResponse, kLinger };
-  File socket;
-  Clock::time_point since, deadline;
+  OwnedSocket socket;
+  Clock::time_point deadline;
   State state = State::kRequest;
   std::string request, response;
   std::size_t sent = 0;
@@ -93,7 +76,8 @@ bool is_whole(std::string_view request) {
 
 class Server final : public PageServer {
  public:
-  Server(std::vector<File> listeners, File wakeup, std::uint16_t port, Page page, PageOptions options)
+  Server(std::vector<OwnedSocket> listeners, OwnedSocket wakeup, std::uint16_t port, Page page,
+         PageOptions options)
       : listeners_(std::move(listeners)),
         wakeup_(std::move(wakeup)),
         port_(port),
@@ -122,7 +106,7 @@ class Server final : public PageServer {
     for (;;) {
       files.assign(1, {wakeup_.get(), POLLIN, 0});
       const bool accepting = Clock::now() >= accept_again_;
-      for (const File& listener : listeners_)
+      for (const OwnedSocket& listener : listeners_)
         files.push_back({listener.get(), static_cast<short>(accepting ? POLLIN : 0), 0});
       for (const Connection& one : connections_)
         files.push_back({one.socket.get(),
@@ -219,7 +203,7 @@ class Server final : public PageServer {
   void accept_all(int listener) {
     constexpr int kAtOnce = 64;
     for (int i = 0; i < kAtOnce; ++i) {
-      File socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      OwnedSocket socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (socket.get() < 0) {
         if (errno == EAGAIN || errno == EWOULDBLOCK) return;
         if (errno == EINTR || errno == ECONNABORTED) continue;
@@ -228,11 +212,9 @@ class Server final : public PageServer {
         return;
       }
       if (connections_.size() >= options_.most_connections) close_one();
-      const auto now = Clock::now();
       Connection& one = connections_.emplace_back();
       one.socket = std::move(socket);
-      one.since = now;
-      one.deadline = now + options_.patience;
+      one.deadline = Clock::now() + options_.patience;
       if (!keep(one, POLLIN)) connections_.pop_back();
     }
   }
@@ -245,8 +227,8 @@ class Server final : public PageServer {
     connections_.erase(waiting == connections_.end() ? connections_.begin() : waiting);
   }
 
-  std::vector<File> listeners_;
-  File wakeup_;
+  std::vector<OwnedSocket> listeners_;
+  OwnedSocket wakeup_;
   std::uint16_t port_;
   Page page_;
   PageOptions options_;
@@ -255,35 +237,19 @@ class Server final : public PageServer {
   std::thread thread_;  // last: it uses the others
 };
 
-// A listening socket; -1 with errno where there is none.
-File listen_for_pages(const SocketAddress& where, bool only_v6) {
-  File socket(::socket(where.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (socket.get() < 0) return socket;
-  const int yes = 1, v6 = only_v6 ? 1 : 0;
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (where.storage.ss_family == AF_INET6)
-    ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6, sizeof v6);
-  if (::bind(socket.get(), where.get(), where.size) == 0 && ::listen(socket.get(), SOMAXCONN) == 0)
-    return socket;
-  const int error = errno;
-  socket = File();
-  errno = error;
-  return File();
-}
-
 }  // namespace
 
 Result<std::unique_ptr<PageServer>> PageServer::start(const Address& address, Page page,
                                                       PageOptions options) {
   MFL_TRY(std::vector<SocketAddress> places, resolve(address));
-  File wakeup(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  std::vector<File> listeners;
+  OwnedSocket wakeup(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::vector<OwnedSocket> listeners;
   std::uint16_t port = address.port;
   int error = wakeup.get() < 0 ? errno : 0;
   for (SocketAddress& place : places) {
     if (error == EADDRINUSE || wakeup.get() < 0) break;
     set_port(place, port);
-    File socket = listen_for_pages(place, places.size() > 1);
+    OwnedSocket socket = listen_at(place);
     if (socket.get() < 0) {
       error = errno;
       continue;

@@ -152,7 +152,7 @@ class NetworkServer final : public FederationServer {
   SessionThread thread_;
   Service service_;
   std::unique_ptr<RpcServer> rpc_;
-  std::unique_ptr<MetricsEndpoint> metrics_;
+  std::unique_ptr<PageServer> metrics_;
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stopping_ = false;

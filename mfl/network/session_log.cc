@@ -18,7 +18,7 @@ std::string names_set_aside(const FederationStatus& status) {
 
 }  // namespace
 
-void SessionLog::write(LogLine::Level level, std::string event, Fields fields) {
+void SessionLog::write(LogLine::Level level, std::string event, LogFields fields) {
   if (!log_) return;
   const auto now =
       std::chrono::duration_cast<LogLimit::Time>(std::chrono::steady_clock::now().time_since_epoch());

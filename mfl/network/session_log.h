@@ -5,8 +5,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "mfl/federation/coordinator.h"
 #include "mfl/network/log.h"
@@ -20,8 +18,7 @@ class SessionLog {
  public:
   explicit SessionLog(Log log) : log_(std::move(log)) {}
 
-  using Fields = std::vector<std::pair<std::string, std::string>>;
-  void write(LogLine::Level level, std::string event, Fields fields);
+  void write(LogLine::Level level, std::string event, LogFields fields);
 
   // A peer's call was refused.
   void refused(const std::string& node, std::string_view call, Reason reason, std::string_view text);

@@ -8,6 +8,16 @@
 #include "mfl/network/wire.pb.h"
 #include "mfl/network/wire_parse.h"
 
+// The fields that a message and its value have under one name, in both directions.
+#define MFL_SCHEMA_FIELDS(F) F(columns) F(features_digest) F(label) F(positive) F(tensors)
+#define MFL_NODE_FIELDS(F) F(name) F(connected) F(samples) F(round) F(failures) F(barred)
+#define MFL_STATUS_TEXTS(F) F(run_id) F(phase) F(digest) F(schema) F(trouble) F(version)
+#define MFL_STATUS_ROUND(F) F(round) F(step) F(steps) F(nodes) F(needed) F(chosen) F(counted) F(quarantined)
+#define MFL_STATUS_SUMS(F) F(abandoned) F(rounds_timed) F(bytes_up) F(bytes_down) F(failed_handshakes)
+#define MFL_STATUS_FIELDS(F) MFL_STATUS_TEXTS(F) MFL_STATUS_ROUND(F) MFL_STATUS_SUMS(F)
+#define MFL_JOINING_FIELDS(F) F(config_digest) F(weight) F(columns) F(bits) F(instance)
+#define MFL_PLAN_FIELDS(F) F(run_id) F(config_digest) F(experiment) F(bits)
+#define MFL_STATUS_OPTIONAL(F) F(test_loss) F(test_accuracy) F(certificate_expires)
 namespace mfl::wire {
 namespace {
 
@@ -20,17 +30,13 @@ Result<void> check_protocol(std::uint32_t protocol) {
 }
 
 v1::Schema node_to_wire(const Schema& whole) {
-  const Schema schema = shortened(whole, kMostMessageText);
+  const Schema value = shortened(whole, kMostMessageText);
   v1::Schema out;
-  out.set_columns(schema.columns);
-  for (const std::string& name : schema.features) out.add_features(name);
-  out.set_features_digest(schema.features_digest);
-  out.set_label(schema.label);
-  out.set_task(std::string(label_task_name(schema.task)));
-  for (const std::string& name : schema.classes) out.add_classes(name);
-  out.set_positive(schema.positive);
-  if (schema.own_data) out.set_own_data(*schema.own_data);
-  out.set_tensors(schema.tensors);
+  MFL_SCHEMA_FIELDS(MFL_TO_WIRE)
+  for (const std::string& name : value.features) out.add_features(name);
+  out.set_task(std::string(label_task_name(value.task)));
+  for (const std::string& name : value.classes) out.add_classes(name);
+  MFL_OPTIONAL_TO_WIRE(own_data)
   return out;
 }
 
@@ -66,53 +72,45 @@ Result<void> check_classes(const Schema& schema) {
 Result<Schema> node_from_wire(const v1::Schema& message) {
   MFL_CHECK(check_size(message));
   Schema out;
-  out.columns = message.columns();
+  MFL_SCHEMA_FIELDS(MFL_FROM_WIRE)
   out.features.assign(message.features().begin(), message.features().end());
-  out.features_digest = message.features_digest();
-  out.label = message.label();
   const auto task = parse_label_task(message.task());
   if (!task) return malformed("an unknown task");
   out.task = *task;
   out.classes.assign(message.classes().begin(), message.classes().end());
-  out.positive = message.positive();
-  if (message.has_own_data()) out.own_data = message.own_data();
-  out.tensors = message.tensors();
+  MFL_OPTIONAL_FROM_WIRE(own_data)
   if (out.task != LabelTask::kExternal && !out.features.empty() && out.features.size() != out.columns)
     return malformed("names of other columns");
   MFL_CHECK(check_classes(out));
   return out;
 }
 
-v1::NodeStatus node_to_wire(const NodeStatus& node) {
+v1::NodeStatus node_to_wire(const NodeStatus& value) {
   v1::NodeStatus out;
-  out.set_name(node.name);
-  out.set_connected(node.connected);
-  out.set_silent_ms(static_cast<std::uint64_t>(node.silent.count()));
-  out.set_samples(node.samples);
-  out.set_round(node.round);
-  losses_to_wire(node.losses, out);
-  if (node.seconds) out.set_seconds(*node.seconds);
-  if (node.certificate_expires) out.set_certificate_expires(*node.certificate_expires);
-  out.set_failures(node.failures);
-  if (node.set_aside) out.set_quarantined_ms(static_cast<std::uint64_t>(node.set_aside->count()));
-  out.set_barred(node.barred);
+  MFL_NODE_FIELDS(MFL_TO_WIRE)
+  out.set_silent_ms(static_cast<std::uint64_t>(value.silent.count()));
+  losses_to_wire(value.losses, out);
+  MFL_OPTIONAL_TO_WIRE(seconds)
+  MFL_OPTIONAL_TO_WIRE(certificate_expires)
+  if (value.set_aside) out.set_quarantined_ms(static_cast<std::uint64_t>(value.set_aside->count()));
   return out;
 }
 
-NodeStatus node_from_wire(const v1::NodeStatus& node) {
+NodeStatus node_from_wire(const v1::NodeStatus& message) {
   NodeStatus out;
-  out.name = node.name();
-  out.connected = node.connected();
-  out.silent = Time(static_cast<std::int64_t>(node.silent_ms()));
-  out.samples = node.samples();
-  out.round = node.round();
-  out.losses = losses_from_wire(node);
-  if (node.has_seconds()) out.seconds = node.seconds();
-  if (node.has_certificate_expires()) out.certificate_expires = node.certificate_expires();
-  out.failures = node.failures();
-  if (node.has_quarantined_ms()) out.set_aside = Time(static_cast<std::int64_t>(node.quarantined_ms()));
-  out.barred = node.barred();
+  MFL_NODE_FIELDS(MFL_FROM_WIRE)
+  out.silent = Time(static_cast<std::int64_t>(message.silent_ms()));
+  out.losses = losses_from_wire(message);
+  MFL_OPTIONAL_FROM_WIRE(seconds)
+  MFL_OPTIONAL_FROM_WIRE(certificate_expires)
+  if (message.has_quarantined_ms()) out.set_aside = Time(static_cast<std::int64_t>(message.quarantined_ms()));
   return out;
+}
+
+template <class T, class Message>
+Result<T> decode_as(std::string_view bytes) {
+  MFL_TRY(const auto message, parse<Message>(bytes));
+  return from_message(message);
 }
 
 }  // namespace
@@ -124,27 +122,20 @@ v1::Hello to_message(const Hello& hello) {
   return out;
 }
 
-v1::Plan to_message(const Plan& plan) {
+v1::Plan to_message(const Plan& value) {
   v1::Plan out;
   out.set_protocol(kProtocolVersion);
-  out.set_run_id(plan.run_id);
-  out.set_config_digest(plan.config_digest);
-  out.set_experiment(plan.experiment);
-  out.set_bits(plan.bits);
-  *out.mutable_schema() = node_to_wire(plan.schema);
+  MFL_PLAN_FIELDS(MFL_TO_WIRE)
+  *out.mutable_schema() = node_to_wire(value.schema);
   return out;
 }
 
-v1::Joining to_message(const Joining& joining) {
+v1::Joining to_message(const Joining& value) {
   v1::Joining out;
   out.set_protocol(kProtocolVersion);
-  out.set_config_digest(joining.config_digest);
-  out.set_weight(joining.weight);
-  out.set_columns(joining.columns);
-  out.set_bits(joining.bits);
-  *out.mutable_schema() = node_to_wire(joining.schema);
-  out.set_instance(joining.instance);
-  for (const Work work : joining.withheld) out.add_withheld(static_cast<v1::Work>(work));
+  MFL_JOINING_FIELDS(MFL_TO_WIRE)
+  *out.mutable_schema() = node_to_wire(value.schema);
+  for (const Work work : value.withheld) out.add_withheld(static_cast<v1::Work>(work));
   return out;
 }
 
@@ -155,40 +146,20 @@ v1::Verdict to_message(const Verdict& verdict) {
   return out;
 }
 
-v1::Status to_message(const FederationStatus& status) {
+v1::Status to_message(const FederationStatus& value) {
   v1::Status out;
-  out.set_run_id(status.run_id);
-  out.set_phase(status.phase);
-  out.set_round(status.round);
-  out.set_step(status.step);
-  out.set_steps(status.steps);
-  out.set_nodes(status.nodes);
-  out.set_chosen(status.chosen);
-  out.set_counted(status.counted);
-  out.set_abandoned(status.abandoned);
-  out.set_bytes_up(status.bytes_up);
-  out.set_bytes_down(status.bytes_down);
-  losses_to_wire(status.losses, out);
+  MFL_STATUS_FIELDS(MFL_TO_WIRE)
+  MFL_STATUS_OPTIONAL(MFL_OPTIONAL_TO_WIRE)
+  losses_to_wire(value.losses, out);
   // Reasons that came later are left out until they occur.
   constexpr std::size_t kFirstReasons = 15;
-  std::size_t reasons = status.refused.size();
-  while (reasons > kFirstReasons && status.refused[reasons - 1] == 0) --reasons;
-  for (std::size_t r = 0; r < reasons; ++r) out.add_refused(status.refused[r]);
-  out.set_digest(status.digest);
-  out.set_trouble(status.trouble);
-  out.set_rounds_timed(status.rounds_timed);
-  out.set_last_round_ms(static_cast<std::uint64_t>(status.last_round.count()));
-  out.set_all_rounds_ms(static_cast<std::uint64_t>(status.all_rounds.count()));
-  out.set_schema(status.schema);
-  out.set_needed(status.needed);
-  if (status.test_loss) out.set_test_loss(*status.test_loss);
-  if (status.test_accuracy) out.set_test_accuracy(*status.test_accuracy);
-  for (const NodeStatus& node : status.node_list) *out.add_node_list() = node_to_wire(node);
-  out.set_version(status.version);
-  if (status.certificate_expires) out.set_certificate_expires(*status.certificate_expires);
-  for (const std::string& warning : status.warnings) out.add_warnings(warning);
-  out.set_quarantined(status.quarantined);
-  out.set_failed_handshakes(status.failed_handshakes);
+  std::size_t reasons = value.refused.size();
+  while (reasons > kFirstReasons && value.refused[reasons - 1] == 0) --reasons;
+  for (std::size_t r = 0; r < reasons; ++r) out.add_refused(value.refused[r]);
+  out.set_last_round_ms(static_cast<std::uint64_t>(value.last_round.count()));
+  out.set_all_rounds_ms(static_cast<std::uint64_t>(value.all_rounds.count()));
+  for (const NodeStatus& node : value.node_list) *out.add_node_list() = node_to_wire(node);
+  for (const std::string& warning : value.warnings) out.add_warnings(warning);
   return out;
 }
 
@@ -229,61 +200,24 @@ Result<Verdict> from_message(const v1::Verdict& message) {
 
 FederationStatus from_message(const v1::Status& message) {
   FederationStatus out;
-  out.run_id = message.run_id();
-  out.phase = message.phase();
-  out.round = message.round();
-  out.step = message.step();
-  out.steps = message.steps();
-  out.nodes = message.nodes();
-  out.chosen = message.chosen();
-  out.counted = message.counted();
-  out.abandoned = message.abandoned();
-  out.bytes_up = message.bytes_up();
-  out.bytes_down = message.bytes_down();
+  MFL_STATUS_FIELDS(MFL_FROM_WIRE)
+  MFL_STATUS_OPTIONAL(MFL_OPTIONAL_FROM_WIRE)
   out.losses = losses_from_wire(message);
   for (int i = 0; i < std::min(message.refused_size(), kReasons); ++i)
     out.refused[static_cast<std::size_t>(i)] = message.refused(i);
-  out.digest = message.digest();
-  out.trouble = message.trouble();
-  out.rounds_timed = message.rounds_timed();
   out.last_round = Time(static_cast<std::int64_t>(message.last_round_ms()));
   out.all_rounds = Time(static_cast<std::int64_t>(message.all_rounds_ms()));
-  out.schema = message.schema();
-  out.needed = message.needed();
-  if (message.has_test_loss()) out.test_loss = message.test_loss();
-  if (message.has_test_accuracy()) out.test_accuracy = message.test_accuracy();
   for (const v1::NodeStatus& node : message.node_list()) out.node_list.push_back(node_from_wire(node));
-  out.version = message.version();
-  if (message.has_certificate_expires()) out.certificate_expires = message.certificate_expires();
   out.warnings.assign(message.warnings().begin(), message.warnings().end());
-  out.quarantined = message.quarantined();
-  out.failed_handshakes = message.failed_handshakes();
   return out;
 }
 
-Result<Hello> decode_hello(std::string_view bytes) {
-  MFL_TRY(const auto message, parse<v1::Hello>(bytes));
-  return from_message(message);
-}
-
-Result<Plan> decode_plan(std::string_view bytes) {
-  MFL_TRY(const auto message, parse<v1::Plan>(bytes));
-  return from_message(message);
-}
-
-Result<Joining> decode_joining(std::string_view bytes) {
-  MFL_TRY(const auto message, parse<v1::Joining>(bytes));
-  return from_message(message);
-}
-
-Result<Verdict> decode_verdict(std::string_view bytes) {
-  MFL_TRY(const auto message, parse<v1::Verdict>(bytes));
-  return from_message(message);
-}
-
+Result<Hello> decode_hello(std::string_view bytes) { return decode_as<Hello, v1::Hello>(bytes); }
+Result<Plan> decode_plan(std::string_view bytes) { return decode_as<Plan, v1::Plan>(bytes); }
+Result<Joining> decode_joining(std::string_view bytes) { return decode_as<Joining, v1::Joining>(bytes); }
+Result<Verdict> decode_verdict(std::string_view bytes) { return decode_as<Verdict, v1::Verdict>(bytes); }
 Result<FederationStatus> decode_status(std::string_view bytes) {
-  MFL_TRY(const auto message, parse<v1::Status>(bytes));
-  return from_message(message);
+  return decode_as<FederationStatus, v1::Status>(bytes);
 }
 
 }  // namespace mfl::wire

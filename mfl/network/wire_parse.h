@@ -9,6 +9,15 @@
 #include "mfl/algorithm/losses.h"
 #include "mfl/base/result.h"
 
+// One field from a value to its message `out`, and from a `message` to its value `out`, which have it under one name.
+#define MFL_TO_WIRE(field) out.set_##field(value.field);
+#define MFL_FROM_WIRE(field) out.field = message.field();
+#define MFL_OPTIONAL_TO_WIRE(field) \
+  if (value.field) out.set_##field(*value.field);
+#define MFL_OPTIONAL_FROM_WIRE(field) \
+  if (message.has_##field()) out.field = message.field();
+#define MFL_LOSSES(F) F(train_loss) F(batch_loss) F(start_loss)
+
 namespace mfl::wire {
 
 inline tl::unexpected<Error> malformed(std::string_view what) {
@@ -18,18 +27,14 @@ inline tl::unexpected<Error> malformed(std::string_view what) {
 
 // Of a message that has the three of them.
 template <class Message>
-void losses_to_wire(const Losses& losses, Message& out) {
-  if (losses.train_loss) out.set_train_loss(*losses.train_loss);
-  if (losses.batch_loss) out.set_batch_loss(*losses.batch_loss);
-  if (losses.start_loss) out.set_start_loss(*losses.start_loss);
+void losses_to_wire(const Losses& value, Message& out) {
+  MFL_LOSSES(MFL_OPTIONAL_TO_WIRE)
 }
 
 template <class Message>
 Losses losses_from_wire(const Message& message) {
   Losses out;
-  if (message.has_train_loss()) out.train_loss = message.train_loss();
-  if (message.has_batch_loss()) out.batch_loss = message.batch_loss();
-  if (message.has_start_loss()) out.start_loss = message.start_loss();
+  MFL_LOSSES(MFL_OPTIONAL_FROM_WIRE)
   return out;
 }
 

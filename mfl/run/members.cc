@@ -89,7 +89,10 @@ template <class T>
 Result<std::optional<Start<T>>> start_member(Member& member, const Problem<T>& problem, const Reuse& reuse,
                                              Recorder& recorder) {
   const Experiment& experiment = member.experiment;
-  const RunSpec spec = make_spec(experiment, problem);
+  RunSpec spec = make_spec(experiment, problem.federation.node_count(), problem.train_digest);
+  spec.data_digest = problem.data_digest;
+  spec.data_schema = schema_json(problem.schema);
+  spec.load_seconds = problem.load_seconds;
   MFL_TRY(const auto found, recorder.find(spec, reuse));
   if (found && found->finished) {
     member.id = found->run.id;
@@ -247,7 +250,7 @@ Result<void> run_members(std::vector<Member>& members, const Place& place, const
 
 Result<RunOutcome> outcome_of(const Member& member, const Recorder& recorder) {
   MFL_TRY(const RunRow run, recorder.get(member.id));
-  RunOutcome out = make_outcome(run, member.experiment.config);
+  RunOutcome out = make_outcome(run, member.experiment);
   out.reused = member.reused;
   if (member.origin) {
     out.label_column = member.origin->label_column;

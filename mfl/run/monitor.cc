@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "mfl/base/kernels/kernels.h"
 #include "mfl/theory/curvature.h"
 #include "mfl/theory/hessian.h"
 
@@ -17,12 +18,9 @@ RoundSigns round_signs(const Descent& descent, std::uint64_t steps, const std::v
   RoundSigns out;
   out.steps = steps;
   const Vector<T>&old_w = before.front(), &new_w = after.front().values;
-  double move = 0, size = 0;
-  for (std::size_t j = 0; j < old_w.size(); ++j) {
-    const double change = static_cast<double>(new_w[j]) - static_cast<double>(old_w[j]);
-    move += change * change;
-    size += static_cast<double>(new_w[j]) * static_cast<double>(new_w[j]);
-  }
+  const Kernels<T>& kernels = default_kernel_set().of<T>();
+  const double move = kernels.squared_distance(new_w.size(), new_w.data(), old_w.data());
+  const double size = kernels.squared_norm(new_w.size(), new_w.data());
   if (size > 0) out.move = std::sqrt(move / size);
   if (move > 0) out.spread = std::sqrt(std::max(0.0, mean_square_move - move) / move);
   if (descent.gamma == 0) return out;

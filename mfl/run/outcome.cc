@@ -13,22 +13,20 @@
 
 namespace mfl {
 
-template <class T>
-RunSpec make_spec(const Experiment& experiment, const Problem<T>& problem) {
+RunSpec make_spec(const Experiment& experiment, std::size_t nodes, const std::string& train_digest) {
   const Config& config = experiment.config;
   const Algorithm& algorithm = experiment.algorithm;
   RunSpec spec;
   spec.name = config.run.name;
   spec.config = to_toml(config);
   spec.config_digest = config_digest(config);
-  spec.data_digest = problem.data_digest;
-  spec.problem = function_digest(config, problem.train_digest);
+  spec.problem = function_digest(config, train_digest);
   spec.mfl_version = version();
   spec.data = config.data.source;
   spec.model = config.model.name;
   spec.algorithm = algorithm.name;
-  spec.precision = sizeof(T) == sizeof(float) ? "f32" : "f64";
-  spec.nodes = problem.federation.node_count();
+  spec.precision = config.run.precision == Precision::kF32 ? "f32" : "f64";
+  spec.nodes = nodes;
   spec.eta = experiment.eta;
   if (experiment.uses_gamma) spec.gamma = config.algorithm.gamma;
   if (!algorithm.centralised && !counts_epochs(config.algorithm) && !config.algorithm.adaptive_tau)
@@ -36,8 +34,6 @@ RunSpec make_spec(const Experiment& experiment, const Problem<T>& problem) {
   spec.sampled =
       !algorithm.centralised && (config.federation.fraction_train < 1 || config.federation.quorum != 0);
   spec.planned_steps = experiment.steps;
-  spec.load_seconds = problem.load_seconds;
-  spec.data_schema = schema_json(problem.schema);
   return spec;
 }
 
@@ -97,12 +93,12 @@ Result<void> check_target_accuracy(const Experiment& experiment, const Problem<T
                                    : "use target_loss or patience");
 }
 
-RunOutcome make_outcome(const RunRow& run, Config config) {
+RunOutcome make_outcome(const RunRow& run, const Experiment& experiment) {
   RunOutcome out;
   out.run_id = run.id;
   out.status = run_status_name(run.status);
   out.message = run.message;
-  out.config = std::move(config);
+  out.config = experiment.config;
   out.warnings = setting_warnings(out.config);
   out.warnings.insert(out.warnings.end(), run.warnings.begin(), run.warnings.end());
   out.load_seconds = run.load_seconds;
@@ -110,7 +106,7 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   if (const auto schema = parse_schema(run.data_schema)) out.schema = *schema;
   if (measures_eta(out.config.algorithm, out.schema.own_data.value_or(false)))
     out.config.algorithm.eta = run.eta;
-  if (!out.config.run.evaluate_every)
+  if (!out.config.run.evaluate_every && experiment.needs_evaluations())
     if (const auto recorded = parse_config(run.config, run.id))
       out.config.run.evaluate_every = recorded->run.evaluate_every;
   if (run.summary) {
@@ -129,8 +125,6 @@ RunOutcome make_outcome(const RunRow& run, Config config) {
   return out;
 }
 
-template RunSpec make_spec(const Experiment&, const Problem<float>&);
-template RunSpec make_spec(const Experiment&, const Problem<double>&);
 template Result<void> check_target_accuracy(const Experiment&, const Problem<float>&);
 template Result<void> check_target_accuracy(const Experiment&, const Problem<double>&);
 template TestLabels test_labels(const Experiment&, const Problem<float>&);

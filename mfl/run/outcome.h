@@ -10,8 +10,8 @@
 
 namespace mfl {
 
-template <class T>
-RunSpec make_spec(const Experiment& experiment, const Problem<T>& problem);
+// Without what only somebody who holds the data knows. `train_digest` is that of the training data, or what stands for it.
+RunSpec make_spec(const Experiment& experiment, std::size_t nodes, const std::string& train_digest);
 
 template <class T>
 TestLabels test_labels(const Experiment& experiment, const Problem<T>& problem);
@@ -27,7 +27,7 @@ FinalModel untrained_model(const Problem<T>& problem);
 template <class T>
 Result<void> check_target_accuracy(const Experiment& experiment, const Problem<T>& problem);
 
-// `config` is what was asked for; what the run found out before it started is taken from its row.
-RunOutcome make_outcome(const RunRow& run, Config config);
+// `experiment` is what was asked for; what the run found out before it started is taken from its row.
+RunOutcome make_outcome(const RunRow& run, const Experiment& experiment);
 
 }  // namespace mfl

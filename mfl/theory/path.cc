@@ -40,8 +40,7 @@ class PathMeter {
         rule_{options.eta, options.gamma},
         mean_{Vector<double>(samples.columns()), Vector<double>(samples.columns())},
         virtual_(mean_),
-        gradient_(samples.columns()),
-        difference_(samples.columns()) {
+        gradient_(samples.columns()) {
     std::size_t total = 0;
     for (const Shard& shard : shards) total += shard.count;
     for (const Shard& shard : shards)
@@ -113,9 +112,8 @@ class PathMeter {
     return options_.optimum == nullptr ? 0 : apart(virtual_[0], *options_.optimum);
   }
 
-  double apart(const Vector<double>& a, const Vector<double>& b) {
-    for (std::size_t j = 0; j < a.size(); ++j) difference_[j] = a[j] - b[j];
-    return norm(kernels_, difference_);
+  double apart(const Vector<double>& a, const Vector<double>& b) const {
+    return std::sqrt(kernels_.squared_distance(a.size(), a.data(), b.data()));
   }
 
   void evaluate_start() {
@@ -220,7 +218,7 @@ class PathMeter {
   Momentum rule_;
   std::vector<Node> nodes_;
   std::array<Vector<double>, 2> mean_, virtual_;  // w and d
-  Vector<double> gradient_, difference_;
+  Vector<double> gradient_;
   Path path_;
 };
 

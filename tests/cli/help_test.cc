@@ -46,6 +46,7 @@ const std::vector<std::vector<std::string>> kCommands = {
     {"runs", "export"},
     {"runs", "merge"},
     {"runs", "delete"},
+    {"keys"},
     {"help"},
     {"version"},
     {"completion"},
@@ -112,16 +113,21 @@ TEST(Help, RunShowsEveryFlagOfTheIssueWithItsDefault) {
 TEST(Help, Version) {
   const Outcome outcome = Sandbox().run({"--version"});
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(
-      outcome.out,
-      ::testing::MatchesRegex("mfl [0-9]+\\.[0-9]+\\.[0-9]+\nkernels:.* portable \\(in use: [a-z0-9]+\\)\n"));
+  EXPECT_THAT(outcome.out,
+              ::testing::MatchesRegex("mfl [0-9]+\\.[0-9]+\\.[0-9]+( \\([0-9a-f]{7,40}(-dirty)?\\))?\n"
+                                      "kernels:.* portable \\(in use: [a-z0-9]+\\)\n"));
 }
 
 TEST(Help, CommandsForHelpAndVersionSayWhatTheFlagsSay) {
   const Sandbox box;
   EXPECT_EQ(box.run({"help"}).out, box.run({"--help"}).out);
   EXPECT_EQ(box.run({"help", "runs", "export"}).out, box.run({"runs", "export", "-h"}).out);
-  EXPECT_EQ(box.run({"version"}).out, box.run({"--version"}).out);
+  const std::string version = box.run({"--version"}).out;
+  EXPECT_EQ(box.run({"version"}).out, version);
+  const auto parts = ok_data(box.run({"version", "--json"}));
+  const std::string commit(parts["commit"].text()), number(parts["version"].text());
+  EXPECT_THAT(version,
+              ::testing::StartsWith("mfl " + number + (commit.empty() ? "" : " (" + commit + ")") + "\n"));
   EXPECT_EQ(ok_data(box.run({"help", "run", "--json"}))["command"], "mfl run");
 #ifndef MFL_SANITIZED
   EXPECT_EQ(ok_data(box.run({"version", "--json"}))["kernels"].back(), "portable");

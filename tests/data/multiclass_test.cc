@@ -102,7 +102,7 @@ TEST(Multiclass, AClassThatTheRunDoesNotHaveIsRefusedWithItsPlace) {
   EXPECT_THAT(make_targets(csv_rows(folder, "a,kind\n1,z\n"), run, TargetKind::kIndex).value(),
               ElementsAre(2));
   EXPECT_EQ(settle(with_classes({"1", "2", "3"}), with_classes({"2", "7"})).error().message,
-            "class \"7\" is here and is none of \"1\", \"2\", \"3\" in the run");
+            "class \"7\" is not one of \"1\", \"2\", \"3\" in the run");
   const Dataset sparse = read_libsvm(folder.write("a.svm", "# x\n1 1:1\n5 2:1\n")).value();
   expect_error(make_targets(sparse, multiclass_alone(labelled({0, 1, 2})), TargetKind::kIndex),
                ErrorCode::kBadData, {"a.svm, line 3", "\"5\""});
@@ -197,7 +197,7 @@ TEST(Multiclass, ManyClassesAreShortenedForPeople) {
   EXPECT_EQ(labels_text(with_classes({"0", "1", "2", "3", "4"})), "column \"kind\": classes 0, 1, 2, 3, 4");
   EXPECT_EQ(labels_text(with_classes({})), "column \"kind\": classes not known yet");
   EXPECT_EQ(difference(with_classes(digit_classes()), with_classes({"9", "10"})),
-            "class \"10\" is here and is none of \"0\", \"1\", \"2\", ... (10) in the run");
+            "class \"10\" is not one of \"0\", \"1\", \"2\", ... (10) in the run");
   EXPECT_EQ(shortened(with_classes(digit_classes()), 5).classes, digit_classes());
 }
 

@@ -17,15 +17,15 @@ TEST(Experiments, HaveVirtualTimeOnlyWithDevicesOrANetwork) {
 
 TEST(Experiments, OfCentralisedAlgorithmsHaveTheMeanAndSendNothing) {
   Config config;
-  config.federation = {.nodes = 3, .aggregator = "median", .codecs = "f16", .fraction_train = 0.5};
+  config.federation = {.nodes = 3, .aggregator = "median", .codecs = "bf16", .fraction_train = 0.5};
   const Experiment federated(config);
-  EXPECT_FALSE(federated.aggregator->is_exact_mean());
-  EXPECT_EQ(federated.codecs.spec(), "f16");
+  EXPECT_EQ(federated.aggregator->spec(), "median");
+  EXPECT_EQ(federated.codecs.spec(), "bf16");
   EXPECT_EQ(federated.participation.fraction, 0.5);
   EXPECT_EQ(federated.round_length(), 4U);
   config.algorithm.name = "mgd";
   const Experiment centralised(config);
-  EXPECT_TRUE(centralised.aggregator->is_exact_mean());
+  EXPECT_EQ(centralised.aggregator->spec(), "mean");
   EXPECT_EQ(centralised.codecs.spec(), "");
   EXPECT_EQ(centralised.population(1, {}).participation.fraction, 1);
   EXPECT_EQ(centralised.round_length(), 1U);

@@ -142,7 +142,7 @@ TEST(CoordinatorSchema, NodesHoldSomeOfTheClassesOfMulticlass) {
   EXPECT_NE(bench.coordinator->join(bench.now, "b", joining_with(digits_of({"0", "2"}))).session, 0U);
   const Joined refused = bench.coordinator->join(bench.now, "c", joining_with(digits_of({"1", "3"})));
   EXPECT_EQ(refused.verdict.reason, Reason::kSchema);
-  EXPECT_THAT(refused.verdict.text, HasSubstr("class \"3\" is here and is none of"));
+  EXPECT_THAT(refused.verdict.text, HasSubstr("class \"3\" is not one of"));
   const Joined two = bench.coordinator->join(bench.now, "c", joining_with(site()));
   EXPECT_THAT(two.verdict.text, HasSubstr("the task is binary here and multiclass in the run"));
   EXPECT_EQ(bench.coordinator->schema().classes, known.schema.classes);

@@ -10,6 +10,8 @@
 #include <optional>
 #include <tuple>
 
+#include "mfl/aggregate/aggregator.h"
+#include "mfl/aggregate/exact_mean.h"
 #include "mfl/algorithm/algorithms.h"
 #include "mfl/algorithm/estimating.h"
 #include "mfl/base/rng.h"
@@ -158,30 +160,40 @@ TYPED_TEST(RanksOf, GiveTheBitsOfTheSerialEngine) {
   }
 }
 
+template <class T>
+std::vector<Vector<T>> finished(Ranks& ranks, Accumulator<T>& sums) {
+  std::vector<Vector<T>> out;
+  sums.sliced()->prepare(out, for_each_in_order);
+  ranks.finish(*sums.sliced(), out);
+  return out;
+}
+
 TYPED_TEST(RanksOf, ALargeMeanIsTheMeanOfOneProcess) {
   using T = TypeParam;
+  constexpr std::size_t kOther = 5'000;  // of a vector in which nodes count the same
   for (const std::size_t size : {1, 7, 4096, 300'001}) {
     for (const unsigned count : kRankCounts) {
       const Group group(count);
       if (group.ranks() == nullptr) continue;
-      ExactMean all(size), own(size);
-      std::uint64_t weight = 0;
+      ExactMean all(size), all_others(kOther);
+      const auto own = mean_aggregator().accumulator<T>({{"w", size}, {"d", kOther, false}});
       for (unsigned rank = 0; rank < count; ++rank) {
         if (rank == 2) continue;  // has nothing to add
         Stream stream(5, Purpose::kSynthetic, rank);
-        Vector<T> x(size);
+        Vector<T> x(size + kOther);
         for (T& v : x) {
           const auto bits = static_cast<std::int64_t>(stream.next());
           v = static_cast<T>(std::ldexp(static_cast<double>(bits), -70 - static_cast<int>(bits & 63)));
         }
-        all.add(std::span<const T>(x), 100 + rank);
-        if (rank == group.ranks()->rank()) own.add(std::span<const T>(x), 100 + rank);
-        weight += 100 + rank;
+        const auto w = std::span<const T>(x).first(size), other = std::span<const T>(x).last(kOther);
+        all.add(w, 100 + rank);
+        all_others.add(other, 1);
+        if (rank == group.ranks()->rank()) own->add({.samples = 100 + rank, .vectors = {w, other}});
       }
-      Vector<T> expected(size), got(size);
-      all.mean(std::span<T>(expected));
-      group.ranks()->mean(own, weight, std::span<T>(got));
-      EXPECT_EQ(got, expected) << size << " coordinates, " << count << " ranks";
+      std::vector<Vector<T>> expected = {Vector<T>(size), Vector<T>(kOther)};
+      all.mean(std::span<T>(expected[0]));
+      all_others.mean(std::span<T>(expected[1]));
+      EXPECT_EQ(finished(*group.ranks(), *own), expected) << size << " coordinates, " << count << " ranks";
     }
   }
 }
@@ -195,7 +207,8 @@ TYPED_TEST(RanksOf, ZerosAndExtremesHaveTheMeanOfOneProcess) {
     const Group group(count);
     if (group.ranks() == nullptr) continue;
     for (const bool all_zero : {true, false}) {
-      ExactMean all(kSize), own(kSize);
+      ExactMean all(kSize);
+      const auto own = mean_aggregator().accumulator<T>({{"w", kSize}});
       for (unsigned rank = 0; rank < count; ++rank) {
         Vector<T> x(kSize);
         if (!all_zero && rank % 2 == 0) {
@@ -205,11 +218,11 @@ TYPED_TEST(RanksOf, ZerosAndExtremesHaveTheMeanOfOneProcess) {
           x[kSize - 1] = T(rank) + T(0.1);
         }
         all.add(std::span<const T>(x), ExactMean::kMaxWeight);
-        if (rank == group.ranks()->rank()) own.add(std::span<const T>(x), ExactMean::kMaxWeight);
+        if (rank == group.ranks()->rank()) own->add({.samples = ExactMean::kMaxWeight, .vectors = {x}});
       }
-      Vector<T> expected(kSize), got(kSize, T(7));
+      Vector<T> expected(kSize);
       all.mean(std::span<T>(expected));
-      group.ranks()->mean(own, count * ExactMean::kMaxWeight, std::span<T>(got));
+      const Vector<T> got = finished(*group.ranks(), *own).front();
       EXPECT_EQ(got, expected) << count << " ranks" << (all_zero ? ", all zero" : "");
       EXPECT_EQ(got[3], T(0));
     }

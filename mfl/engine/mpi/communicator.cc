@@ -6,7 +6,7 @@
 #include <numeric>
 #include <span>
 
-#include "mfl/engine/mpi/exact_mean.h"
+#include "mfl/engine/mpi/mean_over_ranks.h"
 #include "mfl/engine/mpi/mpi.h"
 
 namespace mfl {
@@ -63,11 +63,11 @@ class MpiRanks : public Ranks {
     share_from(0, bytes);
   }
 
-  void mean(const ExactMean& sum, std::uint64_t total_weight, std::span<float> out) override {
-    mean_over_ranks(communicator_, sum, total_weight, out);
+  void finish(SlicedSums<float>& sums, std::vector<Vector<float>>& out) override {
+    mean_over_ranks(communicator_, sums, out);
   }
-  void mean(const ExactMean& sum, std::uint64_t total_weight, std::span<double> out) override {
-    mean_over_ranks(communicator_, sum, total_weight, out);
+  void finish(SlicedSums<double>& sums, std::vector<Vector<double>>& out) override {
+    mean_over_ranks(communicator_, sums, out);
   }
 
   void abort(int code) override {

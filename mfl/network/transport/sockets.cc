@@ -23,21 +23,6 @@ void set_option(int socket, int level, int name, int value) {
   ::setsockopt(socket, level, name, &value, sizeof value);
 }
 
-// A listening socket, or -1 with errno. Connections inherit its options.
-int listen_at(const SocketAddress& where) {
-  const int socket = ::socket(where.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (socket < 0) return -1;
-  set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-  if (where.get()->sa_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
-  if (::bind(socket, where.get(), where.size) == 0 && ::listen(socket, SOMAXCONN) == 0) return socket;
-  const int error = errno;
-  ::close(socket);
-  errno = error;
-  return -1;
-}
-
 // Waits for the connection in progress. An empty string when it is made, else why not.
 std::string wait_connected(int socket, std::chrono::steady_clock::time_point until,
                            const std::function<bool()>& stop) {
@@ -69,6 +54,21 @@ OwnedSocket::~OwnedSocket() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+OwnedSocket listen_at(const SocketAddress& where) {
+  OwnedSocket socket(::socket(where.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (socket.get() < 0) return socket;
+  set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (where.get()->sa_family == AF_INET6) set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
+  if (::bind(socket.get(), where.get(), where.size) == 0 && ::listen(socket.get(), SOMAXCONN) == 0)
+    return socket;
+  const int error = errno;
+  socket = OwnedSocket();
+  errno = error;
+  return socket;
+}
+
 Result<ListeningSockets> listen_on(const std::string& address) {
   MFL_TRY(const Address parsed, parse_address("--listen", address, PortZero::kAnyFree));
   const std::string what = fmt::format("cannot listen on {}", address);
@@ -79,14 +79,14 @@ Result<ListeningSockets> listen_on(const std::string& address) {
   int error = 0;
   for (SocketAddress& at : *found) {
     if (real_port != 0) set_port(at, real_port);
-    const int socket = listen_at(at);
-    if (socket < 0) {
+    OwnedSocket socket = listen_at(at);
+    if (socket.get() < 0) {
       error = errno;
       continue;
     }
-    out.sockets.emplace_back(socket);
     out.loopback = out.loopback && is_loopback(at.get());
-    real_port = port_of(socket);
+    real_port = port_of(socket.get());
+    out.sockets.push_back(std::move(socket));
   }
   if (out.sockets.empty())
     return fail(ErrorCode::kNetwork, fmt::format("{}: {}", what, std::strerror(error)),

@@ -25,6 +25,9 @@ class OwnedSocket {
   int descriptor_;
 };
 
+// A listening socket that does not block; -1 with errno. Connections inherit its options. One for [::] takes IPv4 as well.
+OwnedSocket listen_at(const SocketAddress& where);
+
 struct ListeningSockets {
   std::vector<OwnedSocket> sockets;  // do not block
   std::string address;               // with the real port
