@@ -280,7 +280,10 @@ HWY_INLINE bool margins_of_settings(const DenseTile<X>& rows, T scale, const T* 
       Lanes<T> x[kRows];
       MFL_UNROLL
       for (std::size_t r = 0; r < kRows; ++r) x[r] = Lanes<T>::load(rows.rows + r * rows.columns + first + k);
-      accumulate(x, [&](std::size_t s) HWY_ATTR { return Lanes<T>::load_held(w + s * kChunk + k); });
+      accumulate(x, [&](std::size_t s) HWY_ATTR {
+        if constexpr (kRows > 1) return Lanes<T>::load_held(w + s * kChunk + k);
+        return Lanes<T>::load(w + s * kChunk + k);
+      });
     }
   });
   for_rest<T>(rows.columns, [&](std::size_t j, std::size_t n) HWY_ATTR {
