@@ -245,6 +245,7 @@ class LocalEngine final : public Engine<T> {
   // the number of bytes that are sent.
   std::size_t send(std::vector<Vector<T>>& vectors, const StepRange<T>& range, KeptVectors<T>& kept,
                    unsigned number) {
+    if (settings_[range.setting].algorithm.centralised) return 0;
     const VectorLayout& layout = layout_of(range);
     NodeReport* const report = update_digests_ ? nodes_->last_report(number) : nullptr;
     std::string bytes;

@@ -98,7 +98,7 @@ TEST(Multiclass, AClassThatTheRunDoesNotHaveIsRefusedWithItsPlace) {
   const Schema run = multiclass_alone(csv_rows(folder, "a,kind\n1,x\n2,y\n3,z\n"));
   expect_error(make_targets(csv_rows(folder, "a,kind\n1,x\n2,w\n"), run, TargetKind::kIndex),
                ErrorCode::kBadData,
-               {"points.csv, line 3, column 2", "label \"w\"", "none of the classes \"x\", \"y\", \"z\""});
+               {"points.csv, line 3, column 2", "label \"w\"", "not one of the classes \"x\", \"y\", \"z\""});
   EXPECT_THAT(make_targets(csv_rows(folder, "a,kind\n1,z\n"), run, TargetKind::kIndex).value(),
               ElementsAre(2));
   EXPECT_EQ(settle(with_classes({"1", "2", "3"}), with_classes({"2", "7"})).error().message,

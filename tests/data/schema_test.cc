@@ -81,7 +81,7 @@ TEST(Schema, ALabelThatTheRunDoesNotKnowIsRefusedWithItsPlace) {
   const Folder folder;
   const Schema run = schema_alone(csv_rows(folder, "1,0\n2,1\n"));
   expect_error(make_targets(csv_rows(folder, "1,1\n2,-1\n"), run, TargetKind::kSigned), ErrorCode::kBadData,
-               {"points.csv, line 2, column 2", "\"-1\"", "none of the classes"});
+               {"points.csv, line 2, column 2", "\"-1\"", "not one of the classes"});
   // The run decides, not the labels of one site: a lone 0 is negative, a lone 1 positive.
   EXPECT_THAT(make_targets(csv_rows(folder, "1,0\n"), run, TargetKind::kSigned).value(), ElementsAre(-1));
   EXPECT_THAT(make_targets(csv_rows(folder, "1,1.0\n"), run, TargetKind::kSigned).value(), ElementsAre(1));
