@@ -2,10 +2,6 @@
 
 namespace mfl {
 
-std::shared_ptr<const Aggregator> if_it_holds_updates(std::shared_ptr<const Aggregator> aggregator) {
-  return aggregator && !aggregator->is_exact_mean() ? aggregator : nullptr;
-}
-
 template <class T>
 std::vector<Vector<T>> origin_of_updates(const VectorLayout& layout, const State<T>& state) {
   std::vector<Vector<T>> origin;

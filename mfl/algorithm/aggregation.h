@@ -20,7 +20,9 @@ struct NodeUpdate {
 };
 
 // The aggregator itself if it needs all updates at once; null for the exact mean, which adds them up as they arrive.
-std::shared_ptr<const Aggregator> if_it_holds_updates(std::shared_ptr<const Aggregator> aggregator);
+inline std::shared_ptr<const Aggregator> if_it_holds_updates(std::shared_ptr<const Aggregator> aggregator) {
+  return aggregator && !aggregator->is_exact_mean() ? aggregator : nullptr;
+}
 
 // Where the vectors that are sent up started a round: at what was sent down, otherwise zero.
 template <class T>
