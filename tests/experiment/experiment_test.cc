@@ -17,18 +17,33 @@ TEST(Experiments, HaveVirtualTimeOnlyWithDevicesOrANetwork) {
 
 TEST(Experiments, OfCentralisedAlgorithmsHaveTheMeanAndSendNothing) {
   Config config;
-  config.federation = {.nodes = 3, .aggregator = "median", .codecs = "f16", .fraction_train = 0.5};
+  config.federation = {.nodes = 3, .aggregator = "median", .codecs = "bf16", .fraction_train = 0.5};
   const Experiment federated(config);
   EXPECT_FALSE(federated.aggregator->is_exact_mean());
-  EXPECT_EQ(federated.codecs.spec(), "f16");
+  EXPECT_EQ(federated.codecs.spec(), "bf16");
   EXPECT_EQ(federated.participation.fraction, 0.5);
   EXPECT_EQ(federated.round_length(), 4U);
   config.algorithm.name = "mgd";
   const Experiment centralised(config);
   EXPECT_TRUE(centralised.aggregator->is_exact_mean());
   EXPECT_EQ(centralised.codecs.spec(), "");
-  EXPECT_EQ(centralised.population(1, {}).participation.fraction, 1);
+  EXPECT_EQ(centralised.population(1, 1, {}).participation.fraction, 1);
   EXPECT_EQ(centralised.round_length(), 1U);
+}
+
+TEST(Experiments, KnowTheBytesOfRoundsThatSendAllVectorsAndOfThoseBetween) {
+  Config config;
+  config.algorithm.momentum = "average";
+  config.algorithm.sync_momentum = 3;
+  config.federation.codecs = "bf16";
+  const Population population = Experiment(config).population(2, 10, {});
+  EXPECT_EQ(population.bytes.down, 80U) << "w and d";
+  EXPECT_EQ(population.bytes.up, 40U);
+  EXPECT_EQ(population.bytes_between.down, 80U);
+  EXPECT_EQ(population.bytes_between.up, 20U) << "w alone";
+  config = {};
+  config.algorithm.name = "mgd";
+  EXPECT_EQ(Experiment(config).population(1, 10, {}).bytes.up, 0U);
 }
 
 TEST(Experiments, AMeasuredStepSizeReachesAlgorithmAndBudgetButNotTheConfiguration) {
