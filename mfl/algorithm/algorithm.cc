@@ -69,10 +69,6 @@ VectorLayout::VectorLayout(std::vector<VectorFlow> vectors)
   }
 }
 
-bool VectorLayout::sends_all(std::uint64_t round) const {
-  return up_.empty() || round % vectors_[up_.back()].up_every == 0;
-}
-
 VectorLayout VectorLayout::without_rare() const {
   std::vector<VectorFlow> vectors = vectors_;
   for (VectorFlow& flow : vectors) flow.up = flow.up && flow.up_every == 1;

@@ -84,7 +84,9 @@ class VectorLayout {
   // The vector of the State, sent down, that a node's own starts a round as; nothing where it starts as kept or zero.
   std::optional<std::size_t> start(std::size_t vector) const { return starts_[vector]; }
   // Whether all that is sent up is sent in this round, counted from 1.
-  bool sends_all(std::uint64_t round) const;
+  bool sends_all(std::uint64_t round) const {
+    return up_.empty() || round % vectors_[up_.back()].up_every == 0;
+  }
   // Those that are sent up in every round.
   VectorLayout without_rare() const;
 

@@ -1,6 +1,5 @@
 #include "mfl/algorithm/rounds.h"
 
-#include <algorithm>
 #include <cassert>
 
 namespace mfl {
@@ -22,10 +21,6 @@ State<T> initial_state(const Algorithm& algorithm, const Model<T>& model, std::u
   if (const std::size_t start = *layout.start(0); start != 0)
     state.vectors[layout.place_in_state(start)].values = state.w();
   return state;
-}
-
-std::uint64_t next_round_steps(const Algorithm& algorithm, std::uint64_t step, std::uint64_t total) {
-  return std::min(algorithm.tau, total - step);
 }
 
 template <class T>

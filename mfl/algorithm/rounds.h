@@ -1,6 +1,7 @@
 // The rounds of a run over an explicit State: how it starts, how long a round is, and what a round changes. Example: end of file.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -23,7 +24,9 @@ template <class T>
 State<T> initial_state(const Algorithm& algorithm, const Model<T>& model, std::uint64_t seed);
 
 // Steps of the next round: tau, or the rest of `total` if that is less.
-std::uint64_t next_round_steps(const Algorithm& algorithm, std::uint64_t step, std::uint64_t total);
+inline std::uint64_t next_round_steps(const Algorithm& algorithm, std::uint64_t step, std::uint64_t total) {
+  return std::min(algorithm.tau, total - step);
+}
 
 // What an external node sent in a round.
 struct NodeReport {

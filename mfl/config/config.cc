@@ -78,7 +78,7 @@ Result<void> validate_fleet(const Config& config) {
   if (config.federation.partition != "iid")
     return refuse("partition " + config.federation.partition,
                   "leave the partition at iid; fleet:50x784,alpha=0.3,sigma=1 skews labels and sizes");
-  if (config.federation.feature_skew != "none")
+  if (config.federation.skews_features())
     return refuse("feature_skew " + config.federation.feature_skew, "leave feature_skew out");
   if (config.data.train) return refuse("a number of training samples", "say it in the spec: fleet:10x784");
   if (config.model.standardise != Standardise::kNone || config.model.weighs_classes())
@@ -204,8 +204,7 @@ Result<void> validate_external(const Config& config) {
   if (config.schema != Schema{} || config.data != unsaid)
     return refuse("[schema] and [data] describe data that mfl reads",
                   "leave their keys out: trainers describe their own data in their hello");
-  if (config.federation.feature_skew != FederationConfig{}.feature_skew ||
-      config.federation.partition != FederationConfig{}.partition)
+  if (config.federation.skews_features() || config.federation.partition != FederationConfig{}.partition)
     return refuse("partition and feature_skew divide data that mfl reads",
                   "leave them out: trainers decide who has which samples");
   return {};
@@ -265,12 +264,6 @@ std::uint64_t run_length(const Config& config) {
   constexpr std::uint64_t kSteps = 1000, kMostSteps = 1'000'000;
   if (config.run.rounds == 0) return config.run.steps.value_or(has_budget(config.run) ? kMostSteps : kSteps);
   return config.run.rounds * (entry_of(config.algorithm).centralised ? 1 : round_length(config.algorithm));
-}
-
-bool measures_eta(const AlgorithmConfig& algorithm, bool own_data) { return !algorithm.eta && own_data; }
-
-bool effective_intercept(const ModelConfig& model, bool own_data) {
-  return model.intercept.value_or(own_data && entry_of(model).has_intercept);
 }
 
 double effective_lambda(const ModelConfig& model) {
@@ -356,7 +349,7 @@ Result<void> validate(const Config& config) {
   }
   MFL_CHECK(make_algorithm(config.algorithm.name, step_options(config.algorithm), 1));
   const bool federated = !entry_of(config.algorithm).centralised;
-  if (!federated && config.federation.feature_skew != FederationConfig{}.feature_skew)
+  if (!federated && config.federation.skews_features())
     return fail(ErrorCode::kBadConfig,
                 fmt::format("feature_skew {} needs a federated algorithm; {} is centralised",
                             config.federation.feature_skew, config.algorithm.name),

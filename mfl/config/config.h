@@ -63,6 +63,7 @@ struct FederationConfig {
   std::uint64_t max_samples = 0;  // samples that a node may join with; 0: any number
   double max_update_norm = 0;     // largest L2 distance of an update from the broadcast State; 0: automatic
 
+  bool skews_features() const { return feature_skew != "none"; }
   bool operator==(const FederationConfig&) const = default;
 };
 
@@ -176,10 +177,9 @@ inline constexpr double kPaperEta = 0.002;
 // As given or measured; else kPaperEta.
 inline double effective_eta(const AlgorithmConfig& algorithm) { return algorithm.eta.value_or(kPaperEta); }
 // Whether the step size is measured from the training data: nobody says it, and the data is the user's own.
-bool measures_eta(const AlgorithmConfig& algorithm, bool own_data);
-// The intercept as given; else whether the data is the user's own and the model has one.
-bool effective_intercept(const ModelConfig& model, bool own_data);
-
+inline bool measures_eta(const AlgorithmConfig& algorithm, bool own_data) {
+  return !algorithm.eta && own_data;
+}
 // lambda as given; else that of the model: 0.3 for svm and squared-svm, 0 for the others.
 double effective_lambda(const ModelConfig& model);
 

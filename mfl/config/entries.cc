@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mfl/algorithm/estimating.h"
+#include "mfl/base/digest.h"
 
 namespace mfl {
 
@@ -80,6 +81,22 @@ Schema stated_schema(const Config& config) {
   schema.task = stated_task(config);
   if (schema.positive.empty()) schema.positive = class_name(config.data.positive);
   return schema;
+}
+
+std::string function_digest(const Config& config, const std::string& train_digest) {
+  Sha256 digest;
+  digest.update(train_digest)
+      .update(config.model.name)
+      .update(effective_lambda(config.model))
+      .update(task_name(effective_task(config)));
+  if (effective_intercept(config.model, is_own_data(config.data.source))) digest.update("intercept");
+  if (config.model.standardise != Standardise::kNone)
+    digest.update(standardise_name(config.model.standardise));
+  if (config.model.balanced) digest.update("balanced");
+  for (const double weight : config.model.class_weights) digest.update(weight);
+  if (const FederationConfig& nodes = config.federation; nodes.skews_features())
+    digest.update(nodes.feature_skew).update(nodes.partition).update(nodes.nodes).update(config.run.seed);
+  return digest.finish_hex();
 }
 
 }  // namespace mfl

@@ -16,6 +16,10 @@ namespace mfl {
 
 const ModelEntry& entry_of(const ModelConfig& model);
 const AlgorithmEntry& entry_of(const AlgorithmConfig& algorithm);
+// The intercept as given; else whether the data is the user's own and the model has one.
+inline bool effective_intercept(const ModelConfig& model, bool own_data) {
+  return model.intercept.value_or(own_data && entry_of(model).has_intercept);
+}
 // With the step size that is given, else kPaperEta.
 StepOptions step_options(const AlgorithmConfig& algorithm);
 Algorithm make_algorithm(const AlgorithmConfig& algorithm);
@@ -37,5 +41,9 @@ LabelTask effective_label_task(const Config& config);
 // The schema that data must fit: [schema] with the stated task and [data] positive. What nobody states is
 // open.
 Schema stated_schema(const Config& config);
+
+// Digest of the function that a configuration minimises on that training data: equal for runs that can be
+// compared.
+std::string function_digest(const Config& config, const std::string& train_digest);
 
 }  // namespace mfl

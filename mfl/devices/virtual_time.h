@@ -18,8 +18,8 @@
 
 #include "mfl/aggregate/aggregator.h"
 #include "mfl/algorithm/participation.h"
+#include "mfl/algorithm/rounds.h"
 #include "mfl/base/result.h"
-#include "mfl/codec/codec.h"
 #include "mfl/config/config.h"
 #include "mfl/record/run.h"
 #include "mfl/solve/batches.h"
@@ -71,7 +71,8 @@ struct Population {
   std::function<std::size_t(std::size_t node)> samples_of;  // called only when there is a time model
   Batching batching = {};
   std::shared_ptr<const Aggregator> aggregator = nullptr;  // null: the exact mean
-  CodecChain codecs = {};                                  // of updates
+  // To and from one node, in rounds that send all vectors and in those between them.
+  RoundBytes bytes = {}, bytes_between = {};
 };
 
 // How a round will go, including abandoned attempts.

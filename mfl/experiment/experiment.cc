@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "mfl/config/entries.h"
-#include "mfl/model/tensors.h"
-
 namespace mfl {
 namespace {
 
@@ -40,7 +37,6 @@ Experiment::Experiment(Config given)
     : config(std::move(given)),
       model(&entry_of(config.model)),
       algorithm(make_algorithm(config.algorithm)),
-      uses_gamma(mfl::uses_gamma(config.algorithm)),
       eta(effective_eta(config.algorithm)),
       lambda(effective_lambda(config.model)),
       steps(run_length(config)),
@@ -53,24 +49,20 @@ Experiment::Experiment(Config given)
       cadence(cadence_of(config)),
       losses(loss_rule_of(config, algorithm)),
       stop{config.run.target_loss, config.run.target_accuracy, config.run.patience},
+      uses_gamma(mfl::uses_gamma(config.algorithm)),
       budget(budget_of(config, algorithm)) {
   if (centralised()) return;
   participation = {config.run.seed, config.federation.fraction_train, config.federation.quorum};
   time = time_of(config);
 }
 
-template <class T>
-std::shared_ptr<const Model<T>> Experiment::make_model(std::size_t columns, const Schema& schema) const {
-  ModelShape shape{columns, schema.classes.size(),
-                   effective_intercept(config.model, schema.own_data.value_or(false))};
-  if (!schema.tensors.empty()) shape.tensors = parse_tensors(schema.tensors).value();
-  return model->make<T>(shape);
-}
-
-Population Experiment::population(std::size_t nodes,
+Population Experiment::population(std::size_t nodes, std::size_t parameters,
                                   std::function<std::size_t(std::size_t)> samples_of) const {
-  if (centralised()) return {nodes, {}, std::nullopt, {}};
-  return {nodes, participation, time, std::move(samples_of), batching, aggregator, codecs};
+  constexpr std::uint64_t kWithAll = 0, kFirst = 1;  // rounds
+  const auto bytes = config.run.precision == Precision::kF32 ? round_bytes<float> : round_bytes<double>;
+  const RoundBytes all = bytes(algorithm, kWithAll, parameters, codecs),
+                   between = bytes(algorithm, kFirst, parameters, codecs);
+  return {nodes, participation, time, std::move(samples_of), batching, aggregator, all, between};
 }
 
 void Experiment::settle_eta(double measured) {
@@ -83,8 +75,5 @@ void Experiment::settle_eta(double measured) {
 void Experiment::settle_evaluations(std::uint64_t every) {
   config.run.evaluate_every = losses.evaluate_every = every;
 }
-
-template std::shared_ptr<const Model<float>> Experiment::make_model(std::size_t, const Schema&) const;
-template std::shared_ptr<const Model<double>> Experiment::make_model(std::size_t, const Schema&) const;
 
 }  // namespace mfl

@@ -20,9 +20,11 @@
 #include "mfl/algorithm/participation.h"
 #include "mfl/codec/codec.h"
 #include "mfl/config/config.h"
+#include "mfl/config/entries.h"
 #include "mfl/data/schema.h"
 #include "mfl/devices/virtual_time.h"
 #include "mfl/model/models.h"
+#include "mfl/model/tensors.h"
 #include "mfl/solve/batches.h"
 #include "mfl/theory/adaptive_tau.h"
 
@@ -51,10 +53,9 @@ struct Experiment {
   Config config;            // as a run records it
   const ModelEntry* model;  // of models()
   Algorithm algorithm;      // with the step size `eta`
-  bool uses_gamma;
-  double eta;           // as given or measured; else kPaperEta
-  double lambda;        // as given; else that of the model
-  std::uint64_t steps;  // of the run; local epochs where local_epochs is given
+  double eta;               // as given or measured; else kPaperEta
+  double lambda;            // as given; else that of the model
+  std::uint64_t steps;      // of the run; local epochs where local_epochs is given
   Batching batching;
   // A centralised algorithm has the mean, sends nothing, and all take part.
   std::shared_ptr<const Aggregator> aggregator;
@@ -64,6 +65,7 @@ struct Experiment {
   Cadence cadence;                  // about a hundred records where record_every is 0
   LossRule losses;
   StopRule stop;
+  bool uses_gamma;
   BudgetRule budget;
 
   bool centralised() const { return algorithm.centralised; }
@@ -75,9 +77,15 @@ struct Experiment {
 
   // For data of a complete schema with this many columns.
   template <class T>
-  std::shared_ptr<const Model<T>> make_model(std::size_t columns, const Schema& schema) const;
+  std::shared_ptr<const Model<T>> make_model(std::size_t columns, const Schema& schema) const {
+    ModelShape shape{columns, schema.classes.size(),
+                     effective_intercept(config.model, schema.own_data.value_or(false))};
+    if (!schema.tensors.empty()) shape.tensors = parse_tensors(schema.tensors).value();
+    return model->make<T>(shape);
+  }
   // `samples_of` is called only when there is virtual time.
-  Population population(std::size_t nodes, std::function<std::size_t(std::size_t node)> samples_of) const;
+  Population population(std::size_t nodes, std::size_t parameters,
+                        std::function<std::size_t(std::size_t node)> samples_of) const;
 
   // The step size that was measured. The configuration still leaves it to be measured.
   void settle_eta(double measured);

@@ -45,26 +45,22 @@ struct ReadProblem {
 // `shape` has the columns and the scale of the training data.
 template <class T>
 Result<Problem<T>> begin_problem(const Experiment& experiment, const Dataset& shape, Schema schema) {
-  auto model = experiment.make_model<T>(shape.columns, schema);
-  MFL_CHECK(require_memory<T>(experiment, model->parameters()));
-  return Problem<T>{.federation = {.model = std::move(model),
-                                   .train = Samples<T>::buffer(0, shape.columns, shape.scale),
-                                   .nodes = {},
-                                   .test = {}},
-                    .scale = shape.scale,
-                    .schema = std::move(schema),
-                    .origin = shape.origin};
+  Problem<T> problem{.federation = {.model = experiment.make_model<T>(shape.columns, schema),
+                                    .train = Samples<T>::buffer(0, shape.columns, shape.scale),
+                                    .nodes = {},
+                                    .test = {}},
+                     .scale = shape.scale,
+                     .schema = std::move(schema),
+                     .origin = shape.origin};
+  MFL_CHECK(require_memory<T>(experiment, problem.federation.model->parameters()));
+  return problem;
 }
 
-// Of all rows in the order of `division`.
-Result<std::vector<double>> targets_in_order(const Experiment& experiment, const Schema& schema,
-                                             const SomeRows& rows, const Division& division) {
-  Dataset labels = rows.without_features();
-  std::vector<double> ordered;
-  ordered.reserve(division.order.size());
-  for (const std::uint32_t row : division.order) ordered.push_back(labels.labels[row]);
-  labels.labels = std::move(ordered);
-  return targets_of(experiment.config, schema, labels);
+// Of the rows that a rank holds.
+OwnRows own_rows(Dataset rows, std::span<const double> targets, std::span<const std::uint32_t> held) {
+  OwnRows own{std::move(rows), {}};
+  for (const std::uint32_t row : held) own.targets.push_back(targets[row]);
+  return own;
 }
 
 // Returns the digest of the whole set, known to the first rank.
@@ -73,26 +69,28 @@ Result<std::string> read_test(const Experiment& experiment, std::optional<SomeRo
                               ReadProblem<T>& out) {
   if (!rows) return std::string();
   const Division division = divide_test(rows->size(), reader.ranks().size());
-  MFL_TRY(const auto targets, targets_in_order(experiment, out.problem.schema, *rows, division));
+  MFL_TRY(const auto targets,
+          make_targets(rows->without_features(), out.problem.schema, experiment.model->targets));
   MFL_TRY(RowShare share, reader.read("test", *std::move(rows), division));
-  const auto own = division.part(targets, reader.ranks().rank());
-  out.test = OwnRows{std::move(share.rows), {own.begin(), own.end()}};
+  out.test = own_rows(std::move(share.rows), targets, division.of_rank(reader.ranks().rank()));
   return std::move(share.digest);
 }
 
 template <class T>
-Result<ReadProblem<T>> read_stored(const Experiment& experiment, TrainTestRows rows, ShareReader& reader) {
+Result<ReadProblem<T>> read_stored(const Experiment& experiment, const auto& open, ShareReader& reader) {
+  MFL_TRY(TrainTestRows rows, open());
   const Dataset labels = rows.train.without_features();
   MFL_TRY(Schema schema, schema_of(experiment.config, labels));
+  MFL_TRY(const auto targets, make_targets(labels, schema, experiment.model->targets));
   MFL_TRY(Problem<T> problem, begin_problem<T>(experiment, labels, std::move(schema)));
   MFL_TRY(Partition partition, who_holds_what(experiment, labels));
-  const std::string partition_digest = digest_of_partition(partition);
-  reader.add_fact({"the digest of the partition", partition_digest});
   Federation<T>& federation = problem.federation;
   for (std::size_t i = 0; i < partition.nodes(); ++i)
     federation.all_samples.push_back(partition.node(i).size());
   const unsigned rank = reader.ranks().rank();
   const auto nodes = assign_nodes(federation.all_samples, reader.ranks().size());
+  const std::string partition_digest = digest_of_partition(partition);
+  reader.add_fact({"the digest of the partition", partition_digest});
   Division division{std::move(partition.order), {}};
   for (const std::size_t node : nodes) division.starts.push_back(partition.starts[node]);
   std::vector<std::size_t> starts;  // of the nodes here
@@ -102,14 +100,14 @@ Result<ReadProblem<T>> read_stored(const Experiment& experiment, TrainTestRows r
     federation.nodes.push_back({starts[i - 1], starts[i] - starts[i - 1]});
   federation.first_node = nodes[rank];
 
-  MFL_TRY(const auto targets, targets_in_order(experiment, problem.schema, rows.train, division));
   problem.has_accuracy = two_classes<T>(experiment, targets);
   MFL_TRY(RowShare share, reader.read("training", std::move(rows.train), division));
-  MFL_CHECK(skew_features(experiment.config.federation.feature_skew, share.rows,
-                          {starts, nodes[rank], partition.nodes(), experiment.config.run.seed}));
+  if (experiment.config.federation.skews_features())
+    MFL_CHECK(skew_features(experiment.config.federation.feature_skew, share.rows,
+                            {starts, nodes[rank], partition.nodes(), experiment.config.run.seed}));
   problem.train_digest = std::move(share.digest);
-  const auto own = division.part(targets, rank);
-  ReadProblem<T> out{std::move(problem), {std::move(share.rows), {own.begin(), own.end()}}, {}};
+  ReadProblem<T> out{
+      std::move(problem), own_rows(std::move(share.rows), targets, division.of_rank(rank)), {}};
   MFL_TRY(const std::string test_digest, read_test(experiment, std::move(rows.test), reader, out));
   if (reader.ranks().first())
     out.problem.data_digest = sha256_hex(out.problem.train_digest + test_digest + partition_digest);
@@ -130,7 +128,7 @@ Result<ReadProblem<T>> read_fleet(const Experiment& experiment, ShareReader& rea
   std::iota(classes.labels.begin(), classes.labels.end(), 0.0);
   MFL_TRY(Schema schema, schema_of(experiment.config, classes));
   MFL_TRY(Problem<T> problem, begin_problem<T>(experiment, classes, std::move(schema)));
-  MFL_TRY(const auto targets, targets_of(experiment.config, problem.schema, classes));
+  MFL_TRY(const auto targets, make_targets(classes, problem.schema, experiment.model->targets));
   problem.has_accuracy = two_classes<T>(experiment, targets);
   ClassTargets<T> of_class;
   std::ranges::transform(targets, of_class.begin(), [](double y) { return static_cast<T>(y); });
@@ -163,14 +161,13 @@ template <class T>
 Result<Problem<T>> with_samples(const Experiment& experiment, ReadProblem<T> read) {
   Federation<T>& federation = read.problem.federation;
   const Schema& schema = read.problem.schema;
-  const bool constant_column = federation.model->constant_column();
   if (!federation.fleet) {
-    MFL_TRY(federation.train, make_samples<T>(experiment.config, schema, constant_column,
+    MFL_TRY(federation.train, make_samples<T>(experiment.config, schema, *federation.model,
                                               std::move(read.train), Use::kTraining));
   }
   if (read.test) {
     MFL_TRY(federation.test,
-            make_samples<T>(experiment.config, schema, constant_column, *std::move(read.test), Use::kTest));
+            make_samples<T>(experiment.config, schema, *federation.model, *std::move(read.test), Use::kTest));
   }
   return std::move(read.problem);
 }
@@ -213,29 +210,15 @@ Result<void> require_all_nodes(const Config& config, std::string_view what) {
   return {};
 }
 
-std::string function_digest(const Config& config, const std::string& train_digest) {
-  Sha256 digest;
-  digest.update(train_digest)
-      .update(config.model.name)
-      .update(effective_lambda(config.model))
-      .update(task_name(effective_task(config)));
-  if (effective_intercept(config.model, is_own_data(config.data.source))) digest.update("intercept");
-  if (config.model.standardise != Standardise::kNone)
-    digest.update(standardise_name(config.model.standardise));
-  if (config.model.balanced) digest.update("balanced");
-  for (const double weight : config.model.class_weights) digest.update(weight);
-  if (const FederationConfig& nodes = config.federation;
-      nodes.feature_skew != FederationConfig{}.feature_skew)
-    digest.update(nodes.feature_skew).update(nodes.partition).update(nodes.nodes).update(config.run.seed);
-  return digest.finish_hex();
-}
-
 template <class T>
 Result<Problem<T>> make_problem(const Experiment& experiment, TrainTest data) {
   return problem_from<T>(experiment, alone(), [&](ShareReader& reader) {
-    TrainTestRows rows{SomeRows(rows_in_memory(std::move(data.train))), std::nullopt};
-    if (data.test) rows.test.emplace(rows_in_memory(*std::move(data.test)));
-    return read_stored<T>(experiment, std::move(rows), reader);
+    const auto open = [&]() -> Result<TrainTestRows> {
+      TrainTestRows rows{SomeRows(rows_in_memory(std::move(data.train))), std::nullopt};
+      if (data.test) rows.test.emplace(rows_in_memory(*std::move(data.test)));
+      return rows;
+    };
+    return read_stored<T>(experiment, open, reader);
   });
 }
 
@@ -250,8 +233,8 @@ Result<Problem<T>> load_problem(const Experiment& experiment, Ranks& where, cons
     if (is_fleet(experiment.config.data.source)) return read_fleet<T>(experiment, reader);
     DataOptions options = data_options(experiment.config);
     if (where.size() == 1) options.memory = memory;
-    MFL_TRY(TrainTestRows rows, open_rows(options));
-    return read_stored<T>(experiment, std::move(rows), reader);
+    const auto open = [&] { return open_rows(options); };
+    return read_stored<T>(experiment, open, reader);
   });
   MFL_TRY(Problem<T> problem, std::move(loaded));
   problem.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -11,7 +11,6 @@
 #include "mfl/base/result.h"
 #include "mfl/data/schema.h"
 #include "mfl/data/source.h"
-#include "mfl/devices/virtual_time.h"
 #include "mfl/engine/engine.h"
 #include "mfl/engine/ranks.h"
 #include "mfl/experiment/experiment.h"
@@ -32,16 +31,6 @@ struct Problem {
   std::string train_digest = {};  // of the training data only
   double load_seconds = 0;
 };
-
-// Digest of the function that a configuration minimises on that training data: equal for runs that can be compared.
-std::string function_digest(const Config& config, const std::string& train_digest);
-
-// The problem must outlive the result.
-template <class T>
-Population population_of(const Experiment& experiment, const Problem<T>& problem) {
-  return experiment.population(problem.federation.node_count(),
-                               [&](std::size_t node) { return problem.federation.samples_of(node); });
-}
 
 // kBadConfig unless all nodes hold stored data and take part in every round with steps on all their samples, which `what` ("mfl theory") requires.
 Result<void> require_all_nodes(const Config& config, std::string_view what);
@@ -75,7 +64,9 @@ Result<ColumnSums> sums_of(const Config& config, const Schema& schema, const Dat
 Result<std::vector<std::string>> take_measures(const Config& config, const ColumnSums& all, Schema& schema);
 
 // Whether data is the user's own: as its source tells, else by the kind of the source.
-bool has_own_data(const Config& config, const Dataset& data);
+inline bool has_own_data(const Config& config, const Dataset& data) {
+  return data.origin && data.origin->own_data ? *data.origin->own_data : is_own_data(config.data.source);
+}
 
 // What data has, looked at as the configuration says. Errors as those of observe().
 Result<Schema> observed_schema(const Config& config, const Dataset& data);

@@ -51,11 +51,6 @@ Result<Partition> who_holds_what(const Experiment& experiment, const Dataset& tr
   return make_partition(experiment.config.federation, train, experiment.config.run.seed);
 }
 
-bool has_own_data(const Config& config, const Dataset& data) {
-  if (data.origin && data.origin->own_data) return *data.origin->own_data;
-  return is_own_data(config.data.source);
-}
-
 Result<Schema> observed_schema(const Config& config, const Dataset& data) {
   MFL_TRY(Schema seen, observe(data, effective_label_task(config)));
   seen.own_data = has_own_data(config, data);
@@ -73,7 +68,7 @@ Result<ColumnSums> sums_of(const Config& config, const Schema& schema, const Dat
   ColumnSums sums(rows.columns, measures.classes ? schema.classes.size() : 0);
   std::vector<double> numbers;
   if (measures.classes) {
-    MFL_TRY(const auto targets, targets_of(config, schema, rows));
+    MFL_TRY(const auto targets, make_targets(rows, schema, entry_of(config.model).targets));
     numbers = class_numbers(config, schema, targets);
   }
   MFL_CHECK(sums.add(rows, numbers));
@@ -93,9 +88,10 @@ Result<std::vector<std::string>> take_measures(const Config& config, const Colum
 }
 
 template <class T>
-Result<Samples<T>> make_samples(const Config& config, const Schema& schema, bool constant_column,
+Result<Samples<T>> make_samples(const Config& config, const Schema& schema, const Model<T>& model,
                                 OwnRows held, Use use) {
   auto& [data, targets] = held;
+  const bool constant_column = model.constant_column();
   MFL_TRY(Samples<T> samples,
           is_borrowed(data)
               ? borrowed_samples<T>(schema.preprocessing, constant_column, data, targets)
@@ -142,11 +138,8 @@ Result<Schema> schema_of(const Config& config, const Dataset& train) {
   return closed;
 }
 
-Result<std::vector<double>> targets_of(const Config& config, const Schema& schema, const Dataset& data) {
-  return make_targets(data, schema, entry_of(config.model).targets);
-}
-
-template Result<Samples<float>> make_samples(const Config&, const Schema&, bool, OwnRows, Use);
-template Result<Samples<double>> make_samples(const Config&, const Schema&, bool, OwnRows, Use);
+template Result<Samples<float>> make_samples(const Config&, const Schema&, const Model<float>&, OwnRows, Use);
+template Result<Samples<double>> make_samples(const Config&, const Schema&, const Model<double>&, OwnRows,
+                                              Use);
 
 }  // namespace mfl

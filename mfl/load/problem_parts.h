@@ -8,7 +8,7 @@
 #include "mfl/data/dataset.h"
 #include "mfl/data/schema.h"
 #include "mfl/experiment/experiment.h"
-#include "mfl/model/objective.h"
+#include "mfl/model/model.h"
 #include "mfl/partition/partition.h"
 
 namespace mfl {
@@ -24,7 +24,6 @@ Result<Partition> who_holds_what(const Experiment& experiment, const Dataset& tr
 // The schema of a run over this training data: what the configuration states, completed by the data. Looks at rows, labels and
 // names only.
 Result<Schema> schema_of(const Config& config, const Dataset& train);
-Result<std::vector<double>> targets_of(const Config& config, const Schema& schema, const Dataset& data);
 
 // The rows of a set that a process holds, and their targets.
 struct OwnRows {
@@ -32,10 +31,10 @@ struct OwnRows {
   std::vector<double> targets;
 };
 
-// Rows as a model with or without a constant column sees them; with the class weights of the schema where they are trained on.
+// Rows as the model sees them; with the class weights of the schema where they are trained on.
 enum class Use { kTraining, kTest };
 template <class T>
-Result<Samples<T>> make_samples(const Config& config, const Schema& schema, bool constant_column,
+Result<Samples<T>> make_samples(const Config& config, const Schema& schema, const Model<T>& model,
                                 OwnRows held, Use use);
 
 }  // namespace mfl

@@ -94,14 +94,14 @@ Result<RowShare> ShareReader::read(const std::string& set, SomeRows rows, const 
     return share;
   }
   std::ranges::move(facts_of(set, rows), std::back_inserter(facts_));
-  MFL_TRY(share.rows, rows.read(division.part(division.order, ranks_.rank())));
+  MFL_TRY(share.rows, rows.read(division.of_rank(ranks_.rank())));
   add_hashes(held_, row_hashes(share.rows));
   if (!ranks_.first()) return share;
   std::vector<std::uint64_t> hashes;
   MFL_TRY(share.digest, rows.digest(&hashes));
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
     std::vector<std::uint64_t> held;
-    for (const std::uint32_t row : division.part(division.order, rank)) held.push_back(hashes[row]);
+    for (const std::uint32_t row : division.of_rank(rank)) held.push_back(hashes[row]);
     add_hashes(expected_[rank], held);
   }
   return share;

@@ -23,10 +23,8 @@ struct Division {
   std::vector<std::uint32_t> order;
   std::vector<std::size_t> starts;  // rank r has order[starts[r] .. starts[r + 1])
 
-  // What belongs to the rows of a rank, of one value per row in that order.
-  template <class X>
-  std::span<const X> part(const std::vector<X>& all, unsigned rank) const {
-    return std::span(all).subspan(starts[rank], starts[rank + 1] - starts[rank]);
+  std::span<const std::uint32_t> of_rank(unsigned rank) const {
+    return std::span(order).subspan(starts[rank], starts[rank + 1] - starts[rank]);
   }
 };
 

@@ -77,8 +77,7 @@ Samples<T>::Samples(PreparedRows rows, std::span<const double> targets, const Ke
 
 template <class T>
 void Samples<T>::measure() {
-  const bool dense = prepared_ || !is_sparse(data_);
-  if (!dense || data_.rows == 0) return;
+  if (data_.rows == 0 || (!prepared_ && is_sparse(data_))) return;
   constexpr double kWorthwhile = 0.9;
   const std::size_t words = chunk_words(data_.columns), chunks = data_.columns / kChunk;
   std::vector<std::uint64_t> bits(data_.rows * words);

@@ -11,6 +11,7 @@
 #include "mfl/experiment/engines.h"
 #include "mfl/experiment/evaluations.h"
 #include "mfl/load/problem.h"
+#include "mfl/model/tensors.h"
 #include "mfl/run/external_run.h"
 #include "mfl/run/initial_model.h"
 #include "mfl/run/monitor.h"
@@ -63,24 +64,27 @@ Result<void> check_monitor(const Experiment& experiment) {
       "leave --monitor out, or use an algorithm of the paper");
 }
 
-// What the data decides of a setting, and what it rules out.
+// What the data decides of a setting, and what it rules out. The problem must outlive the result.
 template <class T>
-Result<void> settle(Experiment& experiment, const Problem<T>& problem, const Place& place,
-                    const RunOptions& options) {
+Result<RoundPlanner> settle(Experiment& experiment, const Problem<T>& problem, const Place& place,
+                            const RunOptions& options) {
   const Federation<T>& federation = problem.federation;
-  settle_evaluations(experiment, samples_read(experiment, federation.node_count(),
-                                              [&](std::size_t node) { return federation.samples_of(node); }));
+  const auto samples_of = [&](std::size_t node) { return federation.samples_of(node); };
+  const std::size_t nodes = federation.node_count();
+  settle_evaluations(experiment, samples_read(experiment, nodes, samples_of));
+  RoundPlanner planner(experiment, experiment.population(nodes, federation.model->parameters(), samples_of));
   MFL_CHECK(place.together.agree(check_target_accuracy(experiment, problem)));
   MFL_CHECK(place.together.agree(check_clock(experiment, place.together)));
   MFL_CHECK(settle_eta(experiment, problem, place.together));
   if (options.monitor) MFL_CHECK(check_monitor(experiment));
-  const RoundPlanner planner(experiment, population_of(experiment, problem), federation.model->parameters());
-  return place.together.agree(planner.require_a_round());
+  MFL_CHECK(place.together.agree(planner.require_a_round()));
+  return planner;
 }
 
 template <class T>
 struct Starting {
   Member* member;
+  RoundPlanner planner;
   Start<T> start;
 };
 
@@ -101,10 +105,7 @@ Result<std::optional<Start<T>>> start_member(Member& member, const Problem<T>& p
   }
   if (!member.initial && !(found && found->run.checkpoint))
     return tl::unexpected<Error>(member.initial.error());
-  MFL_TRY(Start<T> start, start_run(found, spec,
-                                    initial_state<T>(experiment.algorithm, *problem.federation.model,
-                                                     experiment.config.run.seed),
-                                    recorder));
+  MFL_TRY(Start<T> start, start_run(found, spec, experiment, *problem.federation.model, recorder));
   member.id = start.id;
   return start;
 }
@@ -113,9 +114,12 @@ Result<std::optional<Start<T>>> start_member(Member& member, const Problem<T>& p
 template <class T>
 Result<void> train(std::vector<Starting<T>> starting, const Problem<T>& problem, const Place& place,
                    Recorder& recorder, const RunOptions& options, const RunHooks& hooks) {
+  const TestLabels labels = test_labels(starting.front().member->experiment, problem);
+  const FinalModel untrained{.tensors = tensors_json(problem.federation.model->tensors()),
+                             .scale = problem.scale};
   std::vector<Setting> settings;
   std::vector<std::optional<Monitor>> monitors(starting.size());
-  for (const auto& [member, start] : starting) {
+  for (const auto& [member, planner, start] : starting) {
     if (options.monitor) {
       MFL_TRY(const auto beta, monitored_beta(problem.federation, member->experiment.lambda, place.together));
       monitors[settings.size()].emplace(*member->experiment.algorithm.method().descent(), beta, hooks.warn);
@@ -126,14 +130,14 @@ Result<void> train(std::vector<Starting<T>> starting, const Problem<T>& problem,
                                      problem.federation, place.together, place.neighbours);
   std::vector<Training<T>> trainings;
   trainings.reserve(starting.size());
-  for (auto& [member, start] : starting) {
+  for (auto& [member, planner, start] : starting) {
     const std::size_t setting = trainings.size();
     trainings.emplace_back(TrainingParts<T>{.setting = setting,
                                             .experiment = member->experiment,
                                             .engine = *engine,
-                                            .population = population_of(member->experiment, problem),
-                                            .labels = test_labels(member->experiment, problem),
-                                            .untrained = untrained_model(problem),
+                                            .planner = std::move(planner),
+                                            .labels = labels,
+                                            .untrained = untrained,
                                             .recorder = recorder,
                                             .start = std::move(start),
                                             .warnings = data_warnings(problem.constant_features),
@@ -157,15 +161,20 @@ Result<void> run_members_as(std::vector<Member>& members, const Place& place, co
     MFL_TRY(problem.federation.model,
             starting_from(**initial, problem.schema, problem.scale, problem.federation.model));
   }
-  for (Member& member : members) MFL_CHECK(settle(member.experiment, problem, place, options));
+  std::vector<RoundPlanner> planners;
+  for (Member& member : members) {
+    MFL_TRY(RoundPlanner planner, settle(member.experiment, problem, place, options));
+    planners.push_back(std::move(planner));
+  }
   MFL_TRY(Recorder* const recorder, place.recorder());
   std::map<std::uint64_t, std::vector<Starting<T>>> by_round;  // those that share passes
-  for (Member& member : members) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    Member& member = members[i];
     member.origin = problem.origin;
     MFL_TRY(auto start, start_member(member, problem, place.reuse, *recorder));
     if (start)
       by_round[goes_in_step(member.experiment) ? start->state.round : 0].push_back(
-          {&member, *std::move(start)});
+          {&member, std::move(planners[i]), *std::move(start)});
     else
       progress.done(member);
   }

@@ -9,7 +9,6 @@
 #include "mfl/base/version.h"
 #include "mfl/config/config_keys.h"
 #include "mfl/config/entries.h"
-#include "mfl/model/tensors.h"
 
 namespace mfl {
 
@@ -79,11 +78,6 @@ std::vector<RunWarning> setting_warnings(const Config& config) {
 }
 
 template <class T>
-FinalModel untrained_model(const Problem<T>& problem) {
-  return {.tensors = tensors_json(problem.federation.model->tensors()), .scale = problem.scale};
-}
-
-template <class T>
 Result<void> check_target_accuracy(const Experiment& experiment, const Problem<T>& problem) {
   if (!experiment.stop.target_accuracy || (problem.federation.test && problem.has_accuracy)) return {};
   return fail(ErrorCode::kBadConfig,
@@ -129,7 +123,5 @@ template Result<void> check_target_accuracy(const Experiment&, const Problem<flo
 template Result<void> check_target_accuracy(const Experiment&, const Problem<double>&);
 template TestLabels test_labels(const Experiment&, const Problem<float>&);
 template TestLabels test_labels(const Experiment&, const Problem<double>&);
-template FinalModel untrained_model(const Problem<float>&);
-template FinalModel untrained_model(const Problem<double>&);
 
 }  // namespace mfl

@@ -19,10 +19,6 @@ TestLabels test_labels(const Experiment& experiment, const Problem<T>& problem);
 // Of features that are constant in the training data.
 std::vector<RunWarning> data_warnings(const std::vector<std::string>& constant_features);
 
-// What the store keeps of the model, without the weights.
-template <class T>
-FinalModel untrained_model(const Problem<T>& problem);
-
 // kBadConfig if the configuration has a target_accuracy and there is no test set of classes.
 template <class T>
 Result<void> check_target_accuracy(const Experiment& experiment, const Problem<T>& problem);

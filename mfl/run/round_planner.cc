@@ -20,22 +20,17 @@ struct RoundPlanner::Costs {
   }
 };
 
-RoundPlanner::RoundPlanner(const Experiment& experiment, Population population, std::size_t parameters)
-    : experiment_(&experiment),
-      population_(std::move(population)),
-      parameters_(parameters),
-      node_bytes_(bytes_of(1)) {}
+RoundPlanner::RoundPlanner(const Experiment& experiment, Population population)
+    : experiment_(&experiment), population_(std::move(population)) {}
 
-RoundBytes RoundPlanner::bytes_of(std::uint64_t round) const {
-  const auto bytes =
-      experiment_->config.run.precision == Precision::kF32 ? round_bytes<float> : round_bytes<double>;
-  return bytes(experiment_->algorithm, round, parameters_, population_.codecs);
+const RoundBytes& RoundPlanner::node_bytes() const {
+  return experiment_->algorithm.vectors().sends_all(round_) ? population_.bytes : population_.bytes_between;
 }
 
 // An adaptive tau has gradients of its own.
 RoundWork RoundPlanner::work_of(std::uint64_t steps) const {
-  return {steps + (experiment_->budget.adaptive ? kEstimateGradients : 0), node_bytes_.down, node_bytes_.up,
-          population_.batching};
+  const auto [down, up] = node_bytes();
+  return {steps + (experiment_->budget.adaptive ? kEstimateGradients : 0), down, up, population_.batching};
 }
 
 bool allows(const BudgetRule& rule, const Spent& spent, const Spent& round) {
@@ -46,7 +41,7 @@ bool allows(const BudgetRule& rule, const Spent& spent, const Spent& round) {
 // Exact under virtual time and of bytes; else as long as rounds have been so far.
 Result<Spent> RoundPlanner::cost_of(const RunSoFar& so_far, std::uint64_t round, std::uint64_t steps) const {
   MFL_TRY(const RoundPlan plan, plan_round(population_, round, work_of(steps)));
-  Spent cost{0, plan.sent * node_bytes_.down + plan.received * node_bytes_.up};
+  Spent cost{0, plan.sent * node_bytes().down + plan.received * node_bytes().up};
   if (plan.time) {
     cost.seconds = plan.time->seconds;
   } else if (so_far.engine_rounds > 0) {
@@ -72,7 +67,6 @@ Result<void> RoundPlanner::next(const RunSoFar& so_far) {
   plan_.reset();
   choice_.reset();
   round_ = so_far.round + 1;
-  node_bytes_ = bytes_of(round_);
   const auto decided = decide(so_far);
   if (!decided) steps_ = 1;
   return decided;

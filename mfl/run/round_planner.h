@@ -1,7 +1,7 @@
 // How long the rounds of a run are, who takes part in them and what they cost, for whoever runs them. A budget ends the run before a round
 // that it does not allow; an adaptive tau divides what is left of it (theory/adaptive_tau.h).
 //
-//   RoundPlanner planner(experiment, population, parameters);
+//   RoundPlanner planner(experiment, experiment.population(nodes, parameters, samples_of));
 //   MFL_CHECK(planner.require_a_round());
 //   for (MFL_CHECK(planner.next(so_far)); planner.steps() > 0; MFL_CHECK(planner.next(so_far))) {
 //     MFL_TRY(const RoundPlan* plan, planner.plan());
@@ -44,7 +44,7 @@ struct RunSoFar {
 // A value. Not thread-safe. The experiment must outlive it.
 class RoundPlanner {
  public:
-  RoundPlanner(const Experiment& experiment, Population population, std::size_t parameters);
+  RoundPlanner(const Experiment& experiment, Population population);
 
   // kBadConfig if the budget does not allow the first round with one step.
   Result<void> require_a_round() const;
@@ -54,7 +54,7 @@ class RoundPlanner {
   // Of that round; 0: the run has all its steps, or the budget allows no other.
   std::uint64_t steps() const { return steps_; }
   const std::optional<RoundChoice>& choice() const { return choice_; }
-  const RoundBytes& node_bytes() const { return node_bytes_; }  // of one node
+  const RoundBytes& node_bytes() const;  // of one node
   // Who takes part in that round, also where steps() is 0: decided when it is asked for first.
   Result<const RoundPlan*> plan();
 
@@ -65,7 +65,6 @@ class RoundPlanner {
  private:
   struct Costs;  // what rounds have been measured to cost
 
-  RoundBytes bytes_of(std::uint64_t round) const;
   RoundWork work_of(std::uint64_t steps) const;
   Result<Spent> cost_of(const RunSoFar& so_far, std::uint64_t round, std::uint64_t steps) const;
   Result<Costs> measured_costs(const RunSoFar& so_far, std::uint64_t last_steps) const;
@@ -76,10 +75,8 @@ class RoundPlanner {
 
   const Experiment* experiment_;
   Population population_;
-  std::size_t parameters_;
   std::uint64_t round_ = 1;  // the one that steps() and plan() are about
   std::uint64_t steps_ = 0;
-  RoundBytes node_bytes_;
   std::optional<RoundChoice> choice_;
   std::optional<RoundPlan> plan_;
 };

@@ -42,11 +42,12 @@ std::filesystem::path store_of(const RunOptions& options) {
 }
 
 Result<RunOutcome> run_experiment(const Config& config, const RunOptions& options, const RunHooks& hooks) {
-  MFL_CHECK(require_same_command("run", std::span(&config, 1), options, options.where()));
-  MFL_CHECK(options.where().on_first([&] { return check_weights_out(options.weights_out); }));
-  const RunHooks own = own_hooks(hooks, options.where());
+  Ranks& ranks = options.where();
+  MFL_CHECK(require_same_command("run", std::span(&config, 1), options, ranks));
+  const RunHooks own = own_hooks(hooks, ranks);
+  MFL_CHECK(ranks.on_first([&] { return check_weights_out(options.weights_out); }));
   if (options.resume_id.empty()) return run_member(config, options, own);
-  MFL_TRY(StoppedRun stopped, read_stopped(store_of(options), options.resume_id, options.where()));
+  MFL_TRY(StoppedRun stopped, read_stopped(store_of(options), options.resume_id, ranks));
   stopped.config.run.engine = config.run.engine;
   stopped.config.run.threads = config.run.threads;
   RunOptions exactly = options;

@@ -15,15 +15,18 @@
 namespace mfl {
 
 template <class T>
-Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpec& spec, State<T> initial,
-                           Recorder& recorder) {
+Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpec& spec,
+                           const Experiment& experiment, const Model<T>& model, Recorder& recorder) {
+  const auto initial = [&] {
+    return initial_state<T>(experiment.algorithm, model, experiment.config.run.seed);
+  };
   if (!found) {
     MFL_TRY(std::string id, recorder.create_run(spec));
-    return Start<T>{.id = std::move(id), .state = std::move(initial)};
+    return Start<T>{.id = std::move(id), .state = initial()};
   }
   const Unfinished& run = found->run;
   Start<T> start{.id = run.id,
-                 .state = std::move(initial),
+                 .state = initial(),
                  .recorded = run.checkpoint.has_value(),
                  .wall_seconds = run.wall_seconds,
                  .virtual_seconds = run.virtual_seconds,
@@ -48,7 +51,7 @@ Training<T>::Training(TrainingParts<T> parts)
       labels_(std::move(parts.labels)),
       model_(std::move(parts.untrained)),
       stop_(experiment_.stop, experiment_.losses),
-      planner_(experiment_, std::move(parts.population), parts.start.state.w().size()),
+      planner_(std::move(parts.planner)),
       journal_(parts.recorder, std::move(parts.start.id)),
       state_(std::move(parts.start.state)),
       closed_(parts.start.recorded),
@@ -63,7 +66,7 @@ Training<T>::Training(TrainingParts<T> parts)
     last_time_ = RoundTime{};
   }
   for (const RoundLoss& past : parts.start.losses) (void)stop_.judge(past.round, past.loss, std::nullopt);
-  engine_.restore(setting_, parts.start.kept);
+  if (!parts.start.kept.empty()) engine_.restore(setting_, parts.start.kept);
   start_round();
 }
 
@@ -212,12 +215,12 @@ Result<void> Training<T>::close_round(const Losses& losses, Row row) {
   last_losses_.start_loss = losses.start_loss;
   if (closed_) return {};
   closed_ = true;
-  const bool finite = std::isfinite(losses.train_loss.value_or(0));
+  const bool finite = std::isfinite(losses.train_loss.value_or(0)), keeps = journal_.recorder().keeps();
   std::optional<TestMetrics> test;
   if (row != Row::kLast && (stopped_ = judge(losses, test))) row = Row::kLast;
   if (losses.train_loss) note_loss(state_, *losses.train_loss);
   if (experiment_.losses.never_knows() && row == Row::kLast) note_last(state_);
-  const std::string digest = journal_.recorder().keeps() ? state_digest(state_) : "";
+  const std::string digest = keeps ? state_digest(state_) : "";
   journal_.add(RoundRow{.round = state_.round,
                         .step = state_.step,
                         .train_loss = losses.train_loss,
@@ -343,10 +346,10 @@ Result<void> train_together(Engine<T>& engine, std::span<Training<T>> trainings,
   });
 }
 
-template Result<Start<float>> start_run(const std::optional<RecordedRun>&, const RunSpec&, State<float>,
-                                        Recorder&);
-template Result<Start<double>> start_run(const std::optional<RecordedRun>&, const RunSpec&, State<double>,
-                                         Recorder&);
+template Result<Start<float>> start_run(const std::optional<RecordedRun>&, const RunSpec&, const Experiment&,
+                                        const Model<float>&, Recorder&);
+template Result<Start<double>> start_run(const std::optional<RecordedRun>&, const RunSpec&, const Experiment&,
+                                         const Model<double>&, Recorder&);
 template class Training<float>;
 template class Training<double>;
 template Result<void> train_together(Engine<float>&, std::span<Training<float>>, const RunHooks&);

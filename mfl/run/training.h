@@ -34,10 +34,10 @@ struct Start {
   std::vector<RoundLoss> losses = {};          // of the rounds so far
 };
 
-// Starts a run of the spec at `initial`, or continues a run that was found: at its checkpoint, or at `initial` when it has none.
+// Starts a run of the spec at its initial State, or continues a run that was found: at its checkpoint, or at that State when it has none.
 template <class T>
-Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpec& spec, State<T> initial,
-                           Recorder& recorder);
+Result<Start<T>> start_run(const std::optional<RecordedRun>& found, const RunSpec& spec,
+                           const Experiment& experiment, const Model<T>& model, Recorder& recorder);
 
 // What a training is made of. Everything that is referred to must outlive it.
 template <class T>
@@ -45,7 +45,7 @@ struct TrainingParts {
   std::size_t setting;  // its index in the engine
   const Experiment& experiment;
   Engine<T>& engine;
-  Population population;
+  RoundPlanner planner;
   TestLabels labels;
   FinalModel untrained;  // what the store keeps of the model, to which the run adds the weights
   Recorder& recorder;

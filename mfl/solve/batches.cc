@@ -21,18 +21,10 @@ std::uint64_t node_key(std::string_view name) {
   return key;
 }
 
-bool takes_all(const Batching& batching, std::size_t rows) {
-  return batching.batch_size == 0 || batching.batch_size >= rows;
-}
-
 std::uint64_t batches_per_epoch(const Batching& batching, std::size_t rows) {
   if (takes_all(batching, rows)) return 1;
   const std::uint64_t whole = rows / batching.batch_size;
   return batching.drop_last || rows % batching.batch_size == 0 ? whole : whole + 1;
-}
-
-std::uint64_t steps_of_node(const Batching& batching, std::size_t rows, std::uint64_t steps) {
-  return batching.by_epochs ? steps * batches_per_epoch(batching, rows) : steps;
 }
 
 std::uint64_t rows_of_steps(const Batching& batching, std::size_t rows, std::uint64_t steps) {

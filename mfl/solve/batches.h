@@ -32,11 +32,15 @@ struct Batching {
 };
 
 // Whether a step is on all of a node's rows, in their own order: no larger batch exists.
-bool takes_all(const Batching& batching, std::size_t rows);
+inline bool takes_all(const Batching& batching, std::size_t rows) {
+  return batching.batch_size == 0 || batching.batch_size >= rows;
+}
 // At least 1. A node with fewer rows than a batch has one batch of all its rows.
 std::uint64_t batches_per_epoch(const Batching& batching, std::size_t rows);
 // The local steps of a node in a round of `steps` steps, or epochs with by_epochs.
-std::uint64_t steps_of_node(const Batching& batching, std::size_t rows, std::uint64_t steps);
+inline std::uint64_t steps_of_node(const Batching& batching, std::size_t rows, std::uint64_t steps) {
+  return batching.by_epochs ? steps * batches_per_epoch(batching, rows) : steps;
+}
 // The rows that those steps are on, counted as often as they are used.
 std::uint64_t rows_of_steps(const Batching& batching, std::size_t rows, std::uint64_t steps);
 

@@ -27,8 +27,23 @@ TEST(Experiments, OfCentralisedAlgorithmsHaveTheMeanAndSendNothing) {
   const Experiment centralised(config);
   EXPECT_EQ(centralised.aggregator->spec(), "mean");
   EXPECT_EQ(centralised.codecs.spec(), "");
-  EXPECT_EQ(centralised.population(1, {}).participation.fraction, 1);
+  EXPECT_EQ(centralised.population(1, 1, {}).participation.fraction, 1);
   EXPECT_EQ(centralised.round_length(), 1U);
+}
+
+TEST(Experiments, KnowTheBytesOfRoundsThatSendAllVectorsAndOfThoseBetween) {
+  Config config;
+  config.algorithm.momentum = "average";
+  config.algorithm.sync_momentum = 3;
+  config.federation.codecs = "bf16";
+  const Population population = Experiment(config).population(2, 10, {});
+  EXPECT_EQ(population.bytes.down, 80U) << "w and d";
+  EXPECT_EQ(population.bytes.up, 40U);
+  EXPECT_EQ(population.bytes_between.down, 80U);
+  EXPECT_EQ(population.bytes_between.up, 20U) << "w alone";
+  config = {};
+  config.algorithm.name = "mgd";
+  EXPECT_EQ(Experiment(config).population(1, 10, {}).bytes.up, 0U);
 }
 
 TEST(Experiments, AMeasuredStepSizeReachesAlgorithmAndBudgetButNotTheConfiguration) {

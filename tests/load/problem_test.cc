@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "mfl/base/files.h"
+#include "mfl/config/entries.h"
 #include "mfl/data/source.h"
 #include "mfl/model/models.h"
 #include "tests/load/small_data.h"
