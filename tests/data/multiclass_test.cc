@@ -290,7 +290,7 @@ RC_GTEST_PROP(MulticlassLaws, DataWithAnotherClassDoesNotFitAndTheClassIsNamed, 
   RC_PRE(std::ranges::count(run.classes, other) == 0);
   data.classes.push_back(other);
   std::ranges::sort(data.classes, class_before);
-  RC_ASSERT(difference(run, data).value_or("").find("class \"" + other + "\" is here") == 0);
+  RC_ASSERT(difference(run, data).value_or("").find("class \"" + other + "\" is not one of") == 0);
   RC_ASSERT(!settle(run, data));
 }
 
