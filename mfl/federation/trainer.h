@@ -33,8 +33,9 @@ class Trainer {
 
 struct TrainerOptions {
   Batching batching = {};
-  LossRule losses = {};    // of a federation
-  CodecChain codecs = {};  // that an update passes
+  LossRule losses = {};          // of a federation
+  CodecChain codecs = {};        // that an update passes
+  std::uint64_t most_steps = 0;  // of a task; 0: tau of the algorithm
 };
 
 // `kept` is what the node keeps across rounds. `federation` has one node, with its name where batches are drawn, and outlives the trainer. `stop` is polled before every step and, where there are several workers, before every

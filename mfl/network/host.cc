@@ -12,6 +12,7 @@
 #include "mfl/experiment/evaluations.h"
 #include "mfl/federation/write_behind.h"
 #include "mfl/model/starting_model.h"
+#include "mfl/network/served_rounds.h"
 #include "mfl/network/served_run.h"
 #include "mfl/network/served_schema.h"
 #include "mfl/network/test_bench.h"
@@ -79,10 +80,6 @@ void take_experiment(const Experiment& experiment, CoordinatorOptions& out) {
   out.aggregator = experiment.aggregator;
   out.codecs = experiment.codecs;
   out.step_size_of = step_size_of;
-  out.algorithm_of = [measured = experiment](double eta) mutable {
-    measured.settle_eta(eta);
-    return measured.algorithm;
-  };
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(experiment.config.run.threads, kMaxThreads));
 }
 
@@ -100,6 +97,12 @@ CoordinatorOptions coordinator_options(const Experiment& experiment, const HostO
   out.on_outlier = options.on_outlier;
   out.warnings = served.folder.warnings();
   if (!options.server.tls) out.warnings.emplace_back(kPlaintextWarning);
+  const auto settled = std::make_shared<Experiment>(experiment);
+  out.algorithm_of = [settled](double eta) {
+    settled->settle_eta(eta);
+    return settled->algorithm;
+  };
+  out.rounds = round_policy(settled, served.run.wall_seconds);
   for (const RoundRow& row : served.rounds)
     if (row.train_loss) out.past_losses.push_back({row.round, *row.train_loss});
   out.batch_loss = served.batch_loss;
