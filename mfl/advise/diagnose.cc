@@ -71,8 +71,8 @@ struct Runs {
   }
 };
 
-// The configuration with a loss of the paper: of a linear model, in which every parameter is regularised and samples count alike. An
-// intercept that is there by default is left out.
+// The configuration with a loss of the paper: a linear model in which every parameter is regularised and samples
+// count alike. An intercept that the defaults add is left out.
 Result<Config> paper_losses(Config config) {
   if (!entry_of(config.model).loss)
     return fail(ErrorCode::kBadConfig,

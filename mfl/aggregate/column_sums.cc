@@ -26,8 +26,7 @@ void fill_moments(std::span<const double> values, std::span<double> out) {
 }
 
 tl::unexpected<Error> too_large(std::size_t column) {
-  return fail(ErrorCode::kBadData,
-              fmt::format("feature {} has a value whose square is too large for a number", column + 1),
+  return fail(ErrorCode::kBadData, fmt::format("feature {}: a value overflows when squared", column + 1),
               "change its unit, or leave the column out");
 }
 

@@ -116,7 +116,7 @@ class ArgumentReader {
 
   const CatalogEntry& entry_;
   std::vector<std::optional<double>> values_;
-  std::size_t next_ = 0;  // of values without a name
+  std::size_t next_ = 0;  // the parameter that the next value without a name sets
   bool named_ = false;
 };
 
@@ -147,7 +147,7 @@ std::string canonical_text(const CatalogEntry& entry, const ParameterValues& val
   return spec_text(entry, values, [](const Parameter&, double) { return true; });
 }
 
-// Of NAME:TEXT, in which the text may have any character.
+// Parses the text of NAME:TEXT, which may have any character.
 Result<ParameterValues> parse_text(const CatalogEntry& entry, std::string_view text) {
   if (entry.text.empty()) return bad_spec(entry, fmt::format("unexpected {}", quoted(text)));
   text.remove_prefix(1);
@@ -157,7 +157,7 @@ Result<ParameterValues> parse_text(const CatalogEntry& entry, std::string_view t
   return values;
 }
 
-// Of NAME or NAME(LIST).
+// Parses the list of NAME(LIST); NAME alone has an empty list.
 Result<ParameterValues> parse_list(const CatalogEntry& entry, std::string_view list) {
   list = trimmed(list);
   if (!entry.text.empty() && !(entry.text_optional && list.empty()))

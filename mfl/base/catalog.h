@@ -1,7 +1,9 @@
-// Tables of things that are chosen by name: models, partitions, aggregators. One entry says what it is called, which parameters it
-// takes and what it is, so that flags, files, help, errors and tests read the table instead of repeating its names.
+// Tables of things that are chosen by name: models, partitions, aggregators. One entry says what it is
+// called, which parameters it takes and what it is, so that flags, files, help, errors and tests read the
+// table instead of repeating its names.
 //
-// A choice is written as a spec: "median", "trimmed-mean(0.2)", "multi-krum(f=2, m=4)", "file:PATH". Example: end of file.
+// A choice is written as a spec: "median", "trimmed-mean(0.2)", "multi-krum(f=2, m=4)", "file:PATH". Example:
+// end of file.
 #pragma once
 
 #include <concepts>
@@ -31,19 +33,21 @@ struct Parameter {
   bool may_be_infinite = false;  // "inf" is a value if the range holds it
 };
 
-// What every table says about an entry. Names, aliases and parameters consist of letters, digits, '-', '_' and '.'.
+// What every table says about an entry. Names, aliases and parameters consist of letters, digits, '-', '_'
+// and '.'.
 struct CatalogEntry {
   std::string name;
   std::vector<std::string> aliases = {};
   std::vector<Parameter> parameters = {};  // in the order of values without a name
   std::string description = {};            // one line
-  // For an entry that takes a text in place of parameters: what the text is, in capitals ("PATH"). Written as NAME:TEXT.
+  // For an entry that takes a text in place of parameters: what the text is, in capitals ("PATH"). Written as
+  // NAME:TEXT.
   std::string text = {};
   bool text_optional = false;  // NAME alone is a choice as well
 };
 
-// "multi-krum(f, [m])", "geometric-median(iterations=4, nu=1e-05)", "file:PATH", "fleet[:SHAPE]": defaults follow "=", brackets are
-// around what may be absent.
+// "multi-krum(f, [m])", "geometric-median(iterations=4, nu=1e-05)", "file:PATH", "fleet[:SHAPE]": defaults
+// follow "=", brackets are around what may be absent.
 std::string usage_text(const CatalogEntry& entry);
 
 // How a spec of an entry begins: its name, with ':' where a text must follow.
@@ -65,10 +69,11 @@ class ParameterValues {
   std::optional<double> find(std::string_view parameter) const;
   // Throws std::out_of_range where find gives nothing.
   double number(std::string_view parameter) const;
-  // The same for a whole number >= 0.
+  // A whole number >= 0; throws as number() does.
   std::uint64_t count(std::string_view parameter) const;
 
-  // What follows NAME: for an entry that takes a text, never empty unless it is optional and absent; empty for the others.
+  // What follows NAME: for an entry that takes a text, never empty unless it is optional and absent; empty
+  // for the others.
   const std::string& text() const { return text_; }
 
   void set(std::string_view parameter, double value);
@@ -104,8 +109,9 @@ class CatalogIndex {
   std::vector<const CatalogEntry*> entries_;
 };
 
-// The entries of one kind, built-in ones first, in the order in which they were added. Pointers to entries stay valid as long as
-// the catalogue. Not thread-safe while entries are added: add them before the first use, for example at the start of main.
+// The entries of one kind, built-in ones first, in the order in which they were added. Pointers to entries
+// stay valid as long as the catalogue. Not thread-safe while entries are added: add them before the first
+// use, for example at the start of main.
 template <std::derived_from<CatalogEntry> Entry>
 class Catalog {
  public:
@@ -116,9 +122,9 @@ class Catalog {
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
-  // Throws std::invalid_argument, and adds nothing, if the name or an alias exists already, a name is empty or has other
-  // characters than those of CatalogEntry, a parameter is duplicated, a default is outside its range, or there are parameters beside a
-  // text.
+  // Throws std::invalid_argument, and adds nothing, if the name or an alias exists already, a name is empty
+  // or has other characters than those of CatalogEntry, a parameter is duplicated, a default is outside its
+  // range, or there are parameters beside a text.
   void add(Entry entry) {
     index_.check(entry);
     entries_.push_back(std::move(entry));
@@ -149,17 +155,19 @@ class Catalog {
 template <class Entry>
 struct Spec {
   const Entry* entry;
-  ParameterValues values;  // of every parameter except optional ones that are absent
+  ParameterValues values;  // a value for every parameter except absent optional ones
   std::string text;        // canonical: "multi-krum(f=2, m=4)"
 };
 
-// Parses NAME, NAME(VALUE, ...), NAME(PARAMETER=VALUE, ...) or values without a name followed by values with one; blanks are allowed
-// everywhere except inside words. The canonical text has the entry's name, not an alias, then every parameter that has a
-// value, in the order of the entry, as the shortest number that reads back to the same bits (-0 is 0): equal choices have equal
-// texts, and parsing the text gives the same choice. NAME:TEXT of an entry that takes a text keeps every character of the text.
+// Parses NAME, NAME(VALUE, ...), NAME(PARAMETER=VALUE, ...) or values without a name followed by values with
+// one; blanks are allowed everywhere except inside words. The canonical text has the entry's name, not an
+// alias, then every parameter that has a value, in the order of the entry, as the shortest number that reads
+// back to the same bits (-0 is 0): equal choices have equal texts, and parsing the text gives the same
+// choice. NAME:TEXT of an entry that takes a text keeps every character of the text.
 //
-// kBadConfig for unknown names, unknown, repeated or missing parameters, a missing text, and values that are no numbers, outside their
-// range, not whole where they must be, or not finite. The hint says what may be written.
+// kBadConfig for unknown names, unknown, repeated or missing parameters, a missing text, and values that are
+// no numbers, outside their range, not whole where they must be, or not finite. The hint says what may be
+// written.
 template <class Entry>
 Result<Spec<Entry>> parse_spec(std::string_view text, const Catalog<Entry>& catalog) {
   MFL_TRY(CatalogIndex::Parsed parsed, catalog.index().parse(text));

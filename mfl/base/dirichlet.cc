@@ -8,7 +8,7 @@
 namespace mfl {
 namespace {
 
-// Of a shape >= 1.
+// The logarithm of a gamma number whose shape is at least 1.
 double log_gamma_of_large(Stream& stream, double shape) {
   const double d = shape - 1.0 / 3;
   const double c = 1 / std::sqrt(9 * d);

@@ -79,7 +79,7 @@ bool write_all(int fd, std::string_view bytes) {
 struct Target {
   fs::path path;                           // no symbolic link, unless to a stream
   bool stream = false;                     // a device or FIFO: written to, never replaced
-  std::optional<mode_t> permissions = {};  // of the file that is replaced
+  std::optional<mode_t> permissions = {};  // the permissions of the replaced file
 };
 
 constexpr const char* kWriteHint = "check that the folder exists, is writable and has space";

@@ -12,8 +12,8 @@
 
 namespace mfl {
 
-// The whole file. Errors are kBadData and name the path and the system's reason. Only regular files are read: a folder, FIFO,
-// device or socket is an error, so that reading never waits for anybody and always ends.
+// The whole file. Errors are kBadData and name the path and the system's reason. Only regular files are read:
+// a folder, FIFO, device or socket is an error, so that reading never waits for anybody and always ends.
 Result<std::string> read_file(const std::filesystem::path& path);
 
 // A file for reading at any position. Safe to share between threads.
@@ -35,28 +35,32 @@ class FileReader {
   int fd_;
 };
 
-// Fills `out` with the bytes from `offset` on and returns how many there were: fewer only at the end of the file. Errors as for read_file.
+// Fills `out` with the bytes from `offset` on and returns how many there were: fewer only at the end of the
+// file. Errors as for read_file.
 Result<std::size_t> read_part(const std::filesystem::path& path, std::uint64_t offset,
                               std::span<std::byte> out);
 
-// Who may read a file: everybody whom the umask lets, or its owner alone (0600), whatever the file that it replaces.
+// The permissions of a written file: those that the umask allows, or 0600 for its owner alone. The
+// permissions of a replaced file do not matter.
 enum class Readers { kAnybody, kOwner };
 
-// A new file beside the target, to be renamed over it: nobody else can have made it. The caller closes `descriptor`. Errors are kRunFailed.
+// A new file beside the target, to be renamed over it: nobody else can have made it. The caller closes
+// `descriptor`. Errors are kRunFailed.
 struct FileBeside {
   std::filesystem::path path;
   int descriptor = -1;
 };
 Result<FileBeside> make_file_beside(const std::filesystem::path& target, Readers readers = Readers::kAnybody);
 
-// All or nothing: written beside the target, synced, then renamed over it. An existing file keeps its permissions. A symbolic
-// link stays and its target is replaced. A character device or FIFO is written to and stays what it is. Folders, block
-// devices, sockets, and FIFOs that no process reads from are errors. Errors are kRunFailed.
+// All or nothing: written beside the target, synced, then renamed over it. An existing file keeps its
+// permissions. A symbolic link stays and its target is replaced. A character device or FIFO is written to and
+// stays what it is. Folders, block devices, sockets, and FIFOs that no process reads from are errors. Errors
+// are kRunFailed.
 Result<void> write_file(const std::filesystem::path& path, std::string_view bytes,
                         Readers readers = Readers::kAnybody);
 
-// To be called before work whose result write_file() will put at `path`: makes the missing folders above it and reports what
-// write_file() would refuse. Errors are kRunFailed.
+// To be called before work whose result write_file() will put at `path`: makes the missing folders above it
+// and reports what write_file() would refuse. Errors are kRunFailed.
 Result<void> prepare_output(const std::filesystem::path& path);
 
 // Makes new and renamed files in the folder survive a power failure. Errors are kRunFailed.

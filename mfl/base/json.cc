@@ -17,8 +17,8 @@ bool is_member(const Json& element) {
 
 }  // namespace
 
-// What the library makes of a value. The object is filled as the vector that it is: its own insertion looks for the
-// key first.
+// What the library makes of a value. The object is filled as the vector that it is: its own insertion looks
+// for the key first.
 struct JsonText {
   Library operator()(std::monostate) const { return nullptr; }
   Library operator()(const Json::Array& elements) const {
@@ -35,7 +35,8 @@ struct JsonText {
   Library operator()(const auto& plain) const { return plain; }
 };
 
-// What the library's parser, which does not recurse, calls. Every member function but parse_error() tells it whether to continue.
+// What the library's parser, which does not recurse, calls. Every member function but parse_error() tells it
+// whether to continue.
 struct JsonBuilder {
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }

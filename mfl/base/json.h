@@ -1,5 +1,5 @@
-// JSON as a value. A header without templates: building replies costs no compile time, and one source knows the library
-// that escapes and parses.
+// JSON as a value. The header has no templates, so building replies costs no compile time, and a single
+// source includes the library that escapes and parses.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace mfl {
 
-// null, a boolean, a number, a string, an array or an object. Members of an object keep the order in which they were
-// added. A value: copies are deep.
+// null, a boolean, a number, a string, an array or an object. Members of an object keep the order in which
+// they were added. A value: copies are deep.
 //
 //   Json reply = {{"run", id}, {"losses", Json::array()}};
 //   reply["losses"].push_back(0.25);
@@ -61,12 +61,14 @@ class Json {
     return out;
   }
 
-  // Takes any bytes, in time proportional to their number, but for the sorting of an object's names. kBadData where `text` is not one
-  // JSON value, is larger than kMostBytes, has more than kMostValues values, is nested deeper than kMostLevels, or names a member of
-  // an object twice. So what walks a parsed value may recurse.
+  // Takes any bytes, in time proportional to their number, but for the sorting of an object's names. kBadData
+  // where `text` is not one JSON value, is larger than kMostBytes, has more than kMostValues values, is
+  // nested deeper than kMostLevels, or names a member of an object twice. So what walks a parsed value may
+  // recurse.
   static Result<Json> parse(std::string_view text);
   static constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
-  static constexpr std::size_t kMostValues = std::size_t{1} << 24U;  // of some 40 bytes each, and their texts
+  // About 40 bytes each, beside their texts.
+  static constexpr std::size_t kMostValues = std::size_t{1} << 24U;
   static constexpr std::size_t kMostLevels = 64;
 
   bool is_null() const;
@@ -94,11 +96,11 @@ class Json {
   // Adds the members of `other`, or replaces those of the same name.
   void update(const Json& other);
 
-  // The same value with the members of every object in the order of their names.
+  // This value with the members of every object in the order of their names.
   Json sorted() const;
 
-  // The text. Doubles have as many digits as bring back the same bits, those that are not finite are null, bytes that
-  // are not UTF-8 become U+FFFD. `indent` < 0: one line.
+  // The text. Doubles have as many digits as bring back the same bits, those that are not finite are null,
+  // bytes that are not UTF-8 become U+FFFD. `indent` < 0: one line.
   std::string dump(int indent = -1) const;
 
  private:

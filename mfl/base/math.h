@@ -9,7 +9,7 @@ double portable_log(double x);  // x > 0 and finite
 struct SinCos {
   double sin, cos;
 };
-// Of an angle in degrees, |degrees| <= 1e9; exact for multiples of 90.
+// Sine and cosine of an angle in degrees, |degrees| <= 1e9; exact for multiples of 90.
 SinCos portable_sin_cos(double degrees);
 double portable_log1p_unit(double u);  // log(1 + u) for 0 <= u <= 1
 

@@ -1,5 +1,5 @@
-// Values as bytes, between processes that run the same program on machines of the same architecture: native byte order, no
-// defence against a hostile sender. Files and the network protocol have formats of their own.
+// Values as bytes, between processes that run the same program on machines of the same architecture: native
+// byte order, no defence against a hostile sender. Files and the network protocol have formats of their own.
 #pragma once
 
 #include <cstring>
@@ -34,8 +34,8 @@ class MessageWriter {
   std::string bytes_;
 };
 
-// Takes values in the order in which they were put. The bytes outlive it. Throws std::out_of_range where fewer bytes are left
-// than asked for: the two sides do not run the same program.
+// Takes values in the order in which they were put. The bytes outlive it. Throws std::out_of_range where
+// fewer bytes are left than asked for: the two sides do not run the same program.
 class MessageReader {
  public:
   explicit MessageReader(std::string_view bytes) : rest_(bytes) {}

@@ -13,7 +13,7 @@ namespace mfl {
 // when the edits would leave nothing of the word.
 std::string nearest(std::string_view word, std::span<const std::string_view> candidates);
 
-// The same with a limit of the caller's.
+// As above, with at most `most_edits` edits.
 std::string nearest(std::string_view word, std::span<const std::string_view> candidates,
                     std::size_t most_edits);
 

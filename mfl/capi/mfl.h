@@ -103,7 +103,7 @@ typedef struct mfl_array {
 /* A configuration, and the data if it is in memory. Can be run any number of times. */
 typedef struct mfl_experiment mfl_experiment;
 
-/* From the text of an experiment file (docs/formats.md), "" for the defaults. */
+/* From the text of an experiment file (docs/config.md), "" for the defaults. */
 MFL_API int32_t mfl_experiment_new(const char* toml, mfl_experiment** experiment, char** error);
 /* Takes NULL too. */
 MFL_API void mfl_experiment_free(mfl_experiment* experiment);
@@ -169,7 +169,7 @@ MFL_API void mfl_experiment_stop(mfl_experiment* experiment);
  *              must be "external"; the data is the trainer's own
  *   "trainer_processes", "trainer_deadline"  how many trainers a command starts, and the seconds that a call may take; absent: 1 and 600
  *
- * The name of a run is the key run.name. `result` is the object "data" of `mfl run --json` (docs/formats.md): {"run_id", "status", "final",
+ * The name of a run is the key run.name. `result` is the object "data" of `mfl run --json` (docs/output.md): {"run_id", "status", "final",
  * "best", "digest", ...}. A run that was stopped ("interrupted") or diverged is a result and MFL_OK: look at "status". A store is a file
  * that other processes may use at the same time; for a run that leaves nothing behind name a temporary one and delete it. */
 MFL_API int32_t mfl_experiment_run(mfl_experiment* experiment, const char* options, char** result,

@@ -97,6 +97,7 @@ void setup_all(Command& mfl, Commands& commands) {
   setup_runs_merge(*runs, commands);
   setup_runs_delete(*runs, commands);
 
+  setup_keys(mfl, commands);
   setup_help(mfl, commands);
   setup_version(mfl, commands);
   setup_completion(mfl, commands);

@@ -69,6 +69,7 @@ void setup_runs_export(Command& runs, Commands& commands);
 void setup_runs_merge(Command& runs, Commands& commands);
 void setup_runs_delete(Command& runs, Commands& commands);
 
+void setup_keys(Command& mfl, Commands& commands);
 void setup_help(Command& mfl, Commands& commands);
 void setup_version(Command& mfl, Commands& commands);
 void setup_completion(Command& mfl, Commands& commands);

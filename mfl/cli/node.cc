@@ -38,7 +38,7 @@ Result<Reply> node_command(const NodeArguments& args) {
   const std::vector<std::string> given = args.flags.given();
   if (std::ranges::count(given, "--data") == 0 && args.trainer.spec.empty())
     return fail(ErrorCode::kBadConfig, "a node needs its data",
-                "name it with --data, such as --data csv:my.csv, or a program of yours with --trainer");
+                "name it with --data, such as --data csv:my.csv, or your own program with --trainer");
   NodeOptions options = args.options;
   MFL_TRY(options.client.tls,
           tls_or_plaintext(args.tls, args.plaintext, "a node",
@@ -87,7 +87,7 @@ void setup_node(Command& mfl, Commands& commands) {
       mfl, "node", "Take part in a federation with the data of this machine",
       "  mfl node --server fl.example.org:7443 --data csv:my.csv --tls pki/hospital-a\n"
       "The data stays here: only model vectors, losses, durations and the number of samples are sent.\n"
-      "With --trainer \"python train.py\" a program of yours trains a model of yours (docs/trainer.md).",
+      "With --trainer \"python train.py\" your own program trains your own model (docs/trainer.md).",
       [args] { return node_command(*args); });
   command.add_option("--server", args->options.client.server, "Address of the server")
       ->type_name("HOST:PORT")

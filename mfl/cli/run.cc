@@ -186,11 +186,10 @@ void setup_run(Command& mfl, Commands& commands) {
       "  mfl run --data csv:my.csv --model logistic --standardise full --folds 5\n"
       "  mfl run --data csv:my.csv --model logistic --eta 0.0001 --steps 40 --init model.npz\n"
       "  mfl run --train 5000 --nodes 20 --device-speed 'lognormal(2000, 0.5)' --network-up 1e6 "
-      "--round-deadline 5 "
-      "--quorum 15\n"
+      "--round-deadline 5 --quorum 15\n"
       "Precedence, lowest first: defaults, FILE, --set, the other flags.\n"
       "Ctrl-C stops at the end of a round; mfl run --resume latest continues it.\n"
-      "With --trainer \"python train.py\" a program of yours trains a model of yours (docs/trainer.md).",
+      "With --trainer \"python train.py\" your own program trains your own model (docs/trainer.md).",
       [args, &commands] { return run_command(*args, commands); });
   commands.processes.share(command);
   args->experiment.add(command);

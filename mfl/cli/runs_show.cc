@@ -55,7 +55,7 @@ void setup_runs_show(Command& runs, Commands& commands) {
                                   [args] { return show_run(*args); });
   command.add_option("RUN", args->id, kRunHelp)->required();
   command.add_flag("--nodes", args->nodes,
-                   "Also who took part in the rounds of a federation, and an audit of that");
+                   "Also list the participants of each round of a federation and verify the record");
   add_store_flag(command, args->store);
 }
 

@@ -343,7 +343,7 @@ void make_room(Config& config, std::span<const std::pair<std::string, std::strin
   for (const auto& [one, other] : kWays)
     if (gives(one) != gives(other)) {
       const Way& unsaid = gives(one) ? other : one;
-      (void)set_key(config, unsaid.key, unsaid.unset);  // which fails for no text that is valid
+      (void)set_key(config, unsaid.key, unsaid.unset);  // a valid text: this cannot fail
     }
 }
 
@@ -358,14 +358,16 @@ Result<void> validate(const Config& config) {
   const bool federated = !entry_of(config.algorithm).centralised;
   if (!federated && config.federation.feature_skew != FederationConfig{}.feature_skew)
     return fail(ErrorCode::kBadConfig,
-                fmt::format("feature_skew {} is about nodes, and {} has all samples in one place",
+                fmt::format("feature_skew {} needs a federated algorithm; {} is centralised",
                             config.federation.feature_skew, config.algorithm.name),
                 "leave feature_skew out, or use fl or mfl");
   if (config.data.folds == 1)
     return fail(ErrorCode::kBadConfig, "one fold leaves nothing to train on", "give at least 2 folds");
   if (config.data.fold && *config.data.fold >= config.data.folds)
     return fail(ErrorCode::kBadConfig,
-                fmt::format("fold = {} is none of {} folds", *config.data.fold, config.data.folds),
+                config.data.folds == 0 ? fmt::format("fold = {} needs folds", *config.data.fold)
+                                       : fmt::format("fold must be between 0 and {}, got {}",
+                                                     config.data.folds - 1, *config.data.fold),
                 "folds are counted from 0; set folds too");
   if (federated && config.data.train && *config.data.train < config.federation.nodes)
     return fail(

@@ -1,5 +1,5 @@
-// An experiment as values. One table of keys (config_keys.h) drives the TOML file, the flags, --set, the help,
-// the canonical text and the digest, so they cannot disagree.
+// An experiment as values. One table of keys (config_keys.h) drives the TOML file, the flags, --set, the
+// help, the canonical text and the digest, so they cannot disagree.
 #pragma once
 
 #include <cstdint>
@@ -24,26 +24,26 @@ namespace mfl {
 inline constexpr Distribution kNoLimit = {Distribution::Kind::kFixed, std::numeric_limits<double>::infinity(),
                                           0};
 
-// Relative paths in `source`, `test_source` and in a partition file are relative to the working directory of the
-// process, not to the experiment file.
+// Relative paths in `source`, `test_source` and in a partition file are relative to the working directory of
+// the process, not to the experiment file.
 struct DataConfig {
   std::string source = "mnist";         // a data spec (source.h)
   std::string test_source;              // a second spec for the test samples; empty: the source's own
   std::optional<std::uint64_t> train;   // samples; empty: all there are
   std::optional<std::uint64_t> test;    // samples; empty: all there are; 0: no test set
-  Take take = Take::kFirst;             // which samples when not all are taken
+  Take take = Take::kFirst;             // the samples to take when not all are taken
   std::optional<Task> task;             // empty: what source and model mean by themselves (default_task)
   std::optional<double> scale;          // > 0; empty: the source's own (1/255 for bytes)
   std::string label = "last";           // CSV label column: its name, its zero-based number, or last
   CsvHeader header = CsvHeader::kAuto;  // whether a CSV file starts with column names
   std::vector<std::string> drop;        // CSV columns that are not read: names or zero-based numbers
-  std::vector<std::string>
-      features;             // CSV columns to take as features, in this order; empty: all that are left
-  std::uint64_t folds = 0;  // of a cross-validation; 0: none
+  // CSV columns to take as features, in this order; empty: all that are left.
+  std::vector<std::string> features;
+  std::uint64_t folds = 0;                   // folds of a cross-validation; 0: none
   std::optional<std::uint64_t> fold = {};    // the one that is held out, from 0; empty: each in turn
-  char separator = ',';                      // of the fields of a CSV file: , ; | or a tab
+  char separator = ',';                      // between the fields of a CSV file: , ; | or a tab
   std::string positive = {};                 // the positive class; empty: the last of the two in order
-  std::uint64_t max_columns = kMostColumns;  // of a file; more are refused before they take memory
+  std::uint64_t max_columns = kMostColumns;  // columns of a file; more are refused before they take memory
 
   bool operator==(const DataConfig&) const = default;
 };
@@ -53,15 +53,15 @@ struct FederationConfig {
   std::string partition = "iid";      // a spec of partitions(), canonical
   std::string feature_skew = "none";  // a spec of feature_skews(), canonical
   std::string aggregator = "mean";    // a spec of aggregators(), canonical
-  std::string codecs = {};            // that updates pass: CodecChain's spec, canonical; empty: none
-  // Who takes part in a round, and when it ends.
+  std::string codecs = {};            // the spec of the CodecChain that updates pass, canonical; empty: none
+  // The nodes of a round, and its end.
   double fraction_train = 1;              // share of the nodes that a round chooses, in (0, 1]
-  std::uint64_t min_available_nodes = 0;  // that must be connected for a round to start; 0: all
+  std::uint64_t min_available_nodes = 0;  // nodes that must be connected for a round to start; 0: all
   std::uint64_t quorum = 0;               // updates that a round needs at its deadline; 0: all that it chose
   double round_deadline = 60;             // seconds
   // What a server believes of a node. A simulation has no use for these.
-  std::uint64_t max_samples = 0;  // that a node may join with; 0: any number
-  double max_update_norm = 0;     // of an update's L2 distance from the broadcast State; 0: automatic
+  std::uint64_t max_samples = 0;  // samples that a node may join with; 0: any number
+  double max_update_norm = 0;     // largest L2 distance of an update from the broadcast State; 0: automatic
 
   bool operator==(const FederationConfig&) const = default;
 };
@@ -82,13 +82,15 @@ struct NetworkConfig {
 };
 
 struct ModelConfig {
-  std::string name = "svm";      // of models()
+  std::string name = "svm";      // a name of models()
   std::optional<double> lambda;  // >= 0; empty: see effective_lambda
-  // For models that have one; the regulariser does not count it. Empty: with the user's own data, see effective_intercept.
+  // For models that have one; the regulariser does not count it. Empty: with the user's own data, see
+  // effective_intercept.
   std::optional<bool> intercept = {};
   Standardise standardise = Standardise::kNone;  // what is done to features first
   bool balanced = false;  // every class counts as much in the loss as any other, however many samples it has
-  // What a training sample of each class counts in the loss, in the order of the schema's classes; empty: see balanced.
+  // What a training sample of each class counts in the loss, in the order of the schema's classes; empty: see
+  // balanced.
   std::vector<double> class_weights = {};
 
   bool weighs_classes() const { return balanced || !class_weights.empty(); }
@@ -100,16 +102,17 @@ struct AlgorithmConfig {
   std::optional<double> eta;         // step size, > 0; empty: measured, or kPaperEta, see measures_eta
   double gamma = 0.5;                // momentum at the nodes, in [0, 1)
   std::optional<std::uint64_t> tau;  // local steps between aggregations, >= 1; empty: 4, or by local_epochs
-  std::uint64_t local_epochs =
-      0;  // passes over a node's samples between aggregations, in place of tau; 0: none
+  // Passes over a node's samples between aggregations, in place of tau; 0: none.
+  std::uint64_t local_epochs = 0;
   std::uint64_t batch_size = 0;  // samples of a local step; 0: all that the node has
   bool drop_last = false;        // an epoch leaves out its last batch where that is smaller than batch_size
   // Choices on the axes of algorithms, canonical specs; empty: as the algorithm has them.
   std::string correction = {}, momentum = {}, server_step = {};
   std::uint64_t sync_momentum = 1;  // rounds between two means of d, where momentum is averaged
-  // tau = "adaptive": rounds are as long as the budget of the run makes best (adaptive_tau.h). tau is then empty.
+  // tau = "adaptive": rounds are as long as the budget of the run makes best (adaptive_tau.h). tau is then
+  // empty.
   bool adaptive_tau = false;
-  std::uint64_t tau_max = 100;  // of adaptive tau, >= 1
+  std::uint64_t tau_max = 100;  // greatest adaptive tau, >= 1
   double phi = 0.025;           // its control parameter, > 0
 
   bool operator==(const AlgorithmConfig&) const = default;
@@ -124,20 +127,22 @@ struct RunConfig {
   std::optional<double> target_loss;      // end early at a training loss <= it; empty: off
   std::optional<double> target_accuracy;  // end early at a test accuracy >= it, in (0, 1]; empty: off
   std::uint64_t patience = 0;             // end early after so many rounds without an improvement; 0: off
-  // The run ends when another round would exceed one of them; empty: no limit. Seconds are virtual where the run has virtual time.
+  // The run ends when another round would exceed one of them; empty: no limit. Seconds are virtual where the
+  // run has virtual time.
   std::optional<double> budget_seconds = {};       // > 0
   std::optional<std::uint64_t> budget_bytes = {};  // up and down, >= 1
   std::uint64_t seed = 1;
   Precision precision = Precision::kF32;
   std::string engine = "threads";  // threads, serial, mpi
   std::uint64_t threads = 0;       // 0: one per core
-  // Rounds between passes over all samples for F(w), where a round does not measure it anyway; 0: there are none; empty: by the work
-  // that they are (evaluations.h).
+  // Rounds between passes over all samples for F(w), where a round does not measure it anyway; 0: no passes;
+  // empty: chosen by the work of a pass (evaluations.h).
   std::optional<std::uint64_t> evaluate_every = {};
   std::uint64_t record_every = 0;      // steps between recorded metrics; 0: about a hundred records per run
   std::uint64_t checkpoint_every = 0;  // rounds between checkpoints; 0: only when stopped
   std::uint64_t keep_states = 5;       // States of the last rounds that a server keeps, 1 to kMaxKeepStates
-  // The model whose weights the run starts from: a run, a model file or a digest (initial_model.h); empty: the model decides.
+  // The model whose weights the run starts from: a run, a model file or a digest (initial_model.h); empty:
+  // the model decides.
   std::string init = {};
 
   bool operator==(const RunConfig&) const = default;
@@ -181,7 +186,8 @@ double effective_lambda(const ModelConfig& model);
 // The task as given, else the default of source and model. Raw is multiclass for a model of many classes.
 Task effective_task(const Config& config);
 
-// What a recorded configuration has for data.source where mfl read no data: that of trainers, and that of the nodes of a server.
+// What a recorded configuration has for data.source where mfl read no data: that of trainers, and that of the
+// nodes of a server.
 inline constexpr const char* kTrainerSource = "trainer";
 inline constexpr const char* kFederationSource = "federation";
 
@@ -194,7 +200,7 @@ DataOptions data_options(const Config& config);
 // Reads an experiment file over the defaults. Errors are kBadConfig and start with FILE:LINE.
 Result<Config> read_config(const std::filesystem::path& path);
 
-// The same from text; `file` is the name that errors carry.
+// Parses a text; `file` is the name in errors.
 Result<Config> parse_config(std::string_view text, std::string_view file);
 
 // Sets one key, `table_dot_key` such as "algorithm.gamma", from text as a flag has it (no quotes). Errors are
@@ -203,8 +209,9 @@ Result<Config> parse_config(std::string_view text, std::string_view file);
 Result<void> set_key(Config& config, std::string_view table_dot_key, std::string_view text,
                      std::string_view where = {});
 
-// Of keys that say the same in two ways (steps and rounds, tau and local_epochs), unsets the one that a layer of settings over
-// `config` does not give and whose other it gives: a flag overrides the file. `given` has the layer's keys and texts.
+// Two pairs of keys say the same in two ways: steps and rounds, tau and local_epochs. Where a layer of
+// settings over `config` gives one key of a pair, unsets the other, so that a flag overrides the file.
+// `given` has the layer's keys and texts.
 void make_room(Config& config, std::span<const std::pair<std::string, std::string>> given);
 
 // Every value in its range, and the values fit each other. Reading and setting check ranges already; this is
@@ -214,12 +221,12 @@ Result<void> validate(const Config& config);
 // Canonical text: every key, in fixed order, numbers in the shortest form that reads back to the same bits.
 // For a valid config, parse_config(to_toml(c)) == c.
 std::string to_toml(const Config& config);
-// The same of the keys that are not at their defaults.
+// As to_toml(), with the keys alone that are not at their defaults.
 std::string changed_toml(const Config& config);
 
-// SHA-256 (hex) of the canonical text of the keys that shape the trajectory: not the name, the engine, the threads,
-// nor how often is recorded. lambda and task count by their effective values. Keys that came later count only where they
-// are not at their defaults.
+// SHA-256 (hex) of the canonical text of the keys that shape the trajectory: not the name, the engine, the
+// threads, nor how often is recorded. lambda and task count by their effective values. Keys that came later
+// count only where they are not at their defaults.
 std::string config_digest(const Config& config);
 
 }  // namespace mfl

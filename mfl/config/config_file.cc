@@ -4,9 +4,10 @@
 #undef TOML_SHARED_LIB
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
-// toml++ 3.3 is wrong about malformed text in two ways. It asserts what such text breaks ("[" at the end of a line), and
-// with NDEBUG lets the compiler assume it, though it then checks the same and reports an error. And it takes
-// the end of a switch for unreachable that letters such as U+00E9 reach, where the answer is false.
+// toml++ 3.3 is wrong about malformed text in two ways. It asserts what such text breaks ("[" at the end of a
+// line), and with NDEBUG lets the compiler assume it, though it then checks the same and reports an error.
+// And it takes the end of a switch for unreachable that letters such as U+00E9 reach, where the answer is
+// false.
 #define TOML_ASSERT(expr) static_cast<void>(0)
 #pragma push_macro("NDEBUG")
 #undef NDEBUG

@@ -189,33 +189,24 @@ constexpr Digested kResult = Digested::kAlways;
 constexpr Digested kNoResult = Digested::kNever;
 constexpr Digested kLaterResult = Digested::kUnlessDefault;
 
+// A key that names an entry of a table.
+constexpr Key entry_key(Text table, Text key, Text flag, Text placeholder, Text help, Digested digested,
+                        Result<void> (*set)(Config&, Text), std::string (*get)(const Config&),
+                        const CatalogIndex* (*catalog)()) {
+  return {table, key, flag, placeholder, help, KeyKind::kText, "", digested, set, get, {}, catalog};
+}
+
 constexpr Key kKeys[] = {
-    {"data",
-     "source",
-     "--data",
-     "SPEC",
-     "data",
-     KeyKind::kText,
-     "",
-     kResult,
-     [](Config& c, Text t) { return set_source(c.data.source, t); },
-     [](const Config& c) { return toml_text(c.data.source); },
-     {},
-     [] { return &sources().index(); }},
-    {"data",
-     "test_source",
-     "--test-source",
-     "SPEC",
-     "separate test data",
-     KeyKind::kText,
-     "",
-     kResult,
-     [](Config& c, Text t) {
-       return t.empty() ? set_text(c.data.test_source, t, true) : set_source(c.data.test_source, t);
-     },
-     [](const Config& c) { return toml_text(c.data.test_source); },
-     {},
-     [] { return &sources().index(); }},
+    entry_key(
+        "data", "source", "--data", "SPEC", "where the samples come from", kResult,
+        [](Config& c, Text t) { return set_source(c.data.source, t); },
+        [](const Config& c) { return toml_text(c.data.source); }, [] { return &sources().index(); }),
+    entry_key(
+        "data", "test_source", "--test-source", "SPEC", "separate test data", kResult,
+        [](Config& c, Text t) {
+          return t.empty() ? set_text(c.data.test_source, t, true) : set_source(c.data.test_source, t);
+        },
+        [](const Config& c) { return toml_text(c.data.test_source); }, [] { return &sources().index(); }),
     {"data", "train", "--train", "N", "training samples, or all", KeyKind::kInteger, "all", kResult,
      [](Config& c, Text t) { return set_integer(c.data.train, t, 1, "all"); },
      [](const Config& c) { return toml_integer(c.data.train, "all"); }},
@@ -227,8 +218,7 @@ constexpr Key kKeys[] = {
      [](const Config& c) { return toml_choice<Take>(c.data.take, kTakes); }, kNamesOf<kTakes>},
     {"data", "task", "--task", "TASK",
      "labels to train on: even-odd, multiclass, raw, or auto (multiclass for softmax; raw for csv, libsvm "
-     "and "
-     "npy, else even-odd)",
+     "and npy, else even-odd)",
      KeyKind::kText, "", kResult,
      [](Config& c, Text t) { return set_choice<AnyTask>(c.data.task, t, kTasks); },
      [](const Config& c) { return toml_choice<AnyTask>(c.data.task, kTasks); }, kNamesOf<kTasks>},
@@ -276,58 +266,31 @@ constexpr Key kKeys[] = {
     {"federation", "nodes", "--nodes", "N", "nodes that hold the training samples", KeyKind::kInteger, "",
      kResult, [](Config& c, Text t) { return set_integer(c.federation.nodes, t, 1); },
      [](const Config& c) { return toml_integer(c.federation.nodes, ""); }},
-    {"federation",
-     "partition",
-     "--partition",
-     "HOW",
-     "which node holds which samples",
-     KeyKind::kText,
-     "",
-     kResult,
-     [](Config& c, Text t) { return set_spec(c.federation.partition, t, partitions()); },
-     [](const Config& c) { return toml_text(c.federation.partition); },
-     {},
-     [] { return &partitions().index(); }},
-    {"federation",
-     "feature_skew",
-     "--feature-skew",
-     "SPEC",
-     "how features differ between simulated nodes",
-     KeyKind::kText,
-     "",
-     kLaterResult,
-     [](Config& c, Text t) { return set_spec(c.federation.feature_skew, t, feature_skews()); },
-     [](const Config& c) { return toml_text(c.federation.feature_skew); },
-     {},
-     [] { return &feature_skews().index(); }},
-    {"federation",
-     "aggregator",
-     "--aggregator",
-     "SPEC",
-     "how a round's updates become one",
-     KeyKind::kText,
-     "",
-     kLaterResult,
-     [](Config& c, Text t) { return set_spec(c.federation.aggregator, t, aggregators()); },
-     [](const Config& c) { return toml_text(c.federation.aggregator); },
-     {},
-     [] { return &aggregators().index(); }},
-    {"federation",
-     "codecs",
-     "--codecs",
-     "SPECS",
-     "what an update passes on its way to the server, separated by commas",
-     KeyKind::kText,
-     "",
-     kLaterResult,
-     [](Config& c, Text t) -> Result<void> {
-       MFL_TRY(const CodecChain chain, CodecChain::parse(t));
-       c.federation.codecs = chain.spec();
-       return {};
-     },
-     [](const Config& c) { return toml_text(c.federation.codecs); },
-     {},
-     [] { return &codecs().index(); }},
+    entry_key(
+        "federation", "partition", "--partition", "HOW", "which node holds which samples", kResult,
+        [](Config& c, Text t) { return set_spec(c.federation.partition, t, partitions()); },
+        [](const Config& c) { return toml_text(c.federation.partition); },
+        [] { return &partitions().index(); }),
+    entry_key(
+        "federation", "feature_skew", "--feature-skew", "SPEC", "how features differ between simulated nodes",
+        kLaterResult,
+        [](Config& c, Text t) { return set_spec(c.federation.feature_skew, t, feature_skews()); },
+        [](const Config& c) { return toml_text(c.federation.feature_skew); },
+        [] { return &feature_skews().index(); }),
+    entry_key(
+        "federation", "aggregator", "--aggregator", "SPEC", "how a round's updates become one", kLaterResult,
+        [](Config& c, Text t) { return set_spec(c.federation.aggregator, t, aggregators()); },
+        [](const Config& c) { return toml_text(c.federation.aggregator); },
+        [] { return &aggregators().index(); }),
+    entry_key(
+        "federation", "codecs", "--codecs", "SPECS",
+        "what an update passes on its way to the server, separated by commas", kLaterResult,
+        [](Config& c, Text t) -> Result<void> {
+          MFL_TRY(const CodecChain chain, CodecChain::parse(t));
+          c.federation.codecs = chain.spec();
+          return {};
+        },
+        [](const Config& c) { return toml_text(c.federation.codecs); }, [] { return &codecs().index(); }),
     {"federation", "fraction_train", "--fraction-train", "X",
      "share of the nodes that a round chooses, in (0, 1]", KeyKind::kNumber, "", kLaterResult,
      [](Config& c, Text t) { return set_number(c.federation.fraction_train, t, kShare); },
@@ -374,23 +337,15 @@ constexpr Key kKeys[] = {
      [](Config& c, Text t) { return set_distribution(c.network.latency, t, kNotNegative); },
      [](const Config& c) { return toml_distribution(c.network.latency); }},
 
-    {"model",
-     "name",
-     "--model",
-     "NAME",
-     "what is trained",
-     KeyKind::kText,
-     "",
-     kResult,
-     [](Config& c, Text t) {
-       return set_entry(c.model.name, t, models()).map_error([](Error error) {
-         error.hint += "; a model of your own, such as a network, needs --trainer";
-         return error;
-       });
-     },
-     [](const Config& c) { return toml_text(c.model.name); },
-     {},
-     [] { return &models().index(); }},
+    entry_key(
+        "model", "name", "--model", "NAME", "what is trained", kResult,
+        [](Config& c, Text t) {
+          return set_entry(c.model.name, t, models()).map_error([](Error error) {
+            error.hint += "; a model of your own, such as a network, needs --trainer";
+            return error;
+          });
+        },
+        [](const Config& c) { return toml_text(c.model.name); }, [] { return &models().index(); }),
     {"model", "lambda", "--lambda", "X", "weight of the regulariser, or auto (0.3 for the svms, else 0)",
      KeyKind::kNumber, "auto", kResult,
      [](Config& c, Text t) { return set_number(c.model.lambda, t, kNotNegative, "auto"); },
@@ -416,18 +371,10 @@ constexpr Key kKeys[] = {
      KeyKind::kText, "", kLaterResult, [](Config& c, Text t) { return set_class_weights(c.model, t); },
      [](const Config& c) { return toml_class_weights(c.model); }, kNamesOf<kClassWeights>},
 
-    {"algorithm",
-     "name",
-     "--algorithm",
-     "SPEC",
-     "how nodes and server train",
-     KeyKind::kText,
-     "",
-     kResult,
-     [](Config& c, Text t) { return set_spec(c.algorithm.name, t, algorithms()); },
-     [](const Config& c) { return toml_text(c.algorithm.name); },
-     {},
-     [] { return &algorithms().index(); }},
+    entry_key(
+        "algorithm", "name", "--algorithm", "SPEC", "how nodes and server train", kResult,
+        [](Config& c, Text t) { return set_spec(c.algorithm.name, t, algorithms()); },
+        [](const Config& c) { return toml_text(c.algorithm.name); }, [] { return &algorithms().index(); }),
     {"algorithm", "eta", "--eta", "X",
      "step size, > 0, or auto (measured for data of csv, libsvm and npy, else 0.002)", KeyKind::kNumber,
      "auto", kResult, [](Config& c, Text t) { return set_number(c.algorithm.eta, t, kPositive, "auto"); },
@@ -482,48 +429,29 @@ constexpr Key kKeys[] = {
      kLaterResult, [](Config& c, Text t) { return set_choice<bool>(c.algorithm.drop_last, t, kBooleans); },
      [](const Config& c) { return std::string(c.algorithm.drop_last ? "true" : "false"); },
      kNamesOf<kBooleans>},
-    {"algorithm",
-     "correction",
-     "--correction",
-     "SPEC",
-     "what nodes do to a gradient, or auto (as the algorithm has it)",
-     KeyKind::kText,
-     "",
-     kLaterResult,
-     [](Config& c, Text t) { return set_axis(c.algorithm.correction, t, corrections()); },
-     [](const Config& c) { return toml_axis(c.algorithm.correction); },
-     {},
-     [] { return &corrections().index(); }},
-    {"algorithm",
-     "momentum",
-     "--momentum",
-     "SPEC",
-     "momentum of the nodes, or auto (as the algorithm has it)",
-     KeyKind::kText,
-     "",
-     kLaterResult,
-     [](Config& c, Text t) {
-       return set_axis(c.algorithm.momentum, t, momenta()).map_error([&](Error error) {
-         if (const auto number = number_value(t, kMomentum))
-           error.message += fmt::format("; a number is gamma: --gamma {}", *number);
-         return error;
-       });
-     },
-     [](const Config& c) { return toml_axis(c.algorithm.momentum); },
-     {},
-     [] { return &momenta().index(); }},
-    {"algorithm",
-     "server_step",
-     "--server-step",
-     "SPEC",
-     "what the server does with the mean of the nodes, or auto (as the algorithm has it)",
-     KeyKind::kText,
-     "",
-     kLaterResult,
-     [](Config& c, Text t) { return set_axis(c.algorithm.server_step, t, server_steps()); },
-     [](const Config& c) { return toml_axis(c.algorithm.server_step); },
-     {},
-     [] { return &server_steps().index(); }},
+    entry_key(
+        "algorithm", "correction", "--correction", "SPEC",
+        "what nodes do to a gradient, or auto (as the algorithm has it)", kLaterResult,
+        [](Config& c, Text t) { return set_axis(c.algorithm.correction, t, corrections()); },
+        [](const Config& c) { return toml_axis(c.algorithm.correction); },
+        [] { return &corrections().index(); }),
+    entry_key(
+        "algorithm", "momentum", "--momentum", "SPEC",
+        "momentum of the nodes, or auto (as the algorithm has it)", kLaterResult,
+        [](Config& c, Text t) {
+          return set_axis(c.algorithm.momentum, t, momenta()).map_error([&](Error error) {
+            if (const auto number = number_value(t, kMomentum))
+              error.message += fmt::format("; a number is gamma: --gamma {}", *number);
+            return error;
+          });
+        },
+        [](const Config& c) { return toml_axis(c.algorithm.momentum); }, [] { return &momenta().index(); }),
+    entry_key(
+        "algorithm", "server_step", "--server-step", "SPEC",
+        "what the server does with the mean of the nodes, or auto (as the algorithm has it)", kLaterResult,
+        [](Config& c, Text t) { return set_axis(c.algorithm.server_step, t, server_steps()); },
+        [](const Config& c) { return toml_axis(c.algorithm.server_step); },
+        [] { return &server_steps().index(); }),
     {"algorithm", "sync_momentum", "--sync-momentum", "N",
      "rounds between two means of the nodes' momentum, where it is averaged", KeyKind::kInteger, "",
      kLaterResult, [](Config& c, Text t) { return set_integer(c.algorithm.sync_momentum, t, 1); },
@@ -579,8 +507,7 @@ constexpr Key kKeys[] = {
      [](const Config& c) { return toml_integer(c.run.threads, ""); }},
     {"run", "evaluate_every", "--evaluate-every", "N",
      "rounds between passes over all samples for the training loss, where a round does not measure it "
-     "(batches, "
-     "trainers, lookahead); auto for 10 to 100 of them, 0 for none",
+     "(batches, trainers, lookahead); auto for 10 to 100 of them, 0 for none",
      KeyKind::kInteger, "auto", kLaterResult,
      [](Config& c, Text t) { return set_integer(c.run.evaluate_every, t, 0, "auto"); },
      [](const Config& c) { return toml_integer(c.run.evaluate_every, "auto"); }},

@@ -21,7 +21,7 @@ enum class KeyKind {
   kTextOrInteger,   // a string or an integer
   kTextOrNumber,    // a string, an integer or a floating-point number
   kTexts,           // an array of strings; numbers count as their text
-  kTextsOrInteger,  // the same, or an integer
+  kTextsOrInteger,  // an array of strings, or an integer
 };
 
 // Whether a key is part of config_digest.

@@ -1,4 +1,5 @@
-// Values of keys: from text with a reason when it is wrong, and back to TOML. Private to config*.cc and distribution.cc.
+// Values of keys: from text with a reason when it is wrong, and back to TOML. Private to config*.cc and
+// distribution.cc.
 #pragma once
 
 #include <fmt/core.h>

@@ -20,8 +20,8 @@ struct Distribution {
   bool operator==(const Distribution&) const = default;
 };
 
-// Parses "100", "uniform(50, 150)" or "lognormal(100, 0.5)". Every number except sigma must be in the range; sigma must be in
-// [0, 10]. The error holds only the reason.
+// Parses "100", "uniform(50, 150)" or "lognormal(100, 0.5)". Every number except sigma must be in the range;
+// sigma must be in [0, 10]. The error holds only the reason.
 Result<Distribution> parse_distribution(std::string_view text, const NumberRange& range);
 
 // parse_distribution() restores the same bits.

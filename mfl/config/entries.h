@@ -1,5 +1,6 @@
-// The entries of tables that a configuration names, and what validation asks of them. Names must be canonical, as reading and setting leave
-// them. Whoever trains asks an Experiment (mfl/experiment), which is made once.
+// The entries of tables that a configuration names, and what validation asks of them. Names must be
+// canonical, as reading and setting leave them. Whoever trains asks an Experiment (mfl/experiment), which is
+// made once.
 #pragma once
 
 #include <string>
@@ -22,16 +23,19 @@ bool uses_gamma(const AlgorithmConfig& algorithm);
 // `algorithm` is that of the configuration.
 LossRule loss_rule_of(const Config& config, const Algorithm& algorithm);
 
-// The algorithm in few words, without what is at its default: "fedadam", "fedprox(mu=0.1)", "mfl momentum=reset".
+// The algorithm in few words, without what is at its default: "fedadam", "fedprox(mu=0.1)", "mfl
+// momentum=reset".
 std::string brief_algorithm(const AlgorithmConfig& algorithm);
 // The models of the table that `wanted` accepts, for a hint: "svm, linear or logistic".
 std::string model_names(bool (*wanted)(const ModelEntry&));
 
-// What the labels mean as far as the configuration says: [schema] task, else [data] task. kUnknown where neither does.
+// What the labels mean as far as the configuration says: [schema] task, else [data] task. kUnknown where
+// neither does.
 LabelTask stated_task(const Config& config);
-// The same, with what the source means when nothing is said (default_task).
+// stated_task(), or the task that the source implies when none is stated (default_task).
 LabelTask effective_label_task(const Config& config);
-// The schema that data must fit: [schema] with the stated task and [data] positive. What nobody states is open.
+// The schema that data must fit: [schema] with the stated task and [data] positive. What nobody states is
+// open.
 Schema stated_schema(const Config& config);
 
 }  // namespace mfl

@@ -1,5 +1,5 @@
-// A table of an experiment file that is not part of an experiment, as values with their lines: for commands whose files have a table
-// of their own beside those of Config.
+// A table of a file that is not part of an experiment, as values with their lines: for commands whose files
+// have a table beside the tables of Config.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,11 @@ struct FileValue {
   enum class Kind { kText, kInteger, kNumber, kBoolean, kList, kTable, kOther };
 
   Kind kind = Kind::kTable;
-  std::string text = {};                                        // of a single value, as a flag has it
-  std::vector<FileValue> items = {};                            // of a list
-  std::vector<std::pair<std::string, FileValue>> members = {};  // of a table, in the order of the file
-  std::uint32_t line = 0;                                       // in the file, counted from 1
+  std::string text = {};              // a single value, as a flag has it
+  std::vector<FileValue> items = {};  // the values of a list
+  // The keys of a table, in the order of the file.
+  std::vector<std::pair<std::string, FileValue>> members = {};
+  std::uint32_t line = 0;  // the line in the file, counted from 1
 
   // Null if the table has no such key.
   const FileValue* find(std::string_view key) const;

@@ -11,7 +11,8 @@ struct ForeignWord {
   std::string_view note;        // how it differs; may be empty
 };
 
-// `word` as a flag without its dashes or as a key: "lr", "learning_rate". nullptr for a word that is not known.
+// `word` as a flag without its dashes or as a key: "lr", "learning_rate". nullptr for a word that is not
+// known.
 const ForeignWord* find_foreign_word(std::string_view word);
 
 }  // namespace mfl

@@ -1,4 +1,5 @@
-// Dense rows in memory that belongs to a caller, an array of NumPy for example: nothing is copied, and nothing is written.
+// Dense rows in memory that belongs to a caller, an array of NumPy for example: nothing is copied, and
+// nothing is written.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +13,16 @@
 
 namespace mfl {
 
-// The owner of the numbers keeps them where they are, unchanged, as long as this value or a copy of it is in use. Safe to share.
+// The owner of the numbers keeps them where they are, unchanged, as long as this value or a copy of it is in
+// use. Safe to share.
 template <class X>
 struct BorrowedRows {
   const std::byte* first = nullptr;          // element 0 of stored row 0; need not be aligned
   std::ptrdiff_t row_stride = 0;             // bytes from a stored row to the next
   std::ptrdiff_t column_stride = sizeof(X);  // bytes from a column to the next
-  std::size_t rows = 0, columns = 0;         // of this set
-  std::shared_ptr<const std::vector<std::uint32_t>> order =
-      nullptr;  // row r is stored row order[r]; null: stored row r
+  std::size_t rows = 0, columns = 0;         // the size of this set
+  // Row r is stored row order[r]; null: stored row r.
+  std::shared_ptr<const std::vector<std::uint32_t>> order = nullptr;
 
   const std::byte* row(std::size_t r) const {
     return first + static_cast<std::ptrdiff_t>(order ? (*order)[r] : r) * row_stride;
@@ -48,8 +50,9 @@ BorrowedRows<X> some_of(BorrowedRows<X> rows, std::vector<std::uint32_t> places)
   return rows;
 }
 
-// The numbers of these rows one after the other: to[i * width + j] = convert(number, j) for column j of row rows[i], where
-// BorrowedRows::row() gives the rows. Reads memory in its order: column by column where that is how it is stored.
+// The numbers of these rows one after the other: to[i * width + j] = convert(number, j) for column j of row
+// rows[i], where BorrowedRows::row() gives the rows. Reads memory in its order: column by column where that
+// is how it is stored.
 template <class X, class To, class Convert>
 void convert_rows(const BorrowedRows<X>& from, std::span<const std::byte* const> rows, To* to,
                   std::size_t width, const Convert& convert) {
@@ -66,7 +69,8 @@ void convert_rows(const BorrowedRows<X>& from, std::span<const std::byte* const>
   }
 }
 
-// All rows in blocks of at most `most`: use(number of the first row, numbers). The numbers are valid during the call.
+// All rows in blocks of at most `most`: use(number of the first row, numbers). The numbers are valid during
+// the call.
 template <class X, class Use>
 void for_each_block(const BorrowedRows<X>& from, std::size_t most, const Use& use) {
   std::vector<X> numbers;

@@ -9,7 +9,7 @@ namespace mfl {
 namespace {
 
 constexpr std::size_t kPixels = kCifarColumns / 3;
-constexpr std::size_t kMostImages = 10000;  // of a sheet
+constexpr std::size_t kMostImages = 10000;  // images of a sheet
 
 Result<std::string_view> member(const std::map<std::string, std::string_view>& members,
                                 const std::string& name) {
@@ -18,7 +18,7 @@ Result<std::string_view> member(const std::map<std::string, std::string_view>& m
   return fail(ErrorCode::kBadData, fmt::format("the package has no {}", name), "get the package again");
 }
 
-// Of an array such as [6,9,4].
+// The digits of an array such as [6,9,4].
 std::string digits_of(std::string_view json) {
   std::string labels;
   for (const char c : json)

@@ -87,12 +87,12 @@ class Labels {
   const fs::path& path_;
   CsvNames column_names_;  // empty: not known
   bool is_text_ = false;
-  std::map<std::string, double> numbers_;  // of the classes, in the order in which they came
+  std::map<std::string, double> numbers_;  // class to number, in the order in which the classes came
   std::vector<double> values_;
   std::vector<std::uint32_t> lines_;
 };
 
-// Which columns are read, and whether the first line is their names.
+// The columns to read, and whether the first line has their names.
 struct CsvLayout {
   CsvColumns columns;
   bool header = false;

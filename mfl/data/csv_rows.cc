@@ -140,7 +140,8 @@ Result<CsvFound> CsvRows::next(CsvRecords& records, std::span<double> features, 
   return found;
 }
 
-// Most lines need no more than this. It reads what read() reads of them, and refuses everything else, without a reason.
+// Most lines need no more than this. It reads what read() reads of them, and refuses everything else, without
+// a reason.
 bool CsvRows::read_simple(std::string_view line, char separator, std::span<double> features,
                           std::string_view& label) const {
   const char* at = line.data();
@@ -187,7 +188,8 @@ Result<void> CsvRows::read(const CsvFields& fields, const CsvRecords& records, s
   return {};
 }
 
-// Says how to leave out all columns of the line that are not numbers, for they are likely to be none in the others.
+// Says how to leave out all columns of the line that are not numbers, for they are likely to be none in the
+// others.
 tl::unexpected<Error> CsvRows::bad_feature(const CsvFields& fields, std::size_t column,
                                            const CsvRecords& records) const {
   auto error = bad_csv_field(fields[column], column, records.line(), records.path(), names_);

@@ -1,5 +1,5 @@
-// What the readers of CSV files share: text is cut into records, columns are found, and records become rows of numbers.
-// Private to csv*.cc.
+// What the readers of CSV files share: text is cut into records, columns are found, and records become rows
+// of numbers. Private to csv*.cc.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ enum class CsvFound {
   kNeedsText,  // the text ends inside a record, and more of it will come
 };
 
-// Cuts text, which may come in parts, into records: lines, unless line ends are inside quotes. Fields are trimmed and
-// without their quotes.
+// Cuts text, which may come in parts, into records: lines, unless line ends are inside quotes. Fields are
+// trimmed and without their quotes.
 class CsvRecords {
  public:
   // `path` must outlive the object.
@@ -41,10 +41,12 @@ class CsvRecords {
   // Where the next one does.
   std::size_t next_line() const { return line_; }
 
-  // Fields are valid until the next call and as long as the text. Unless a record is found, nothing is consumed.
+  // Fields are valid until the next call and as long as the text. Unless a record is found, nothing is
+  // consumed.
   Result<CsvFound> next(CsvFields& fields);
 
-  // The next line without its line end, for a reader that takes simple lines as they are; empty if the text ends inside of it.
+  // The next line without its line end, for a reader that takes simple lines as they are; empty if the text
+  // ends inside of it.
   std::string_view line_ahead() const;
   // Consumes it.
   void skip_line(std::string_view line);
@@ -56,23 +58,23 @@ class CsvRecords {
 
   char separator_;
   const std::filesystem::path& path_;
-  std::string_view blanks_;        // inside a line
-  std::string_view closing_;       // that may follow a closing quote
-  std::string_view blank_or_end_;  // of which blank lines consist
+  std::string_view blanks_;        // blank characters inside a line
+  std::string_view closing_;       // characters that may follow a closing quote
+  std::string_view blank_or_end_;  // characters of blank lines
   std::string_view text_;
   bool last_ = true;
   std::size_t at_ = 0;
   std::size_t line_ = 1;
   std::size_t record_line_ = 1;
-  std::deque<std::string> unquoted_;  // of the record cut last; the first used_ of them
+  std::deque<std::string> unquoted_;  // the first used_ are fields of the record that was cut last
   std::size_t used_ = 0;
 };
 
 inline constexpr std::size_t kNoColumn = std::numeric_limits<std::size_t>::max();
 
-// Which columns of a file are read, counted from 0. The others may hold any text.
+// The columns of a file to read, counted from 0. The other columns may hold any text.
 struct CsvColumns {
-  std::size_t count = 0;              // of the file
+  std::size_t count = 0;              // all columns of the file
   std::vector<std::size_t> features;  // in the order in which they are given
   std::size_t label = kNoColumn;
 };
@@ -84,10 +86,10 @@ class CsvRows {
   // The names of the file's columns, for messages, which say how to leave one out.
   void set_names(CsvNames names) { names_ = std::move(names); }
 
-  // The next row: as many numbers as there are features, and the text of the label, valid as CsvFields are. A ragged row, an
-  // empty field, or a feature that is not a finite number is kBadData.
+  // The next row: as many numbers as there are features, and the text of the label, valid as CsvFields are. A
+  // ragged row, an empty field, or a feature that is not a finite number is kBadData.
   Result<CsvFound> next(CsvRecords& records, std::span<double> features, std::string_view& label);
-  // The same of fields that have been cut already.
+  // Reads fields that have been cut already.
   Result<void> read(const CsvFields& fields, const CsvRecords& records, std::span<double> features,
                     std::string_view& label) const;
 
@@ -95,8 +97,8 @@ class CsvRows {
   bool read_simple(std::string_view line, char separator, std::span<double> features,
                    std::string_view& label) const;
 
-  std::vector<std::size_t>
-      places_;  // of every column of the file: its feature, or one of the constants of csv_rows.cc
+  // For every column of the file its feature, or one of the constants of csv_rows.cc.
+  std::vector<std::size_t> places_;
   tl::unexpected<Error> bad_feature(const CsvFields& fields, std::size_t column,
                                     const CsvRecords& records) const;
 
@@ -104,7 +106,8 @@ class CsvRows {
   CsvNames names_;
 };
 
-// kBadData for a field that cannot be a feature or a label; `column` counts from 0. `names` are those of the columns, if known.
+// kBadData for a field that cannot be a feature or a label; `column` counts from 0. `names` are those of the
+// columns, if known.
 tl::unexpected<Error> bad_csv_field(std::string_view field, std::size_t column, std::size_t line,
                                     const std::filesystem::path& path, const CsvNames& names = {});
 
@@ -129,8 +132,8 @@ inline constexpr CsvRole kGroupRole = {"column of nodes", "give its number, coun
 inline constexpr CsvRole kIdentifierRole = {"column of identifiers", "give its number, counted from 0"};
 inline constexpr CsvRole kDropRole = {"column to drop", "give its number, counted from 0"};
 
-// A column by its number from 0, or by its name. `names` is empty if the file has no header. kBadConfig if there is no such
-// column, or more than one.
+// A column by its number from 0, or by its name. `names` is empty if the file has no header. kBadConfig if
+// there is no such column, or more than one.
 Result<std::size_t> find_csv_column(const CsvRole& role, const std::string& text, const CsvNames& names,
                                     std::size_t count, const std::filesystem::path& path);
 

@@ -266,7 +266,8 @@ class FileStream final : public CsvStream {
     return {};
   }
 
-  // Moves what is not yet cut to the front and at least doubles it, so that long lines are not looked at too often.
+  // Moves what is not yet cut to the front and at least doubles it, so that long lines are not looked at too
+  // often.
   Result<void> refill() {
     const std::string_view rest = records_.rest();
     const std::size_t kept = rest.size();

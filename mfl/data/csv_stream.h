@@ -24,9 +24,9 @@
 namespace mfl {
 
 struct CsvStreamOptions {
-  // Names of the columns to give, in this order, wherever they are in the file; other columns are ignored, and may hold any
-  // text. Names that occur more than once must occur as often in the file. Empty: columns are found by position, all but the
-  // label and those to drop, in the order of the file.
+  // Names of the columns to give, in this order, wherever they are in the file; other columns are ignored,
+  // and may hold any text. Names that occur more than once must occur as often in the file. Empty: columns
+  // are found by position, all but the label and those to drop, in the order of the file.
   std::vector<std::string> features = {};
   // By position: how many columns must be left; 0: any number.
   std::size_t columns = 0;
@@ -34,8 +34,8 @@ struct CsvStreamOptions {
   std::vector<std::string> drop = {};
   // The column whose texts are given: a name, a number from 0, or "last". Empty: none.
   std::string label = {};
-  // kAuto: where columns are found by name there must be a header; by position, the first line is one if a field that would be
-  // a feature is not a number, or if it has the name of the label or of a column to drop.
+  // kAuto: where columns are found by name there must be a header; by position, the first line is one if a
+  // field that would be a feature is not a number, or if it has the name of the label or of a column to drop.
   CsvHeader header = CsvHeader::kAuto;
   // The column `label` holds identifiers in place of labels, which may be empty.
   bool identifiers = false;
@@ -59,9 +59,9 @@ class CsvStream {
   // The longest line, quoted line ends included; a longer one is kBadData.
   static constexpr std::size_t kLongestRecord = std::size_t{64} << 20U;
 
-  // "-" is standard input; any other path must be a regular file. Reads the beginning. kBadData for an empty file, for missing
-  // columns (all of them are named, up to five) and for a file without the header that names need; kBadConfig for a label or a
-  // column to drop that does not exist.
+  // "-" is standard input; any other path must be a regular file. Reads the beginning. kBadData for an empty
+  // file, for missing columns (all of them are named, up to five) and for a file without the header that
+  // names need; kBadConfig for a label or a column to drop that does not exist.
   static Result<std::unique_ptr<CsvStream>> open(const std::filesystem::path& path,
                                                  const CsvStreamOptions& options = {});
   virtual ~CsvStream() = default;
@@ -74,9 +74,9 @@ class CsvStream {
   // The label's column, counted from 1; 0: none was requested.
   virtual std::size_t label_column() const = 0;
 
-  // The next rows: options.block_rows of them, fewer at the end. False if there are none, as for a file with a header alone.
-  // The buffers of `block` are used again. kBadData as for read_csv, with file, line and column; there is nothing to read
-  // after an error.
+  // The next rows: options.block_rows of them, fewer at the end. False if there are none, as for a file with
+  // a header alone. The buffers of `block` are used again. kBadData as for read_csv, with file, line and
+  // column; there is nothing to read after an error.
   virtual Result<bool> next(CsvBlock& block) = 0;
 
  protected:

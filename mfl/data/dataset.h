@@ -42,22 +42,24 @@ using Features =
 struct Origin {
   std::vector<std::string> features;  // names in column order; empty: the columns have none
   std::string label;                  // name of the label column; empty: it has none
-  std::vector<std::string>
-      classes;  // labels that are text: label k means classes[k]; empty: labels are numbers
+  // Labels that are text: label k means classes[k]; empty: labels are numbers.
+  std::vector<std::string> classes;
 
-  std::optional<bool> own_data =
-      {};  // as of Schema, where the source tells; nothing: its kind does (is_own_data())
+  // Schema::own_data where the source states it; nothing: its kind decides (is_own_data()).
+  std::optional<bool> own_data = {};
 
-  // All classes that the labels can have, whether they occur or not, in the order of class_before(); empty: not known.
+  // All classes that the labels can have, whether they occur or not, in the order of class_before(); empty:
+  // not known.
   std::vector<std::string> known_classes;
 
-  std::filesystem::path path;     // of the labels; empty: they are not from a file
-  std::size_t label_column = 0;   // counted from 1; 0: the labels are not a column of a table
-  std::size_t table_columns = 0;  // of that table, with those that are neither features nor the label
+  std::filesystem::path path;    // the file of the labels; empty: they are not from a file
+  std::size_t label_column = 0;  // counted from 1; 0: the labels are not a column of a table
+  // All columns of that table, also those that are neither features nor the label.
+  std::size_t table_columns = 0;
   // The different texts of the column that names nodes, in the order of class_before(); empty: there is none.
   std::vector<std::string> groups = {};
   bool header_guessed = false;  // header = auto took the first line for column names
-  std::vector<double> labels;   // of the whole file, in its order, and their lines; empty: lines are unknown
+  std::vector<double> labels;   // the labels of the whole file, in its order; empty: lines are unknown
   std::vector<std::uint32_t> lines;
 };
 
@@ -76,7 +78,7 @@ struct Dataset {
 bool is_sparse(const Dataset& data);
 bool is_borrowed(const Dataset& data);
 
-// The same data with rows of its own where they were borrowed.
+// Copies borrowed rows into rows that the result owns.
 Dataset owned(Dataset data);
 
 // std::visit for rows that are not borrowed; throws std::logic_error for those that are.
@@ -93,7 +95,7 @@ auto visit_owned(const Visitor& visitor, AnyFeatures& features) {
       features);
 }
 
-// Of labels without names and lines.
+// The origin of labels without names and lines.
 std::shared_ptr<const Origin> origin_at(const std::filesystem::path& path,
                                         std::vector<std::string> known_classes = {});
 
@@ -103,7 +105,8 @@ std::vector<std::string> digit_classes();
 // The text of a label as an error or a table shows it: its class, or the number in its shortest form.
 std::string label_text(const Dataset& data, double label);
 
-// Where in its file a label first occurs, as errors begin: "points.csv, line 3, column 2", or as much of it as is known.
+// Where in its file a label first occurs, as errors begin: "points.csv, line 3, column 2", or as much of it
+// as is known.
 std::string label_place(const Dataset& data, double label);
 
 // A number in the shortest form that reads back to the same bits: "1", "-1", "0.5". Zero has no sign.
@@ -113,20 +116,21 @@ std::string number_label(double number);
 Features take_features(const Dataset& data, std::span<const std::uint32_t> rows);
 Dataset take_rows(const Dataset& data, std::span<const std::uint32_t> rows);
 
-// All rows, row order[i] becoming row i. Dense rows move in place: no second copy of them is made. Borrowed rows stay where they are.
+// All rows, row order[i] becoming row i. Dense rows move in place: no second copy of them is made. Borrowed
+// rows stay where they are.
 Dataset reordered(Dataset data, std::span<const std::uint32_t> order);
 
-// Floating features converted to the precision of the run (bytes stay bytes). Moves when there is nothing to do, except that
-// borrowed rows are copied.
+// Floating features converted to the precision of the run (bytes stay bytes). Moves when there is nothing to
+// do, except that borrowed rows are copied.
 // A number too large for it is kBadData.
 Result<Dataset> with_precision(Dataset data, Precision precision);
 
-// SHA-256 (hex) of shape, scale, features, labels and, where labels are text, the classes: two equal digests are the same
-// data, whoever owns it.
+// SHA-256 (hex) of shape, scale, features, labels and, where labels are text, the classes: two equal digests
+// are the same data, whoever owns it.
 std::string data_digest(const Dataset& data);
 
-// The same of a set that is read in parts: begin with all its rows counted, add the features of its parts in order, and
-// finish with all labels. A sparse set has one part.
+// Computes the digest of a set that is read in parts: begin with all its rows counted, add the features of
+// its parts in order, and finish with all labels. A sparse set has one part.
 class DatasetDigest {
  public:
   // `like` has the columns, the scale and the kind of features.

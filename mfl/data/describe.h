@@ -14,9 +14,9 @@ struct Description {
   std::size_t columns = 0;
   std::string storage;  // "bytes", "f32", "f64", "sparse f32" or "sparse f64"
   double scale = 1;
-  double min = 0;  // of all features, scaled; zeros that a sparse set does not store count
+  double min = 0;  // the least of all scaled features; zeros that a sparse set does not store count
   double max = 0;
-  double nonzero_share = 0;               // of rows x columns
+  double nonzero_share = 0;               // share of rows x columns
   std::size_t zero_columns = 0;           // columns that are zero in every row
   std::map<double, std::size_t> classes;  // label -> count; empty if there are more than kMostClasses labels
   double label_min = 0;

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // several times the largest file, packed or not
 
-using Contents = std::vector<std::string>;  // of set.files, in their order
+using Contents = std::vector<std::string>;  // the bytes of set.files, in their order
 using Members = std::map<std::string, std::string_view>;
 
 // A set that is being fetched.
@@ -149,7 +149,7 @@ Result<Contents> from_network(const Job& job) {
     job.tell(contents.error().text());
   }
   return fail(ErrorCode::kNetwork,
-              fmt::format("cannot get {} from anywhere: {}", job.set.title,
+              fmt::format("cannot download {} from any source: {}", job.set.title,
                           reasons.empty() ? "no source is set" : reasons),
               fmt::format("get the {} files by hand and name their folder: mfl data fetch {} --from FOLDER",
                           job.set.files.size(), job.set.name));

@@ -21,9 +21,9 @@ struct FetchOptions {
 };
 
 // Puts the files into the target folder and returns that folder. Does nothing if they exist with the right
-// digests. Sources are tried in the order folder, or else those of the set; every file's digest is checked before
-// any is put in place, and a failure leaves nothing behind. kBadData if the named folder does not hold the
-// files, kNetwork if no source answers with them.
+// digests. Sources are tried in the order folder, or else those of the set; every file's digest is checked
+// before any is put in place, and a failure leaves nothing behind. kBadData if the named folder does not hold
+// the files, kNetwork if no source answers with them.
 Result<std::filesystem::path> fetch(const PublicSet& set, const FetchOptions& options = {});
 
 }  // namespace mfl

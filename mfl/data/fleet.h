@@ -1,6 +1,6 @@
-// The data of a fleet of devices: what a node holds is made from (seed, node) whenever it is needed and stored nowhere.
-// Classes look as those of a synthetic set of the same seed and columns. Whole numbers only, so the same bytes
-// everywhere.
+// The data of a fleet of devices: what a node holds is made from (seed, node) whenever it is needed and
+// stored nowhere. Classes look as those of a synthetic set of the same seed and columns. Whole numbers only,
+// so the same bytes everywhere.
 #pragma once
 
 #include <array>
@@ -21,10 +21,11 @@ namespace mfl {
 struct FleetShape {
   std::uint32_t least = 10, most = 10;  // samples of a node: drawn evenly between the two, both included
   std::size_t columns = 784;
-  // 0: nodes draw classes evenly. Else the class shares of each node are drawn from a symmetric Dirichlet distribution, in [1e-6, 1e6].
+  // 0: nodes draw classes evenly. Else the class shares of each node are drawn from a symmetric Dirichlet
+  // distribution, in [1e-6, 1e6].
   double alpha = 0;
-  // 0: see `least`. Else the number of samples is lognormal: median * exp(sigma x) with x from the standard normal distribution, rounded, and no less than
-  // `least` nor more than `most`. In [0, 10].
+  // 0: see `least`. Else the number of samples is lognormal: median * exp(sigma x) with x from the standard
+  // normal distribution, rounded, and no less than `least` nor more than `most`. In [0, 10].
   double sigma = 0;
   std::uint32_t median = 10;
 };
@@ -32,8 +33,9 @@ struct FleetShape {
 // Whether a data spec is one of a fleet: "fleet" or "fleet:...".
 bool is_fleet(std::string_view spec);
 
-// "fleet", "fleet:SAMPLESxCOLUMNS" or "fleet:LEAST-MOSTxCOLUMNS", and then ",alpha=A" and ",sigma=S"; with sigma, SAMPLES is the median, and
-// a node has at most 100 times as many. Else kBadConfig. At most 2^16 samples per node and 2^26 numbers.
+// "fleet", "fleet:SAMPLESxCOLUMNS" or "fleet:LEAST-MOSTxCOLUMNS", and then ",alpha=A" and ",sigma=S"; with
+// sigma, SAMPLES is the median, and a node has at most 100 times as many. Else kBadConfig. At most 2^16
+// samples per node and 2^26 numbers.
 Result<FleetShape> parse_fleet(const std::string& spec);
 
 template <class Y>
@@ -49,8 +51,9 @@ class FleetRows {
   const FleetShape& shape() const { return shape_; }
   std::size_t samples(std::uint64_t node) const;
 
-  // The samples of a node: pixels.size() = targets.size() * columns, and for each row the target of its class. Nothing is
-  // allocated. What the first rows are does not depend on how many are asked for. Y is float or double.
+  // The samples of a node: pixels.size() = targets.size() * columns, and for each row the target of its
+  // class. Nothing is allocated. What the first rows are does not depend on how many are asked for. Y is
+  // float or double.
   template <class Y>
   void fill(std::uint64_t node, std::span<std::uint8_t> pixels, std::span<Y> targets,
             const ClassTargets<Y>& target_of_class, const KernelSet& kernels = default_kernel_set()) const;

@@ -23,7 +23,7 @@ constexpr std::size_t kLongestHeader = 4 + 4 * 255;
 constexpr const char* kGetIdxAgain = "get the file again";
 
 struct Header {
-  std::size_t length = 0;  // of the header itself
+  std::size_t length = 0;  // bytes of the header itself
   std::size_t rows = 0;
   std::size_t columns = 1;  // product of the other dimensions
   std::size_t file_length() const { return length + rows * columns; }

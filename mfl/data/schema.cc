@@ -78,7 +78,7 @@ std::optional<std::string> classes_difference(const Schema& run, const Schema& d
   return std::nullopt;
 }
 
-// Of two texts that differ.
+// Describes the difference between two texts that differ.
 std::string tensors_difference(const std::string& run, const std::string& data) {
   const auto ours = Json::parse(run), theirs = Json::parse(data);
   const std::size_t most =
@@ -95,7 +95,7 @@ std::string tensors_difference(const std::string& run, const std::string& data) 
                      shown(tensor(ours, i)));
 }
 
-// Of an external task. The order of classes counts: it is that of a model's outputs.
+// Compares external tasks. The order of classes counts, because the outputs of a model have it.
 std::optional<std::string> external_difference(const Schema& run, const Schema& data) {
   if (!run.tensors.empty() && run.tensors != data.tensors)
     return tensors_difference(run.tensors, data.tensors);

@@ -15,11 +15,11 @@ inline constexpr const char* kEven = "even";
 
 // On one line and of limited length.
 std::string shown(std::string_view text);
-// The same in double quotes.
+// shown() in double quotes.
 std::string in_quotes(std::string_view text);
 
-// Names separated by commas, as they are shown, or in quotes. Of more than five the first three and how many there are:
-// `0, 1, 2, ... (10)`.
+// Names separated by commas, as they are shown, or in quotes. Of more than five the first three and how many
+// there are: `0, 1, 2, ... (10)`.
 std::string listed(std::span<const std::string> names);
 std::string listed_in_quotes(std::span<const std::string> names);
 

@@ -1,6 +1,7 @@
-// The table of data sources: mnist, csv:FILE, npy:DIR and the others, and what a program adds before it reads a configuration.
+// The table of data sources: mnist, csv:FILE, npy:DIR and the others, and what a program adds before it reads
+// a configuration.
 //
-//   sources().add({{.name = "squares", .text = "ROWS", .description = "points of y = x^2"}, squares});   // squares: end of file
+//   sources().add({{.name = "squares", .text = "ROWS", .description = "points of y = x^2"}, squares});
 //   options.source = "squares:100";                  // DataOptions
 //   MFL_TRY(const TrainTest data, load(options));
 #pragma once
@@ -22,17 +23,18 @@ namespace mfl {
 struct SourceParts {
   std::shared_ptr<RowSource> pool;            // the training part, or all rows where there is no test part
   std::shared_ptr<RowSource> test = nullptr;  // the test part; null: there is none
-  std::size_t test_rows =
-      0;  // how many of the pool are for testing where options do not say; 0: those that training leaves
+  // How many of the pool are for testing where options do not say; 0: those that training leaves.
+  std::size_t test_rows = 0;
 };
 
 struct SourceEntry : CatalogEntry {
-  // Takes from the options `csv`, `seed`, `max_columns` and `memory` alone: which rows are used, and their scale, is up to the caller.
-  // Features may be read on demand, or be in memory (rows_in_memory). Empty: there are no rows to open, nodes make their own.
+  // Takes from the options `csv`, `seed`, `max_columns` and `memory` alone: which rows are used, and their
+  // scale, is up to the caller. Features may be read on demand, or be in memory (rows_in_memory). Empty:
+  // there are no rows to open, nodes make their own.
   std::function<Result<SourceParts>(const ParameterValues& values, const DataOptions& options)> open;
   bool own_data = false;  // is_own_data()
-  bool digits =
-      false;  // labels are whole numbers from 0, which a model of two classes tells apart as even and odd
+  // Labels are whole numbers from 0, which a model of two classes tells apart as even and odd.
+  bool digits = false;
   bool csv_options = false;  // it takes DataOptions::csv
 };
 
@@ -43,7 +45,8 @@ Catalog<SourceEntry>& sources();
 Result<Spec<SourceEntry>> parse_source(std::string_view spec);
 // The entry that a spec begins with the name of; null: none.
 const SourceEntry* find_source(std::string_view spec);
-// A spec as configurations have it: what follows the name stays as it is written. Errors as those of parse_source().
+// A spec as configurations have it: what follows the name stays as it is written. Errors as those of
+// parse_source().
 Result<std::string> source_text(std::string_view spec);
 
 }  // namespace mfl

@@ -26,7 +26,8 @@ class SyntheticRows {
   unsigned fill(std::uint64_t row, std::span<std::uint8_t> pixels) const;
   // The class alone.
   unsigned label(std::uint64_t row) const;
-  // The pattern of a class without noise, and 255 for each column that is ever non-zero, else 0: columns() bytes.
+  // The pattern of a class without noise, and 255 for each column that is ever non-zero, else 0: columns()
+  // bytes.
   void pattern(unsigned of_class, std::span<std::uint8_t> pixels) const;
   void canvas(std::span<std::uint8_t> pixels) const;
 
@@ -37,9 +38,10 @@ class SyntheticRows {
   std::vector<std::uint8_t> prototypes_;  // class-major, kClasses x canvas
 };
 
-// Rows 0..rows-1, scale 1/255. kBadConfig if there are no rows or columns, or more than 16 GiB or 2^26 columns.
+// Rows 0..rows-1, scale 1/255. kBadConfig if there are no rows or columns, or more than 16 GiB or 2^26
+// columns.
 Result<Dataset> make_synthetic(std::size_t rows, std::size_t columns, std::uint64_t seed);
-// The same, rows made on demand.
+// Makes the rows of this set on demand.
 Result<std::unique_ptr<RowSource>> open_synthetic_rows(std::size_t rows, std::size_t columns,
                                                        std::uint64_t seed);
 

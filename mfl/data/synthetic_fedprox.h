@@ -1,12 +1,13 @@
-// Synthetic(alpha, beta) of the FedProx paper (Li et al., 2020), in which every user has a model and a distribution of features of its
-// own: 60 features, 10 classes.
+// Synthetic(alpha, beta) of the FedProx paper (Li et al., 2020), in which every user has a model and a
+// distribution of features of its own: 60 features, 10 classes.
 //
-// Of user k: u ~ N(0, alpha), B ~ N(0, beta), W (60 x 10) and b (10) of entries ~ N(u, 1), v (60) of entries ~ N(B, 1). Its
-// samples, floor(lognormal(4, 2)) + 50 of them, have x ~ N(v, diag(j^-1.2)) and y = argmax(Wx + b). As in the program of the paper's
-// authors alpha and beta are standard deviations, and the first 90 % of a user's samples are for training, the others for testing.
+// User k draws u ~ N(0, alpha), B ~ N(0, beta), W (60 x 10) and b (10) with entries ~ N(u, 1), and v (60)
+// with entries ~ N(B, 1). Its samples, floor(lognormal(4, 2)) + 50 of them, have x ~ N(v, diag(j^-1.2)) and y
+// = argmax(Wx + b). As in the program of the paper's authors alpha and beta are standard deviations, and the
+// first 90 % of a user's samples are for training, the others for testing.
 //
-// u is added to every class alike, so labels do not depend on alpha but for rounding. That is a property of the definition; the
-// users' models differ by the noise of W and b, their features by B and v.
+// u is added to every class alike, so labels do not depend on alpha but for rounding. That is a property of
+// the definition; the users' models differ by the noise of W and b, their features by B and v.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,8 @@ struct FedproxSets {
   Dataset train, test;  // user by user, with groups, which are the users
 };
 
-// What a user has depends on (seed, alpha, beta, its number) and not on the number of users; the same bits on every machine.
+// What a user has depends on (seed, alpha, beta, its number) and not on the number of users; the same bits on
+// every machine.
 FedproxSets make_fedprox(const FedproxShape& shape, std::uint64_t seed);
 
 }  // namespace mfl

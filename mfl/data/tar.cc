@@ -38,7 +38,7 @@ std::optional<std::uint64_t> octal(std::string_view text) {
   return text.empty() ? std::nullopt : std::optional(value);
 }
 
-// Of all bytes, those of the checksum itself counted as blanks.
+// The sum of all bytes of the header, in which the checksum itself counts as blanks.
 std::uint64_t checksum(std::string_view header) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < kTarBlock; ++i) {

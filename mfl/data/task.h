@@ -16,7 +16,8 @@ enum class Task {
   kMulticlass,  // every distinct label is a class
 };
 
-// What a task means for a model with these targets. Whether the model can have it is check_targets()'s to say.
+// What a task means for a model with these targets. Whether the model can have it is check_targets()'s to
+// say.
 LabelTask label_task(Task task, TargetKind kind);
 
 // The targets of a data set on its own: its own labels say what the classes are.
@@ -26,8 +27,8 @@ Result<std::vector<double>> make_targets(const Dataset& data, Task task, TargetK
 Result<Task> parse_task(std::string_view name);
 std::string_view task_name(Task task);
 
-// What a data spec means when nothing is said: multiclass for kIndex; else even-odd where its labels are digits, and raw for other
-// sources.
+// What a data spec means when nothing is said: multiclass for kIndex; else even-odd where its labels are
+// digits, and raw for other sources.
 Task default_task(std::string_view spec, TargetKind kind);
 
 }  // namespace mfl

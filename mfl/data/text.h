@@ -27,8 +27,8 @@ std::string_view trim(std::string_view text);
 // Nothing if it is no number or does not fit a double.
 std::optional<double> parse_number(std::string_view text);
 
-// The number at the start of [begin, end), as parse_number() reads it but without a leading '+'. Returns where it stops, or null if
-// there is none.
+// The number at the start of [begin, end), as parse_number() reads it but without a leading '+'. Returns
+// where it stops, or null if there is none.
 const char* read_number(const char* begin, const char* end, double& value);
 
 // The whole text as a count: decimal digits and nothing else.

@@ -86,7 +86,7 @@ Result<void> KeptFile<T>::read(const std::string& bytes) {
   for (const auto& [found, expected] : {std::pair{names[0].name, fmt::format("{} {}", kRun, run_id_)},
                                         std::pair{names[1].name, fmt::format("{} {}", kNode, node_)}})
     if (found != expected)
-      return fail(ErrorCode::kBadData, fmt::format("it is of {}, and this is {}", found, expected));
+      return fail(ErrorCode::kBadData, fmt::format("the file belongs to {}, expected {}", found, expected));
   for (std::size_t i = 0; i < snapshot.kept.size(); ++i) {
     const std::string& name = names[kOwners + i].name;
     const char* const last = name.data() + name.size();

@@ -26,8 +26,9 @@ class Trainer {
   virtual std::uint64_t weight() const = 0;   // |D_i|
   virtual std::uint64_t columns() const = 0;  // features
   virtual std::uint32_t bits() const = 0;     // of a number
-  // kNetwork when the task is not one of the plan: another shape than the rule needs, a number that is not finite, more steps than tau.
-  // kRunFailed when it was stopped, or when what the node keeps was lost (KeptFile); the trainer is then of no further use.
+  // kNetwork when the task is not one of the plan: another shape than the rule needs, a number that is not finite,
+  // more steps than tau. kRunFailed when it was stopped, or when what the node keeps was lost (KeptFile); the trainer
+  // must not be used after that.
   virtual Result<Trained> train(const Assignment& task) = 0;
 };
 
@@ -38,8 +39,9 @@ struct TrainerOptions {
   std::uint64_t most_steps = 0;  // of a task; 0: tau of the algorithm
 };
 
-// `kept` is what the node keeps across rounds. `federation` has one node, with its name where batches are drawn, and outlives the trainer. `stop` is polled before every step and, where there are several workers, before every
-// block of rows.
+// `federation` has one node, with its name where batches are drawn, and outlives the trainer.
+// `stop` is polled before every step and, where there are several workers, before every block of rows.
+// `kept` is what the node keeps across rounds.
 template <class T>
 std::unique_ptr<Trainer> make_trainer(const Federation<T>& federation, const Setting& setting,
                                       std::unique_ptr<Workers> workers,

@@ -243,7 +243,7 @@ template <class T>
 Result<Problem<T>> load_problem(const Experiment& experiment, Ranks& where, const TrainTest* memory) {
   if (experiment.external())
     return fail(ErrorCode::kBadConfig,
-                "model external is trained by a program of yours, not on data that mfl reads",
+                "model external is trained by your own program, not on data that mfl reads",
                 "use mfl run --trainer or mfl node --trainer");
   const auto start = std::chrono::steady_clock::now();
   auto loaded = problem_from<T>(experiment, where, [&](ShareReader& reader) -> Result<ReadProblem<T>> {

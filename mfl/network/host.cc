@@ -23,7 +23,8 @@
 namespace mfl {
 namespace {
 
-// A server's configuration without the data of whoever wrote it: the data is the nodes' own, and so is its default task.
+// A server's configuration without the data of whoever wrote it: the data is the nodes' own, and so is its
+// default task.
 Config without_data(Config config) {
   config.data.source = kFederationSource;
   config.data.test_source.clear();
@@ -127,7 +128,8 @@ StoreLogOptions log_options(const Experiment& experiment, ServedRun<T>& served) 
   return out;
 }
 
-// Loads the test set that `spec` names, if it names one, for the records and the stop rule, which use `bench` while the run is served.
+// Loads the test set that `spec` names, if it names one, for the records and the stop rule, which use `bench`
+// while the run is served.
 Result<void> set_up_bench(const Experiment& experiment, const std::string& spec,
                           std::optional<TestBench>& bench, CoordinatorOptions& coordinator,
                           StoreLogOptions& log) {
@@ -259,7 +261,8 @@ Result<HostOutcome> host_run(const Config& given_config, const HostOptions& give
   Config config = without_data(given_config);
   MFL_TRY(const auto initial, take_initial_model(config, default_store_path()));
   Experiment experiment(std::move(config));
-  // Nodes' samples are not known before they join: where their number decides, F(w) is evaluated about ten times.
+  // Nodes' samples are not known before they join: where their number decides, F(w) is evaluated about ten
+  // times.
   const bool reads_all = experiment.batching.by_epochs || experiment.batching.batch_size == 0;
   settle_evaluations(experiment,
                      reads_all ? std::optional(SamplesRead{experiment.round_length(), 1}) : std::nullopt);

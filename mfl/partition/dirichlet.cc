@@ -29,8 +29,8 @@ std::size_t fewest_samples(const DirichletOptions& options, std::size_t samples,
 // Per class, how many of its samples each node gets.
 using Counts = std::vector<std::vector<std::size_t>>;
 
-// Sample j of `count` is for the node whose interval of [0, 1) holds (j + offset) / count. With an offset drawn from [0, 1) the mean of a part
-// is its share of `count`, however small that is.
+// Sample j of `count` is for the node whose interval of [0, 1) holds (j + offset) / count. With an offset
+// drawn from [0, 1) the mean of a part is its share of `count`, however small that is.
 std::vector<std::size_t> cut(std::size_t count, std::span<const double> shares, double offset) {
   std::vector<std::size_t> out;
   double sum = 0;

@@ -1,4 +1,4 @@
-// Which node holds which samples.
+// A partition: the samples that each node holds.
 #pragma once
 
 #include <cstddef>
@@ -39,22 +39,22 @@ Result<Partition> contiguous(std::size_t samples, std::size_t nodes);
 // Blocks after a stable sort by label: each node sees few classes.
 Result<Partition> label_sorted(std::span<const double> labels, std::size_t nodes);
 
-// Text: one line per node, the sample numbers it holds (from 0) separated by blanks, in any order. '#' starts a
-// comment; blank lines are skipped. A duplicate number, one out of range or not a number is kBadData.
+// Text: one line per node, the sample numbers it holds (from 0) separated by blanks, in any order. '#' starts
+// a comment; blank lines are skipped. A duplicate number, one out of range or not a number is kBadData.
 Result<Partition> from_file(const std::filesystem::path& path, std::size_t samples);
 
 // What a partition may be made of.
 
 struct LabelRows {
   double label;
-  std::vector<std::uint32_t> rows;  // that have it, ascending
+  std::vector<std::uint32_t> rows;  // the rows with this label, ascending
 };
 
 // The classes in ascending order, each with its rows; the number of samples of a class is rows.size().
 std::vector<LabelRows> rows_by_label(std::span<const double> labels);
 
-// Cuts `order` into blocks of equal size, the first ones larger by one where that is not possible, and sorts inside each.
-// 1 <= nodes <= order.size().
+// Cuts `order` into blocks of equal size, the first ones larger by one where that is not possible, and sorts
+// inside each. 1 <= nodes <= order.size().
 Partition equal_blocks(std::vector<std::uint32_t> order, std::size_t nodes);
 
 // From the rows of each node, in any order.

@@ -13,7 +13,8 @@ namespace {
 // Rounds of the stream: what the draws are for.
 enum PathologicalDraw : std::uint64_t { kPathologicalOrder = 0, kPathologicalClasses = 3 };
 
-// Per class, the nodes that hold it. Every node takes the classes that fewest nodes hold, random ones of those that equally many do.
+// Per class, the nodes that hold it. Every node takes the classes that fewest nodes hold, random ones of
+// those that equally many do.
 std::vector<std::vector<std::size_t>> draw_holders(std::size_t classes, std::size_t nodes,
                                                    std::size_t classes_per_node, std::uint64_t seed) {
   std::vector<std::vector<std::size_t>> holders(classes);

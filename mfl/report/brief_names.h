@@ -8,8 +8,8 @@
 
 namespace mfl {
 
-// One name for each canonical one (RunRow::algorithm): without the parameters that are the same wherever the algorithm occurs among
-// them. "fedadam", or "fedadam(server_lr=0.1)" beside "fedadam(server_lr=1)".
+// One name for each canonical one (RunRow::algorithm): without the parameters that are the same wherever the
+// algorithm occurs among them. "fedadam", or "fedadam(server_lr=0.1)" beside "fedadam(server_lr=1)".
 std::vector<std::string> brief_algorithms(std::span<const std::string> algorithms);
 
 // Whether a user who says `name` means this algorithm: "fedadam" is one with any parameters.

@@ -27,14 +27,14 @@ bool is_baseline(const RunRow& run, const CompareOptions& options) {
          run.summary->final.train_loss && std::isfinite(*run.summary->final.train_loss);
 }
 
-// Those whose F(w) was measured.
+// The rounds whose F(w) was measured.
 Result<std::vector<RoundRow>> comparable_rounds(const Store& store, const RunRow& run) {
   MFL_TRY(auto rounds, store.rounds(run.id));
   std::erase_if(rounds, [](const RoundRow& row) { return !row.train_loss; });
   return rounds;
 }
 
-// Of a baseline.
+// The final loss of a baseline.
 Result<double> comparable_final_loss(const Store& store, const RunRow& run) {
   if (!run.sampled) return *run.summary->final.train_loss;
   MFL_TRY(const auto rounds, comparable_rounds(store, run));

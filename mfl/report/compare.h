@@ -1,4 +1,5 @@
-// What `mfl runs compare` prints, and the table that run.sh writes to results/comparison.txt. Reads the store only.
+// What `mfl runs compare` prints, and the table that run.sh writes to results/comparison.txt. Reads the store
+// only.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,10 @@
 namespace mfl {
 
 struct CompareOptions {
-  // The training loss to reach. Absent: the final training loss of the baseline algorithm on the same model and problem, where it is
-  // finite; smoothed where it is sampled. Of several settings of the baseline the first counts, one with the same
-  // partition and nodes before others. Where it has several seeds, each run's target is that of its own seed.
+  // The training loss to reach. Absent: the final training loss of the baseline algorithm on the same model
+  // and problem, where it is finite; smoothed where it is sampled. Of several settings of the baseline the
+  // first counts, one with the same partition and nodes before others. Where it has several seeds, each run's
+  // target is that of its own seed.
   std::optional<double> target = {};
   std::string baseline = "fl";  // an algorithm with any parameters, or with those it names
   RunLabels labels = {};
@@ -42,13 +44,13 @@ struct CompareRow {
   std::optional<RunSummary::Final> last;
   std::optional<double> target;  // absent: none was given and the group has no finished baseline
   std::string target_run = {};   // the baseline's run; empty when the target was given
-  // The first round at or below the target, of those whose F(w) was measured; absent when the run never got there, and where only
-  // the end has such a loss. Where losses are those of the nodes that each round counted, a mean over neighbouring rounds
-  // decides (smoothed_losses).
+  // The first round at or below the target, of those whose F(w) was measured; absent when the run never got
+  // there, and where only the end has such a loss. Where losses are those of the nodes that each round
+  // counted, a mean over neighbouring rounds decides (smoothed_losses).
   std::optional<std::uint64_t> steps_to_target;
   std::optional<std::uint64_t> rounds_to_target;
   std::optional<std::uint64_t> bytes_to_target;  // up and down until then
-  std::optional<double> seconds_to_target;       // of virtual time, where the run has one
+  std::optional<double> seconds_to_target;       // virtual seconds, where the run has a clock
   MeasuredLosses losses = {};
 };
 
@@ -58,7 +60,7 @@ struct Parting {
   std::uint64_t common_rounds = 0;      // the last round that both have; round 0 is the initial state
   std::optional<std::uint64_t> parted;  // the first round whose digests differ; absent: none
   bool same_length = true;              // both ended at the same round
-  // Whose updates differ in that round, by name, where both runs have digests of them.
+  // Names of the nodes whose updates differ in that round, where both runs have digests of updates.
   std::vector<std::string> nodes = {};
 };
 
@@ -74,19 +76,19 @@ struct SettingRow {
   std::size_t setting = 0;                          // in Settings::all
   std::optional<Spread> loss, test_loss, accuracy;  // at the end; accuracy as a share
   std::size_t with_target = 0;                      // runs that have a target and losses to compare with it
-  std::size_t reached = 0;                          // of these
+  std::size_t reached = 0;                          // runs among these that reached the target
   std::optional<Spread> steps_to_target, rounds_to_target, bytes_to_target, seconds_to_target;
 };
 
 // A setting against the baseline, seed by seed, on the same data, model, partition and nodes.
 struct Headline {
   std::string setting, baseline;  // titles
-  std::size_t seeds = 0;          // that both have
+  std::size_t seeds = 0;          // seeds that both have
   std::size_t reached = 0;        // in how many the setting reached the target
   std::size_t diverged = 0;       // in how many it diverged; these did not reach it
   // The rounds to the target as a share of the baseline's, over the seeds in which both reached it.
   std::optional<Spread> share;
-  std::optional<Spread> bytes_share;  // the same of the bytes; absent where an algorithm exchanges nothing
+  std::optional<Spread> bytes_share;  // share of the bytes; absent where an algorithm exchanges nothing
   std::string text;  // "mfl reached fl's final loss in 0.50 ± 0.03 of the rounds (5 seeds)."
 };
 
@@ -100,7 +102,8 @@ struct Comparison {
   std::string baseline;
 };
 
-// For each round the mean train_loss of those up to a twentieth of the run before and after it. All of them have one.
+// For each round the mean train_loss of those up to a twentieth of the run before and after it. All of them
+// have one.
 std::vector<double> smoothed_losses(std::span<const RoundRow> rounds);
 
 // `ids` as Store::get takes them; rows come in their order.
@@ -124,9 +127,10 @@ std::vector<std::string> sparse_notes(const Comparison& comparison);
 // True when a run has a virtual time: tables then show the time to the target.
 bool has_virtual_time(const Comparison& comparison);
 
-// Where settings have several seeds, one row per setting with means and standard deviations; else, or with `each`, one row per
-// run. Text is at most 80 columns wide where leaving out bytes and time achieves that; CSV has all columns and plain numbers.
-// Text and Markdown also have targets, headlines and notes; LaTeX has them as comments.
+// Where settings have several seeds, one row per setting with means and standard deviations; else, or with
+// `each`, one row per run. Text is at most 80 columns wide where leaving out bytes and time achieves that;
+// CSV has all columns and plain numbers. Text and Markdown also have targets, headlines and notes; LaTeX has
+// them as comments.
 struct CompareFormat {
   TableFormat format = TableFormat::kText;
   bool each = false;

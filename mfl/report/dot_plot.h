@@ -20,11 +20,11 @@ struct DotRow {
 
 // Rows come from top to bottom in the order given.
 struct DotPlot {
-  std::string name;   // of the file; letters, digits, '-' and '_'
+  std::string name;   // name of the file; letters, digits, '-' and '_'
   std::string title;  // may be empty
   PlotAxis x = {};
   std::vector<DotRow> rows = {};
-  int width = 560;  // of the SVG, in pixels; the rows decide its height
+  int width = 560;  // width of the SVG in pixels; the rows decide its height
 };
 
 // Errors as draw(Plot).

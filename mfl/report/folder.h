@@ -10,13 +10,13 @@
 
 namespace mfl {
 
-// Files are gathered in a hidden folder beside the target, which is renamed into place at the end. Without publish() nothing
-// stays. Not thread-safe.
+// Files are gathered in a hidden folder beside the target, which is renamed into place at the end. Without
+// publish() nothing stays. Not thread-safe.
 class ReportFolder {
  public:
-  // Makes the target's parents. The target may be missing, an empty folder, or an earlier report, which publish()
-  // replaces; anything else is refused (kBadConfig), so that no file of the user's is lost. An unwritable place is
-  // kRunFailed.
+  // Makes the target's parents. The target may be missing, an empty folder, or an earlier report, which
+  // publish() replaces; anything else is refused (kBadConfig), so that no file of the user's is lost. An
+  // unwritable place is kRunFailed.
   static Result<ReportFolder> make(const std::filesystem::path& target);
 
   // `name` is relative; its folders are made.

@@ -208,7 +208,7 @@ std::string heat_color(double share) {
 }
 
 std::string heat_text_color(double share) {
-  constexpr double kFlare = 0.05;  // of WCAG's contrast
+  constexpr double kFlare = 0.05;  // the term of WCAG's formula of contrast
   const double back = luminance(color_at(share)) + kFlare;
   return back / kFlare > (1 + kFlare) / back ? "#000000" : "#ffffff";
 }

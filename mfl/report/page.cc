@@ -75,8 +75,8 @@ std::string_view svg_element(std::string_view svg) {
   return at == std::string_view::npos ? std::string_view() : svg.substr(at);
 }
 
-// The greys of figures, as gnuplot writes them without blanks, and the page's variables for them. Every other colour means something and
-// is the same in light and dark.
+// The greys of figures, as gnuplot writes them without blanks, and the page's variables for them. Every other
+// colour means something and is the same in light and dark.
 constexpr std::array<std::array<std::string_view, 2>, 8> kGreys = {{{"black", "--ink"},
                                                                     {"rgb(0,0,0)", "--ink"},
                                                                     {"rgb(68,68,68)", "--axis"},

@@ -13,7 +13,7 @@
 namespace mfl {
 namespace {
 
-constexpr double kCharacter = 7.2;  // of 12 px sans-serif, on the wide side
+constexpr double kCharacter = 7.2;  // width of a wide character of 12 px sans-serif
 constexpr double kTitleHeight = 26, kBarHeight = 64, kFigureGap = 8, kFooter = 64, kRight = 16;
 constexpr double kMostWidth = 660;
 constexpr std::size_t kLongestName = 14;
@@ -163,7 +163,7 @@ class Picture {
   std::size_t nodes_, labels_;
   std::vector<std::size_t> sizes_;
   std::size_t largest_ = 0, largest_size_ = 1;
-  double node_width_ = 0;  // that the longest name needs
+  double node_width_ = 0;  // width of the longest name
   double left_ = 0, top_ = 0, cell_width_ = 0, cell_height_ = 0, map_width_ = 0, map_height_ = 0;
   double width_ = 0, height_ = 0;
 };

@@ -1,4 +1,5 @@
-// Who holds which labels, as a heat map in SVG: a column per node, a row per label, and above them the sizes of the nodes.
+// The labels of every node as a heat map in SVG: a column per node, a row per label, and above them the sizes
+// of the nodes.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ struct PartitionFigure {
 // At most this many nodes and labels are drawn, the first ones; a line below says so.
 inline constexpr std::size_t kMostNodesDrawn = 400, kMostLabelsDrawn = 60;
 
-// Needs no other program. Equal figures give equal bytes. A cell's shade is its count's share of the largest one; each cell says its numbers when pointed at.
+// Needs no other program. Equal figures give equal bytes. A cell's shade is its count's share of the largest
+// one; each cell says its numbers when pointed at.
 std::string partition_svg(const PartitionFigure& figure);
 
 }  // namespace mfl

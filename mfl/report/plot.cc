@@ -202,7 +202,7 @@ struct SeriesScript {
 SeriesScript series_script(const Plot& plot, const PlotRange& y) {
   std::string data;
   std::vector<std::string> bands, solid, dashed, marks, ends;
-  PlotRange reach;  // of x, without a margin
+  PlotRange reach;  // the range of x, without a margin
   for (const PlotSeries& series : plot.series)
     for (const double x : series.x) reach.take(x, plot.x.log);
   constexpr double kEarly = 0.005;

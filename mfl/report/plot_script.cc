@@ -73,8 +73,8 @@ std::string with_own_ids(const std::string& svg, std::string_view name) {
 
 }  // namespace
 
-// In single quotes gnuplot expands nothing, and only a quote ends them. Doubling it fails at the start of a string, so an
-// apostrophe takes its place.
+// In single quotes gnuplot expands nothing, and only a quote ends them. Doubling it fails at the start of a
+// string, so an apostrophe takes its place.
 std::string gnuplot_string(std::string_view text) {
   std::string out = "'";
   for (const char c : printable(text)) out += c == '\'' ? "\xE2\x80\x99" : std::string(1, c);

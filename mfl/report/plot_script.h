@@ -1,4 +1,5 @@
-// What the kinds of figures share: axes and texts in gnuplot's language, and the way from a script to a drawing.
+// What the kinds of figures share: axes and texts in gnuplot's language, and the way from a script to a
+// drawing.
 #pragma once
 
 #include <limits>
@@ -16,8 +17,8 @@ inline constexpr double kPlotLineHeight = 22, kPlotTitleLeft = 14, kPlotLabelMid
 
 // A script without its terminals. `commands` run once, `drawing`, a plot command, once per terminal.
 struct PlotScript {
-  std::string name;           // of the figure
-  int width = 0, height = 0;  // of the SVG, in pixels
+  std::string name;           // name of the figure
+  int width = 0, height = 0;  // size of the SVG in pixels
   std::string commands, drawing;
 };
 
@@ -53,7 +54,8 @@ struct PlotRange {
   void take(double value, bool log);
 };
 
-// The range with a share of it as margin on both sides; the axis's own ends win, and an empty range becomes one that can be drawn.
+// The range with a share of it as margin on both sides; the axis's own ends win, and an empty range becomes
+// one that can be drawn.
 PlotRange padded(PlotRange range, const PlotAxis& axis, double margin);
 
 struct PlotTicks {

@@ -20,8 +20,8 @@ struct Report {
 // figures/NAME.svg, .png and, where there is one, .pdf.
 Result<void> write_drawing(ReportFolder& folder, const std::string& name, const Drawing& drawing);
 
-// Writes report.html, figures/NAME.svg, .png and .pdf for every figure of the page, and the files. The folder appears whole or not
-// at all (ReportFolder). Gives its path.
+// Writes report.html, figures/NAME.svg, .png and .pdf for every figure of the page, and the files. The folder
+// appears whole or not at all (ReportFolder). Gives its path.
 Result<std::filesystem::path> write_report(const Report& report, const std::filesystem::path& target);
 
 }  // namespace mfl

@@ -114,7 +114,7 @@ struct ShownLoss {
   std::optional<double> RecordRow::*loss;
 };
 
-// Those that some record has.
+// The losses that some record has.
 std::vector<ShownLoss> shown_losses(std::span<const RecordRow> records) {
   std::vector<ShownLoss> out;
   for (const ShownLoss& one :
@@ -154,7 +154,7 @@ std::string records_text(std::span<const RecordRow> records) {
   return table.text();
 }
 
-// Of the rounds whose tau was chosen: the first ones and the last.
+// Text about the rounds whose tau was chosen: the first ones and the last.
 std::string choices_text(std::span<const RoundRow> rounds) {
   constexpr std::size_t kMost = 10;
   std::vector<const RoundRow*> chosen;
@@ -177,7 +177,7 @@ std::string choices_text(std::span<const RoundRow> rounds) {
   return fmt::format("\nchosen tau (first and last of {} rounds)\n", chosen.size()) + table.text();
 }
 
-// Of the rounds that have a virtual time.
+// Text about the rounds that have a virtual time.
 std::string rounds_time_text(std::span<const RoundRow> rounds) {
   double seconds = 0, idle = 0;
   std::uint64_t timed = 0, chosen = 0, missed = 0, abandoned = 0;

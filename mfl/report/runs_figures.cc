@@ -15,8 +15,8 @@
 namespace mfl {
 namespace {
 
-// States without a record whose losses were measured have a row too, which lacks the rest: a figure shows all that was measured. Their
-// seconds are not a number.
+// States without a record whose losses were measured have a row too, which lacks the rest: a figure shows all
+// that was measured. Their seconds are not a number.
 RunExport with_measured_rounds(RunExport run) {
   std::set<std::uint64_t> recorded;
   std::size_t known = 0;
@@ -293,7 +293,8 @@ std::vector<CurveKind> curve_kinds() {
 std::optional<double> wall_seconds_of(const RecordRow& row) { return row.wall_seconds; }
 double rounds_of(const RecordRow& row) { return static_cast<double>(row.round); }
 
-// Draws what is drawn over local steps over something else: rounds, bytes or seconds, which are virtual where there is virtual time.
+// Draws what is drawn over local steps over something else: rounds, bytes or seconds, which are virtual where
+// there is virtual time.
 void replace_steps(std::vector<CurveKind>& kinds, std::string_view x, bool timed) {
   struct Over {
     std::string_view x, label, what;

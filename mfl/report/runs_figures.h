@@ -12,9 +12,9 @@
 
 namespace mfl {
 
-// `settings` are those of `runs`. Settings with runs of the same model and problem share their pictures. A setting of several seeds is
-// the mean over its runs that count, with a band of one standard deviation to both sides; where none counts, and in
-// settings of one seed, each run has its own curve. Errors as draw().
+// `settings` are those of `runs`. Settings with runs of the same model and problem share their pictures. A
+// setting of several seeds is the mean over its runs that count, with a band of one standard deviation to
+// both sides; where none counts, and in settings of one seed, each run has its own curve. Errors as draw().
 //
 // `x` is what curves are drawn over: "steps", "rounds", "bytes" or "seconds".
 Result<std::vector<PageFigures>> runs_figures(const std::vector<RunExport>& runs, const Settings& settings,

@@ -123,7 +123,7 @@ std::vector<std::string> run_notes(const Comparison& comparison) {
   for (const Target& target : comparison.targets) notes.push_back(target_note(target, comparison.baseline));
   if (has_sampled_target(comparison)) notes.emplace_back(kSampledNote);
   for (std::string& note : sparse_notes(comparison)) notes.push_back(std::move(note));
-  constexpr std::size_t kFewRuns = 4;  // of more, those that part at once are other settings
+  constexpr std::size_t kFewRuns = 4;  // among more runs, two that part at once are other settings
   for (const Parting& parting : comparison.partings)
     if (comparison.rows.size() <= kFewRuns || parting.parted.value_or(0) != 1)
       notes.push_back(
@@ -317,7 +317,7 @@ std::string lead_of(const Comparison& comparison, const Store& store) {
 
 // One configuration for all, then a section for each run or, where seeds are grouped, one table of them.
 std::vector<PageSection> run_sections(const std::vector<RunExport>& runs, const Comparison& comparison) {
-  constexpr std::size_t kMostSections = 4;  // of more runs the table is enough
+  constexpr std::size_t kMostSections = 4;  // for more runs the table is enough
   std::vector<PageSection> sections;
   const bool several = runs.size() > 1;
   if (several) sections.push_back(configuration_section(comparison.settings));

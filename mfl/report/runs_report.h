@@ -16,10 +16,11 @@ struct ReportLook {
   std::string title = {};   // empty: what runs they are
 };
 
-// A headline, curves of loss and accuracy for each model and problem, the comparison, the configuration once with what differs, and
-// for each run of a few its digests, where and when it ran; runs that differ only in the seed are means with bands, and the runs a table.
-// data/records.csv and data/rounds.csv, and the comparison as data/comparison.csv, .md and .tex. `ids` as Store::get
-// takes them; a run named twice counts once.
+// A headline, curves of loss and accuracy for each model and problem, the comparison, the configuration once
+// with what differs, and for each run of a few its digests, where and when it ran; runs that differ only in
+// the seed are means with bands, and the runs a table. data/records.csv and data/rounds.csv, and the
+// comparison as data/comparison.csv, .md and .tex. `ids` as Store::get takes them; a run named twice counts
+// once.
 Result<Report> runs_report(const Store& store, std::span<const std::string> ids,
                            const CompareOptions& options = {}, const ReportLook& look = {});
 

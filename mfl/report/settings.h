@@ -1,5 +1,5 @@
-// Runs that differ only in the seed are one setting: what settings are there, how do their configurations differ, and what
-// is the mean over their seeds.
+// Runs that differ only in the seed are one setting: what settings are there, how do their configurations
+// differ, and what is the mean over their seeds.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ std::vector<ConfigValue> config_values(std::string_view config);
 // As TOML; nothing where the configuration does not have it.
 std::optional<std::string> config_value(const RunRow& run, std::string_view table, std::string_view key);
 
-// How the samples are spread over nodes. Runs are compared on one layout: across it, a difference says nothing about an algorithm.
+// How the samples are spread over nodes. Runs are compared on one layout: across it, a difference says
+// nothing about an algorithm.
 struct Layout {
   std::optional<std::string> partition;
   std::string nodes;
@@ -38,7 +39,8 @@ struct Layout {
 };
 Layout layout_of(const RunRow& run);
 
-// Keys that do not change a run's numbers ("run.threads"), with those that tell runs of a setting apart ("run.seed", "run.name").
+// Keys that do not change a run's numbers ("run.threads"), with those that tell runs of a setting apart
+// ("run.seed", "run.name").
 std::span<const std::string_view> keys_without_effect();
 
 // What a user calls runs, by id.
@@ -50,7 +52,8 @@ struct RunSetting {
     std::string reason;  // "diverged", "interrupted", "repeats run 3f2a91bc"
   };
 
-  // What tells it from the others: "mfl", "mfl eta 0.02"; the algorithm where nothing does; its label where it has one.
+  // What tells it from the others: "mfl", "mfl eta 0.02"; the algorithm where nothing does; its label where
+  // it has one.
   std::string title;
   std::string algorithm;                 // in few words (brief_algorithms)
   std::string label;                     // a user's; empty: none
@@ -59,7 +62,7 @@ struct RunSetting {
   std::vector<std::size_t> runs;
   std::vector<std::uint64_t> seeds;  // theirs, in the same order
   std::vector<LeftOut> left_out;
-  std::size_t distinct_seeds = 0;  // of all its runs
+  std::size_t distinct_seeds = 0;  // seeds of all its runs
 
   std::size_t size() const { return runs.size() + left_out.size(); }
   // The first of all its runs.

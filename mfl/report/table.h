@@ -14,7 +14,8 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string title;
   Align align = Align::kLeft;
-  // 0: always shown. Else, where a table is too wide for its limit, columns are left out from the largest number down.
+  // 0: always shown. Else, where a table is too wide for its limit, columns are left out from the largest
+  // number down.
   int optional = 0;
 };
 
@@ -25,8 +26,8 @@ class Table {
   explicit Table(std::vector<Column> columns);
   // Cells beyond the last column are dropped, missing ones are empty.
   void add(std::vector<std::string> cells);
-  // Every line ends with a newline, none with a space. At most `width` columns wide where leaving out optional columns
-  // achieves that; 0: no limit.
+  // Every line ends with a newline, none with a space. At most `width` columns wide where leaving out
+  // optional columns achieves that; 0: no limit.
   std::string text(std::size_t width = 0) const;
 
   const std::vector<Column>& columns() const { return columns_; }
@@ -37,7 +38,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// The same replacement as in a cell.
+// The text with the replacements of a cell.
 std::string printable(std::string_view text);
 
 // What is absent is "-".

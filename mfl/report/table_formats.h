@@ -20,8 +20,8 @@ const std::vector<std::string>& table_format_names();
 //   text      as Table::text()
 //   markdown  GitHub's tables, with the alignment of the columns
 //   csv       RFC 4180 with '\n': a header, and fields in quotes where they need them
-//   latex     a tabular environment with \hline, which needs no package. "±", "×", "−", "–" and Greek letters become
-//             commands; other characters beyond ASCII stay as they are.
+//   latex     a tabular environment with \hline, which needs no package. "±", "×", "−", "–" and Greek
+//             letters become commands; other characters beyond ASCII stay as they are.
 std::string table_as(const Table& table, TableFormat format);
 
 // One text as a cell of that format.

@@ -13,7 +13,7 @@ namespace mfl {
 
 struct TheoryPage {
   std::string setting;  // "squared-svm on mnist, mfl, ..."
-  std::string digest;   // of the final w
+  std::string digest;   // digest of the final w
   const Diagnosis& diagnosis;
 };
 

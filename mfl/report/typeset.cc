@@ -78,7 +78,7 @@ class Typesetter {
   void number() {
     const auto in_number = [](char c) { return is_digit(c) || c == '.'; };
     std::size_t length = run_length(left_, in_number);
-    if (length > 1 && left_[length - 1] == '.') --length;  // of the sentence
+    if (length > 1 && left_[length - 1] == '.') --length;  // the full stop of the sentence
     const std::string_view digits = take(length);
     int power = 0;
     const bool scaled =

@@ -6,9 +6,9 @@
 
 namespace mfl {
 
-// Names of Greek letters and "grad" become signs; "_i", "_[k]" and "_FL" subscripts; "^2", "^f" and the star of "w*"
-// superscripts; "3e-06" is written with a power of ten; "-", "<=" and ">=" become their signs. Everything else is escaped as
-// html_escaped does.
+// Names of Greek letters and "grad" become signs; "_i", "_[k]" and "_FL" subscripts; "^2", "^f" and the star
+// of "w*" superscripts; "3e-06" is written with a power of ten; "-", "<=" and ">=" become their signs.
+// Everything else is escaped as html_escaped does.
 std::string typeset_html(std::string_view text);
 
 }  // namespace mfl

@@ -24,7 +24,8 @@ struct Claim {
   std::string limit;  // a qualification of the verdict; may be empty
 };
 
-// What "flat", "converged" and "the same" mean here. Shares are of the whole drop of the loss, F(w(0)) - F(w(T)).
+// What "flat", "converged" and "the same" mean here. Shares are of the whole drop of the loss, F(w(0)) -
+// F(w(T)).
 inline constexpr double kSmallShare = 0.01;     // converged: what the last tenth of the steps still brings
 inline constexpr double kCrossingShare = 1e-5;  // curves that cross by less than this share are said to touch
 inline constexpr double kVisibleShare = 1e-3;   // below it no picture shows a difference

@@ -98,8 +98,8 @@ Claim accuracy_convergence(const Evidence& evidence) {
 // How often and how far one curve is above another, over the rounds that both have after the start.
 struct LossCrossing {
   std::size_t points = 0, above = 0, equal = 0;
-  double largest = 0;  // of the amounts by which it is above
-  double share = 0;    // the same as a share of the drop
+  double largest = 0;  // largest amount by which it is above
+  double share = 0;    // that amount as a share of the drop
   bool diverged = false;
 };
 

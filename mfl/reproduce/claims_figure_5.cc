@@ -201,7 +201,7 @@ struct Valley {
   std::size_t best = 0;        // the gamma with the least mean loss
   double monotone_to = 0;      // the last gamma up to which the mean loss falls
   std::vector<double> losses;  // mean over seeds, by gamma
-  double drop = 0;             // of FL, mean over seeds
+  double drop = 0;             // the drop of FL, mean over seeds
 };
 
 Valley valley_of(const GammaSweep& sweep) {

@@ -1,4 +1,5 @@
-// What the runs of the paper's experiments showed, as plain values. Figures, claims and costs are functions of it.
+// What the runs of the paper's experiments showed, as plain values. Figures, claims and costs are functions
+// of it.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +34,18 @@ struct RunEvidence {
   double start_loss = 0, final_loss = 0;
   std::optional<double> final_accuracy;
   std::uint64_t bytes_up = 0, bytes_down = 0;
-  std::string id, digest;  // of the run in the store, of its weights
+  std::string id, digest;  // the id of the run in the store, the digest of its weights
 };
 
 struct Evidence {
-  // The settings that the paper names: gamma and tau of figure 4, T of figures 4 and 5, T of figure 6's third curve.
+  // The settings that the paper names: gamma and tau of figure 4, T of figures 4 and 5, T of figure 6's third
+  // curve.
   double gamma = 0;
   std::uint64_t tau = 0, steps = 0;
   std::uint64_t long_steps = 0;  // 0: not run
   std::vector<RunEvidence> runs;
-  // The panels that were asked for; empty: all. A run may be in several, and one panel's runs are not all of another's.
+  // The panels that were asked for; empty: all. A run may be in several, and one panel's runs are not all of
+  // another's.
   std::set<std::string> figures = {};
 };
 

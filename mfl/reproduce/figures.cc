@@ -14,7 +14,8 @@ struct Named {
   std::string_view name, title;
 };
 
-// MGD nearly coincides with MFL and GD with FL: the dashed line is drawn over the other, so that both are seen.
+// MGD nearly coincides with MFL and GD with FL: the dashed line is drawn over the other, so that both are
+// seen.
 constexpr Named kAlgorithms[] = {{"mfl", "MFL"}, {"mgd", "MGD"}, {"fl", "FL"}, {"gd", "GD"}};
 constexpr double kShownGammas[] = {0, 0.3, 0.5, 0.7, 0.9};
 

@@ -25,8 +25,8 @@ struct FigureSeries {
 };
 
 struct FigureData {
-  std::string figure;   // of the paper: "4a"
-  std::string name;     // of the file: "fig4a", "fig4a-squared-svm"
+  std::string figure;   // number in the paper: "4a"
+  std::string name;     // name of the file: "fig4a", "fig4a-squared-svm"
   std::string title;    // in the picture
   std::string caption;  // under it
   bool in_paper = true;
@@ -35,7 +35,8 @@ struct FigureData {
   std::vector<double> vertical_lines = {};
 };
 
-// Those for which there are runs, in the order of the paper, each followed by what we add to it.
+// The figures for which runs exist, in the order of the paper, each followed by the figures that mfl adds to
+// it.
 std::vector<FigureData> figures_of(const Evidence& evidence);
 
 // The mean over seeds at every x, and with several seeds a band from the least to the largest.

@@ -1,4 +1,4 @@
-// Which runs the figures need.
+// The runs that the figures need.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@
 
 namespace mfl {
 
-// "all", "4", "4a", or several with commas, as the panels 4a, 4b, 4c, 4d, 5a, 5b, 5c and 6. Errors are kBadConfig.
+// "all", "4", "4a", or several with commas, as the panels 4a, 4b, 4c, 4d, 5a, 5b, 5c and 6. Errors are
+// kBadConfig.
 Result<std::set<std::string>> parse_figures(std::string_view text);
 
 struct PlanOptions {
-  std::filesystem::path
-      experiments;  // the folder with figure-4.toml, figure-5.toml, figure-6.toml, figure-6-long*.toml
+  // The folder with figure-4.toml, figure-5.toml, figure-6.toml, figure-6-long*.toml.
+  std::filesystem::path experiments;
   std::set<std::string> figures;
   std::uint64_t seeds = 5;                           // 1 to this
   bool quick = false;                                // leaves figure-6-long*.toml out

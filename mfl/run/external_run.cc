@@ -46,7 +46,7 @@ template <class T>
 Result<Problem<T>> start_trainers(const Experiment& experiment, const std::optional<TrainerSetup>& setup) {
   const Config& config = experiment.config;
   if (!setup)
-    return fail(ErrorCode::kBadConfig, "model external is trained by a program of yours",
+    return fail(ErrorCode::kBadConfig, "model external is trained by your own program",
                 "name it with --trainer");
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::string> nodes;

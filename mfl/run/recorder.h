@@ -16,9 +16,9 @@ namespace mfl {
 
 // Which recorded run to take instead of starting one.
 struct Reuse {
-  std::string run = {};   // the run of this id, which has stopped; empty: the newest run of the same work, if
-  bool finished = false;  // it is done,
-  bool unfinished = false;  // or it stopped
+  std::string run = {};     // the id of a stopped run; empty: the newest run with the same specification
+  bool finished = false;    // without an id: whether a finished run may be taken
+  bool unfinished = false;  // without an id: whether a stopped run may be taken
 };
 
 // A run that is recorded already. A finished one has nothing but its id.

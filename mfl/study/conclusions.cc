@@ -75,7 +75,7 @@ class Writer {
     out_.push_back({"ranking", text + leaders_text()});
   }
 
-  // Whose interval overlaps that of the first.
+  // Names the algorithms whose interval overlaps the interval of the first.
   std::string leaders_text() const {
     const MeanRank& first = results_.ranking[results_.order.front()];
     if (!first.interval) return " One seed: the ranking has no uncertainty and may change with another.";
@@ -85,7 +85,7 @@ class Writer {
         close.push_back(label(i));
     const std::string& name = label(results_.order.front());
     if (close.empty()) return fmt::format(" {} is first beyond the uncertainty of the seeds.", name);
-    return fmt::format(" The interval of {} overlaps {} of {}: they are not told apart.", name,
+    return fmt::format(" The interval of {} overlaps {} of {}: the difference is not significant.", name,
                        close.size() == 1 ? "that" : "those", listed_items(close));
   }
 

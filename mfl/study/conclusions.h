@@ -13,11 +13,13 @@ struct Conclusion {
   std::string text;
 };
 
-// In the order in which a reader needs them: the ranking, who wins on each split, the focus against the reference with every loss, the
-// cost to the target, and what limits all of it. Differences within their uncertainty are called ties.
+// In the order in which a reader needs them: the ranking, who wins on each split, the focus against the
+// reference with every loss, the cost to the target, and what limits all of it. Differences within their
+// uncertainty are called ties.
 std::vector<Conclusion> conclusions_of(const StudyEvidence& evidence, const StudyResults& results);
 
-// What a reader must know before trusting a number: selections at the edge of the grid, runs that diverged, few seeds.
+// What a reader must know before trusting a number: selections at the edge of the grid, runs that diverged,
+// few seeds.
 std::vector<std::string> cautions_of(const StudyEvidence& evidence, const StudyResults& results);
 
 // How the comparison was made fair, and what the numbers mean.

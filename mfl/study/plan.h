@@ -1,9 +1,10 @@
-// A study: algorithms x splits x problems x seeds, with the step size and one further parameter of every algorithm tuned on seeds of
-// their own. It is written as an experiment file with a table [study] (docs/study.md).
+// A study: algorithms x splits x problems x seeds, with the step size and one further parameter of every
+// algorithm tuned on seeds of their own. It is written as an experiment file with a table [study]
+// (docs/study.md).
 //
 //   MFL_TRY(const StudyPlan plan, read_study("experiments/heterogeneity.toml", {.quick = true}));
 //   MFL_TRY(const auto tuning, tuning_runs(plan));        // every setting of every algorithm in every cell
-//   ...                                                   // train them; select one setting per cell and algorithm
+//   ...                                                   // train; select a setting per cell and algorithm
 //   MFL_TRY(const auto reported, reported_runs(plan, chosen));
 #pragma once
 
@@ -36,15 +37,16 @@ struct StudyAlgorithm {
   std::string label;                // on the page; unique
   std::string spec;                 // as the file has it, without the tuned parameter
   std::string tuned = {};           // the parameter that is tuned beside the step size; empty: none
-  std::vector<double> values = {};  // of it, ascending
+  std::vector<double> values = {};  // its values, ascending
   std::vector<KeyValue> set = {};
 };
 
 struct StudyProblem {
   std::string label;  // on the page; unique
   std::string data, model;
-  std::vector<double> eta;            // the grid of step sizes of all algorithms, ascending
-  std::optional<double> target = {};  // of the metric; absent: what the reference reaches with the same seed
+  std::vector<double> eta;  // the grid of step sizes of all algorithms, ascending
+  // A value of the metric; absent: what the reference reaches with the same seed.
+  std::optional<double> target = {};
   std::vector<KeyValue> set = {};
 };
 
@@ -54,8 +56,8 @@ struct StudyPlan {
   Config base;
   std::vector<StudyAlgorithm> algorithms;
   std::vector<StudyProblem> problems;
-  std::vector<std::string>
-      splits;  // specs of partitions() as the file has them, from the most even to the most skewed
+  // Specs of partitions() as the file has them, from the most even to the most skewed.
+  std::vector<std::string> splits;
   std::vector<std::uint64_t> seeds, tuning_seeds;  // disjoint
   StudyMetric metric = StudyMetric::kTrainLoss;
   std::size_t reference = 0;  // in algorithms: whose final value is the target, where none is given
@@ -65,7 +67,7 @@ struct StudyPlan {
 // A setting of an algorithm: one point of its grid.
 struct StudyCandidate {
   double eta = 0;
-  std::optional<double> value = {};  // of StudyAlgorithm::tuned
+  std::optional<double> value = {};  // the value of StudyAlgorithm::tuned
 
   bool operator==(const StudyCandidate&) const = default;
 };
@@ -101,8 +103,8 @@ struct StudyOptions {
   std::function<Result<void>(Config&)> adjust = {};  // on the base of all runs, after the file; may be empty
 };
 
-// Everything is checked: names, ranges, seeds that overlap, runs that would not be comparable, and every setting of the grid. Errors
-// are kBadConfig and start with FILE:LINE where a line is to blame.
+// Everything is checked: names, ranges, seeds that overlap, runs that would not be comparable, and every
+// setting of the grid. Errors are kBadConfig and start with FILE:LINE where a line is to blame.
 Result<StudyPlan> read_study(const std::filesystem::path& path, const StudyOptions& options = {});
 Result<StudyPlan> parse_study(std::string_view text, std::string_view file, const StudyOptions& options = {});
 
@@ -114,7 +116,7 @@ Result<std::vector<PlannedStudyRun>> tuning_runs(const StudyPlan& plan);
 // The candidate of each algorithm in each cell: chosen[cell of cells_of][algorithm].
 using ChosenCandidates = std::vector<std::vector<std::size_t>>;
 
-// Those candidates for the reported seeds.
+// The runs of the chosen candidates for the reported seeds.
 Result<std::vector<PlannedStudyRun>> reported_runs(const StudyPlan& plan, const ChosenCandidates& chosen);
 
 // "eta 0.1, gamma 0.9"

@@ -1,4 +1,5 @@
-// The numbers of a study's page: what each algorithm reached in each cell, at what cost, and how algorithms compare.
+// The numbers of a study's page: what each algorithm reached in each cell, at what cost, and how algorithms
+// compare.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,9 @@
 
 namespace mfl {
 
-// What it took to reach the target, over seeds. Where not all seeds reached it, the others count with what their whole run took (or,
-// of a run that diverged, would have taken): the mean is then a lower bound and has no standard deviation.
+// The cost of reaching the target, over seeds. A seed that did not reach it counts with the cost of its whole
+// run, or, where that diverged, with the cost that it would have had: the mean is then a lower bound without
+// a standard deviation.
 struct CostToTarget {
   double mean = 0;
   std::optional<double> sd;
@@ -20,8 +22,8 @@ struct CostToTarget {
 
 struct AlgorithmResult {
   std::size_t seeds = 0, diverged = 0, reached = 0;
-  Summary loss,
-      accuracy;  // final, over the seeds that did not diverge; accuracy counts 0 where there is none
+  // Final, over the seeds that did not diverge; accuracy counts 0 where there is none.
+  Summary loss, accuracy;
   std::vector<double> scores;  // by seed (score_of)
   CostToTarget rounds, bytes;
   std::optional<CostToTarget> seconds;  // absent without a virtual time
@@ -55,8 +57,8 @@ struct CellComparison {
 };
 std::vector<CellComparison> compare_algorithms(const StudyResults& results, std::size_t a, std::size_t b);
 
-// The cost of `a` over that of `b` in the cells where both reached the target with every seed: geometric mean, and the number of
-// those cells. Absent if there is none.
+// The cost of `a` over the cost of `b` in the cells where both reached the target with every seed: geometric
+// mean, and the number of these cells. Absent if there is none.
 struct CostRatio {
   double rounds = 1, bytes = 1;
   std::optional<double> seconds;

@@ -11,8 +11,8 @@ namespace mfl {
 
 struct Summary {
   std::size_t count = 0;
-  double mean = 0;           // 0 of nothing; infinite if a value is
-  std::optional<double> sd;  // of a sample, divided by count - 1; absent for one value or if one is infinite
+  double mean = 0;           // 0 without values; infinite if a value is
+  std::optional<double> sd;  // the sample's, divided by count - 1; absent for one value or if one is infinite
 };
 Summary summary_of(std::span<const double> values);
 
@@ -26,13 +26,13 @@ enum class PairedVerdict { kBetter, kTie, kWorse, kUnknown };
 
 // `a` against `b` of the same seeds, less being better.
 struct PairedDifference {
-  double mean = 0;               // of a - b; infinite or NaN where one diverged
+  double mean = 0;               // mean of a - b; infinite or NaN where one diverged
   std::optional<double> margin;  // half of the 95 % interval of the mean; absent for one seed
   PairedVerdict verdict = PairedVerdict::kUnknown;
 };
-// Better or worse where the 95 % interval of the mean paired difference (Student's t) leaves out 0, else a tie. One seed has no
-// interval: the verdict is kUnknown unless the values are equal. One that is infinite for some seed is worse than one that is finite
-// for all; two of that kind are a tie.
+// Better or worse where the 95 % interval of the mean paired difference (Student's t) leaves out 0, else a
+// tie. One seed has no interval: the verdict is kUnknown unless the values are equal. One that is infinite
+// for some seed is worse than one that is finite for all; two of that kind are a tie.
 PairedDifference compare_paired(std::span<const double> a, std::span<const double> b);
 
 struct ConfidenceInterval {
@@ -46,9 +46,10 @@ struct MeanRank {
 
 inline constexpr std::size_t kBootstrapSamples = 2000;
 
-// values[cell][algorithm][seed], less being better, of equally many seeds everywhere. In each cell algorithms are ranked by their mean
-// over seeds; the mean rank is over cells. A bootstrap sample draws for each cell as many of its seeds, with replacement, the same for
-// all algorithms; the interval leaves out 2.5 % of the samples at each end.
+// values[cell][algorithm][seed], less being better, of equally many seeds everywhere. In each cell algorithms
+// are ranked by their mean over seeds; the mean rank is over cells. A bootstrap sample draws for each cell as
+// many of its seeds, with replacement, the same for all algorithms; the interval leaves out 2.5 % of the
+// samples at each end.
 std::vector<MeanRank> mean_ranks(const std::vector<std::vector<std::vector<double>>>& values);
 
 }  // namespace mfl

@@ -19,9 +19,9 @@ struct Sweeps {
   const StudyPlan& plan;
   std::filesystem::path store;
   const RunHooks& hooks;
-  std::size_t all_runs;  // of both
-  std::size_t done = 0;  // in earlier sweeps
-  std::uint64_t length;  // of a run, in steps
+  std::size_t all_runs;  // runs of both sweeps
+  std::size_t done = 0;  // runs of earlier sweeps that are done
+  std::uint64_t length;  // steps of a run
   std::size_t reused = 0;
 
   RunHooks hooks_of_sweep() const {

@@ -42,7 +42,7 @@ PlotSeries series_of(std::span<const StudyRun> runs) {
     series.low.push_back(low);
     series.high.push_back(high);
   }
-  // Of some rounds only: the points show which.
+  // Where only some rounds were measured, points show which.
   constexpr std::size_t kFewPoints = 60;
   if (points > 0 && points <= kFewPoints && series.x.back() >= static_cast<double>(points))
     series.mark = PlotSeries::Mark::kLineAndPoints;
@@ -67,7 +67,8 @@ HeatMap map_of(const StudyPlan& plan, std::string name, std::string title, std::
           .width = 640};  // room for the names of five splits
 }
 
-// How far behind the best of its split: 1 for the best, by a factor of the loss; 0 for the best, by points of accuracy.
+// How far behind the best of its split: 1 for the best, by a factor of the loss; 0 for the best, by points of
+// accuracy.
 HeatCell final_cell(const AlgorithmResult& result, const AlgorithmResult& best, StudyMetric metric) {
   const double score = summary_of(result.scores).mean, least = summary_of(best.scores).mean;
   if (!std::isfinite(score)) return {{}, "diverged"};

@@ -11,13 +11,15 @@
 
 namespace mfl {
 
-// The metric over rounds in one cell: for every algorithm the mean over seeds, and a band from the least to the largest.
+// The metric over rounds in one cell: for every algorithm the mean over seeds, and a band from the least to
+// the largest.
 Plot curves_of(const StudyEvidence& evidence, std::size_t cell);
 
-// Algorithm x split of one problem: how far each is behind the best of its split, with the final values as text.
+// Algorithm x split of one problem: how far each is behind the best of its split, with the final values as
+// text.
 HeatMap final_map(const StudyEvidence& evidence, const StudyResults& results, std::size_t problem);
 
-// The same for the rounds to the target.
+// A heat map of the rounds to the target.
 HeatMap rounds_map(const StudyEvidence& evidence, const StudyResults& results, std::size_t problem);
 
 // Mean ranks with their intervals, the best first.

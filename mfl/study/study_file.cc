@@ -29,7 +29,7 @@ constexpr std::string_view kProblemKeys[] = {"data", "model", "label", "eta", "t
 constexpr std::string_view kQuickKeys[] = {"algorithms", "problems",     "splits",
                                            "seeds",      "tuning_seeds", "set"};
 
-// Of [algorithm], but not an algorithm's own: runs would not be comparable.
+// Keys of [algorithm] that no single algorithm may set, because its runs would not be comparable.
 constexpr std::string_view kSharedKeys[] = {"algorithm.name",       "algorithm.eta",
                                             "algorithm.tau",        "algorithm.local_epochs",
                                             "algorithm.batch_size", "algorithm.drop_last"};
@@ -130,7 +130,8 @@ class StudyReader : private ValueReader {
     return check_tuned(algorithm, tune.line);
   }
 
-  // Of an algorithm that cannot be made without its tuned parameter: no, which is right unless it has both.
+  // False for an algorithm that cannot be made without its tuned parameter, which is right unless it has
+  // both.
   static bool has_gamma(const StudyAlgorithm& algorithm) {
     Config config;
     if (!set_key(config, "algorithm.name", algorithm.spec)) return false;

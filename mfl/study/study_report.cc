@@ -46,7 +46,7 @@ Result<PageSection> ranking_section(const StudyEvidence& evidence, const StudyRe
   figure.push_back(
       {"ranking",
        fmt::format("Mean rank over {} cells (problem and split), by the final {}. Lines are 95 % intervals "
-                   "over seeds; algorithms whose lines overlap are not told apart.",
+                   "over seeds; where two intervals overlap, the difference is not significant.",
                    results.cells.size(), metric_text(evidence.plan.metric)),
        std::move(drawing)});
   return PageSection{"ranking-of-algorithms",

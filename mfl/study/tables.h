@@ -12,7 +12,7 @@ namespace mfl {
 Table results_table(const StudyEvidence& evidence, const StudyResults& results);
 // The lines of one problem, without its column.
 Table problem_table(const StudyEvidence& evidence, const StudyResults& results, std::size_t problem);
-// The same numbers for programs: one per column, 17 significant digits, empty where there is none.
+// The numbers of all tables for programs: one per column, 17 significant digits, empty where there is none.
 Table results_data(const StudyEvidence& evidence, const StudyResults& results);
 
 Table ranking_table(const StudyEvidence& evidence, const StudyResults& results);

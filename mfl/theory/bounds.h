@@ -11,9 +11,9 @@ struct StepParameters {
   double gamma = 0;
 };
 
-// alpha in F(after a step) <= F - alpha |grad F|^2, for momentum d with <grad F, d> = projection |grad F|^2 and
-// |d| = ratio |grad F|. The paper puts the cosine of the largest angle for the projection, which is right while
-// |d| >= |grad F|. With d = 0 both are 0.
+// alpha in F(after a step) <= F - alpha |grad F|^2, for momentum d with <grad F, d> = projection |grad F|^2
+// and |d| = ratio |grad F|. The paper puts the cosine of the largest angle for the projection, which is right
+// while |d| >= |grad F|. With d = 0 both are 0.
 double descent_factor(const StepParameters& step, double projection, double ratio);
 
 // What the bound of Proposition 2 is made of.
@@ -28,7 +28,8 @@ struct BoundConstants {
 // f1(T), and f2(T) with FL's constants: F(w^f) - F* is at most this. Infinite unless omega alpha > 0.
 double convergence_bound(double steps, const BoundConstants& constants);
 
-// 2 (1 - beta eta) cos theta / (beta eta p^2): below it MFL's alpha is larger than FL's. Infinite when p is 0.
+// 2 (1 - beta eta) cos theta / (beta eta p^2): below it MFL's alpha is larger than FL's. Infinite when p is
+// 0.
 double gamma_limit(const StepParameters& step, double cos_theta, double ratio);
 
 // How two bounds lie over T.

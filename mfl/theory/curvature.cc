@@ -15,7 +15,7 @@
 namespace mfl {
 namespace {
 
-constexpr double kTolerance = 1e-7;  // of an eigenvalue, relative
+constexpr double kTolerance = 1e-7;  // relative tolerance of an eigenvalue
 constexpr double kMargin = 1e-6;
 constexpr Eigen::Index kMostRestarts = 1000;
 constexpr std::size_t kLanczosVectors = 20;
@@ -44,7 +44,7 @@ Shard whole(std::span<const Shard> nodes) {
   return {first, last - first};
 }
 
-// Of rows that are fewer than the vectors of Lanczos: the eigenvalues of XX'/n, which are those of X'X/n.
+// The largest eigenvalue for fewer rows than Lanczos has vectors: XX'/n has the eigenvalues of X'X/n.
 double eigenvalue_of_few(const Samples<double>& samples, Shard shard) {
   const auto rows = static_cast<Eigen::Index>(shard.count),
              columns = static_cast<Eigen::Index>(samples.columns());

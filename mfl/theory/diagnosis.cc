@@ -9,7 +9,7 @@
 namespace mfl {
 namespace {
 
-constexpr double kRounding = 1e-12;  // of a gap, relative to the vectors it is the difference of
+constexpr double kRounding = 1e-12;  // rounding error of a gap, relative to the two vectors that it separates
 
 class GapCounter {
  public:

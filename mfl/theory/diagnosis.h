@@ -1,4 +1,5 @@
-// What the theory says about a run: constants, conditions and the three propositions, judged on a measured path.
+// What the theory says about a run: constants, conditions and the three propositions, judged on a measured
+// path.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct Condition {
   std::string why;  // one sentence
 };
 
-// Measured gaps against their bounds. A ratio is gap / bound, over the steps where the bound is not zero; a violation is a
-// gap above its bound by more than rounding.
+// Measured gaps against their bounds. A ratio is gap / bound, over the steps where the bound is not zero; a
+// violation is a gap above its bound by more than rounding.
 struct GapComparison {
   std::uint64_t compared = 0, violations = 0;
   double median_ratio = 0, largest_ratio = 0;
@@ -52,11 +53,12 @@ struct PathConstants {
   double delta = 0;                // largest over the intervals
   std::vector<double> node_delta;  // likewise for each node
   double rho = 0;                  // largest |grad F(w(k tau))|
-  double largest_distance = 0;     // of w((k-1) tau) to w*
+  double largest_distance = 0;     // largest distance from w((k-1) tau) to w*
   double omega = 0;                // 1 / its square
-  double cos_theta = 1;       // of the largest angle between grad F and d on the virtual path; t = 0 has none
-  double momentum_ratio = 0;  // p: largest |d| / |grad F|
-  double alpha = 0;           // descent_factor with these two
+  // Cosine of the largest angle between grad F and d on the virtual path; t = 0 has none.
+  double cos_theta = 1;
+  double momentum_ratio = 0;            // p: largest |d| / |grad F|
+  double alpha = 0;                     // descent_factor with these two
   double least_step_alpha = 0;          // smallest alpha_t
   double h_tau = 0;                     // h at the end of the longest interval, for delta
   std::uint64_t growing_distances = 0;  // steps at which |w_[k] - w*| is above its interval's start
@@ -103,7 +105,7 @@ struct Diagnosis {
   std::optional<Curvature> curvature;  // not for the hinge
   std::optional<Optimum> optimum;
   RunDiagnosis run;                // as asked for
-  std::optional<RunDiagnosis> fl;  // the same with gamma = 0; absent when that is what was asked for
+  std::optional<RunDiagnosis> fl;  // with gamma = 0; absent where `run` has it
   std::vector<Condition> conditions;
   std::optional<AccelerationReport> acceleration;
 };

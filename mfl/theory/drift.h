@@ -1,7 +1,7 @@
 // How far apart tau local steps can take the nodes: the bounds of Proposition 1 and Lemma 3 of the paper.
 //
-// Computed by the recurrence of the proof, which only adds and multiplies non-negative numbers. The closed form that the
-// paper prints cancels: at eta beta = 1e-6 it is wrong by a factor of several.
+// Computed by the recurrence of the proof, which only adds and multiplies non-negative numbers. The closed
+// form that the paper prints cancels: at eta beta = 1e-6 it is wrong by a factor of several.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Scaled {
   double log_times(double factor) const;
 };
 
-// The bounds `steps` local steps after an aggregation, each for a gradient divergence of 1. Multiply w and d by
-// delta, node_w and node_d by delta_i.
+// The bounds `steps` local steps after an aggregation, each for a gradient divergence of 1. Multiply w and d
+// by delta, node_w and node_d by delta_i.
 struct UnitDrift {
   std::uint64_t steps = 0;
   Scaled w;       // |w - w_[k]|: h(steps) = delta * w

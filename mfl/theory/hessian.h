@@ -1,4 +1,5 @@
-// The second derivative of F over a shard, lambda I + (1/n) sum_r c_r x_r x_r', with c_r the curvature of sample r.
+// The second derivative of F over a shard, lambda I + (1/n) sum_r c_r x_r x_r', with c_r the curvature of
+// sample r.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +11,16 @@
 
 namespace mfl {
 
-// Models with at most this many features have their second derivative formed where that helps; others never do.
+// Models with at most this many features have their second derivative formed where that helps; others never
+// do.
 inline constexpr std::size_t kDenseColumns = 1536;
 
-// d^2 loss / dz^2 for the smooth losses, at margin z and target y. The squared hinge has 1 inside and 0 outside its
-// margin. Not for the hinge.
+// d^2 loss / dz^2 for the smooth losses, at margin z and target y. The squared hinge has 1 inside and 0
+// outside its margin. Not for the hinge.
 double curvature(Loss loss, double z, double y);
 
-// The samples outlive it. apply() must not be called concurrently; `run` as for loss_and_gradient, null for one thread.
-// What it gives does not depend on `run`.
+// The samples outlive it. apply() must not be called concurrently; `run` as for loss_and_gradient, null for
+// one thread. What it gives does not depend on `run`.
 class HessianOperator {
  public:
   // All curvatures are 1: the Gram operator X'X/n + lambda I.

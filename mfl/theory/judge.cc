@@ -219,8 +219,8 @@ void judge(Diagnosis& diagnosis) {
     judge_run(run, diagnosis, conditions);
   }
   if (!diagnosis.fl) return;
-  std::vector<Condition>
-      of_fl;  // the report is about the run; FL's conditions only decide whether it has a bound
+  // The report is about the run; FL's conditions only decide whether it has a bound.
+  std::vector<Condition> of_fl;
   Conditions fl_conditions(of_fl);
   if (diagnosis.curvature) judge_run(*diagnosis.fl, diagnosis, fl_conditions);
   diagnosis.acceleration = acceleration(diagnosis, conditions);

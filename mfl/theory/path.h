@@ -1,5 +1,5 @@
-// A federated run in f64 together with the virtual centralised run of the theory: in every interval between two
-// aggregations another (w, d) starts where the nodes start and takes its steps on F itself.
+// A federated run in f64 together with the virtual centralised run of the theory: in every interval between
+// two aggregations another (w, d) starts where the nodes start and takes its steps on F itself.
 //
 // Measures only; what the numbers mean is for diagnosis.h.
 #pragma once
@@ -17,7 +17,8 @@
 
 namespace mfl {
 
-// The weighted mean of one vector of every node, in the order of the nodes. False when a number is not finite.
+// The weighted mean of one vector of every node, in the order of the nodes. False when a number is not
+// finite.
 using Average = std::function<bool(std::span<const Vector<double>* const> vectors, Vector<double>& mean)>;
 
 struct PathOptions {
@@ -69,7 +70,8 @@ struct Path {
   std::optional<std::uint64_t> diverged_after;  // the last step at which every number was finite
 };
 
-// Trains on the shards from w = d = 0. Each step makes one pass over the data for both runs. Memory: O(steps x nodes).
+// Trains on the shards from w = d = 0. Each step makes one pass over the data for both runs. Memory: O(steps
+// x nodes).
 Path measure_path(const Objective& objective, const Samples<double>& samples, std::span<const Shard> nodes,
                   const Average& average, const PathOptions& options);
 

@@ -1,5 +1,5 @@
 // Model files: NPZ archives, which numpy.load opens, with one array per tensor, the means and deviations of standardised features, and
-// a member mfl.json with all else (docs/formats.md).
+// a member mfl.json with all else (docs/model-files.md).
 #pragma once
 
 #include <filesystem>

@@ -65,7 +65,7 @@ def _unknown(word: str) -> NoReturn:
         found = re.search(r'did you mean "(\w+)" in \[(\w+)\]', error.message)
         note = re.search(r"\[schema\]; (?!did you mean|known:)(.+)$", error.message)
         if note:
-            raise config_error(f'unknown keyword "{word}"; {note[1]}', "docs/formats.md lists all keys") from None
+            raise config_error(f'unknown keyword "{word}"; {note[1]}', "mfl keys lists all keys") from None
         if found:
             key = f"{found[2]}.{found[1]}"
             meant = next((alias for alias, known in ALIASES.items() if known == key), found[1])
@@ -73,8 +73,8 @@ def _unknown(word: str) -> NoReturn:
             near = difflib.get_close_matches(word, [key.split(".")[1] for key in keys().values()] + list(ALIASES), n=1)
             meant = near[0] if near else ""
         raise config_error(f'unknown keyword "{word}"' + (f"; did you mean {meant}?" if meant else ""),
-                           "docs/formats.md lists all keys") from None
-    raise config_error(f'unknown keyword "{word}"', "docs/formats.md lists all keys")
+                           "mfl keys lists all keys") from None
+    raise config_error(f'unknown keyword "{word}"', "mfl keys lists all keys")
 
 
 def key_of(word: str) -> str:

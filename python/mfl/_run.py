@@ -113,7 +113,7 @@ def run(config: str | os.PathLike[str] | Mapping[str, Any] | None = None, X: Any
     keywords = {"nodes": nodes, "model": model, "algorithm": algorithm, **keywords}
     refuse_ignored(keywords, X is not None)
     if trainer is None and (trainer_processes is not None or trainer_deadline is not None):
-        raise config_error("trainer_processes and trainer_deadline are about a trainer, and there is none", "give trainer, or leave them out")
+        raise config_error("trainer_processes and trainer_deadline need a trainer", "give trainer, or leave them out")
     path = store_path(store)
     if resume is not None:
         given = sorted(word for word, value in keywords.items() if value is not None and word not in ("engine", "threads"))

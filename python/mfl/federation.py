@@ -220,10 +220,16 @@ def server(config: str | os.PathLike[str] | Mapping[str, Any] | None = None, *, 
            log: str | None = "logging", block: bool = True, **options: Any) -> Any:
     """Runs `mfl server` until the run is over, and returns its Outcome; with block=False returns a Server at once.
 
-    config: an experiment file, or its tables as a dict. For trainers it has [model] name = "external", which is added to a dict without a model.
-    listen: the address; port 0 is any free port. state: the folder that holds the run; a server that is started again with it continues.
-    tls: the folder of the server's certificate; or plaintext=True, for loopback.
-    log: "logging" (logger mfl.server), "stderr" or None. options: any other flag of mfl server, such as allow=FILE or linger=1.
+    Args:
+        config: an experiment file, or its tables as a dict. For trainers it has [model] name = "external", which is added to a dict
+            without a model.
+        listen: the address; port 0 is any free port.
+        state: the folder that holds the run; a server that is started again with it continues.
+        tls: the folder of the server's certificate.
+        plaintext: True for connections without TLS on loopback, in place of tls.
+        log: "logging" (logger mfl.server), "stderr" or None.
+        block: False to return a Server at once.
+        options: any other flag of mfl server, such as allow=FILE or linger=1.
     """
     folder = Path(state)
     words = _flags({"listen": listen, "state": folder, **_security(tls, plaintext), **options})
@@ -288,10 +294,17 @@ def node(trainer: Trainer | None = None, *, server: str, data: str | None = None
          block: bool = True, **options: Any) -> Any:
     """Runs `mfl node` until the run is over, and returns its Outcome; with block=False returns a Node at once.
 
-    trainer: an mfl.Trainer, called on this thread, or with block=False on a thread of its own, one call at a time; or data: a spec such
-    as "csv:my.csv", for one of mfl's own models. server: "HOST:PORT". tls: the folder of the node's certificate; or plaintext=True and name,
-    for loopback. state: the file of an algorithm that keeps vectors at a node. log: "logging" (logger mfl.node), "stderr" or None.
-    options: any other flag of mfl node, such as give_up_after=60.
+    Args:
+        trainer: an mfl.Trainer, called on this thread, or with block=False on a thread of its own, one call at a time.
+        server: "HOST:PORT".
+        data: a spec such as "csv:my.csv", for a model of mfl; in place of a trainer.
+        tls: the folder of the node's certificate.
+        plaintext: True for a connection without TLS on loopback, in place of tls; needs a name.
+        name: the name of the node; with tls it is in the certificate.
+        state: the file of an algorithm that keeps vectors at a node.
+        log: "logging" (logger mfl.node), "stderr" or None.
+        block: False to return a Node at once.
+        options: any other flag of mfl node, such as give_up_after=60.
 
     An exception of the trainer ends the node: the mfl.RunFailed that is raised has it as its cause. Ctrl-C stops the program first.
     """

@@ -22,10 +22,14 @@ __all__ = ["Trainer"]
 class Trainer(mfl.trainer.Trainer):
     """A trainer of a Flower client.
 
-    client: the client, or a callable that makes the one of a node's name.
-    samples: the number of training samples, or a callable or a dict by a node's name. The number that fit returns must be the same.
-    hyper_parameters: those that fit takes out of its config. mfl sends eta always and refuses a trainer that does not follow it.
-    names: of the arrays, in order; p0, p1, ... if not given.
+    Args:
+        client: the client, or a callable that makes the client of a node's name.
+        samples: the number of training samples, or a callable or a dict by a node's name. The number that fit returns must be
+            the same.
+        hyper_parameters: those that fit takes out of its config. mfl sends eta always and refuses a trainer that does not follow it.
+        names: the names of the arrays, in order; p0, p1, ... if not given.
+        name: the name of the trainer in messages.
+        schema: what the data means, as in `mfl.trainer.Trainer`.
 
     The config of fit has `eta`, `gamma`, `mu` and `batch_size` as far as the run has them, and `server_round`, `local_steps`,
     `local_epochs` (0 without) and `seed`. The loss of a round is the metric `loss` or `train_loss` of fit, else that of evaluate at the

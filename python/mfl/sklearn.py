@@ -147,8 +147,14 @@ class FederatedClassifier(ClassifierMixin, _Federated):  # type: ignore[misc]
         settings: any other keys of an experiment by name.
 
     Attributes:
-        classes_, coef_, intercept_, n_features_in_, n_iter_ (rounds), history_ (training and batch loss by round), digest_ (of the
-        weights), model_ (`mfl.Model`), config_ (the whole configuration).
+        classes_: the classes, in order.
+        coef_, intercept_: the weights, for features as they are given.
+        n_features_in_: the number of features.
+        n_iter_: the number of rounds.
+        history_: training and batch loss by round.
+        digest_: SHA-256 of the weights.
+        model_: the `mfl.Model`.
+        config_: the whole configuration.
     """
 
     def __init__(self, *, model: str = "auto", algorithm: str = "mfl", nodes: int = 4, partition: str = "iid", eta: float | str = "auto",

@@ -115,16 +115,20 @@ class _Data:
 class Trainer(mfl.trainer.Trainer):
     """A trainer of a PyTorch model.
 
-    model: a Module, trained from the weights it has; or a callable that makes one, which is called with torch seeded by the run's seed.
-    data: the samples of the node: a Dataset, a DataLoader, or a pair (inputs, targets) of tensors or arrays; or, for the many nodes of a
-        simulation, a dict of these by the nodes' names or a callable that returns that of a name.
-    loss: loss(model(inputs), targets), the mean over a batch, such as torch.nn.functional.cross_entropy.
-    test: test samples, as data; the replies then have test_loss, test_samples and, for a classifier, test_accuracy.
-    test_every: rounds between two tests of the weights that mfl sends; 0: only where mfl asks for the loss of the weights.
-    device: where the model is trained; where it is, if not given.
-    weight_decay: as of torch.optim.SGD, on parameters only.
-    samples: the number of samples, for a dataset without a length.
-    share_frozen: whether parameters with requires_grad = False are part of w. By default they stay at the node.
+    Args:
+        model: a Module, trained from the weights it has; or a callable that makes one, which is called with torch seeded by the
+            run's seed.
+        data: the samples of the node: a Dataset, a DataLoader, or a pair (inputs, targets) of tensors or arrays; or, for the many
+            nodes of a simulation, a dict of these by the nodes' names, or a callable that returns the samples of a node's name.
+        loss: loss(model(inputs), targets), the mean over a batch, such as torch.nn.functional.cross_entropy.
+        test: test samples, as data; the replies then have test_loss, test_samples and, for a classifier, test_accuracy.
+        test_every: rounds between two tests of the weights that mfl sends; 0: only where mfl asks for the loss of the weights.
+        device: where the model is trained; its current device if not given.
+        weight_decay: the weight decay of torch.optim.SGD, on parameters only.
+        samples: the number of samples, for a dataset without a length.
+        share_frozen: whether parameters with requires_grad = False are part of w. By default they stay at the node.
+        name: the name of the trainer in messages; the name of the model's class if not given.
+        schema: what the data means, as in `mfl.trainer.Trainer`.
 
     w has the parameters and the floating-point buffers of the model, such as the running statistics of batch norm; d of a buffer is zero.
     Integer buffers, such as num_batches_tracked, stay at the node and begin every round as they were when the model was made. The model

@@ -46,6 +46,7 @@ const std::vector<std::vector<std::string>> kCommands = {
     {"runs", "export"},
     {"runs", "merge"},
     {"runs", "delete"},
+    {"keys"},
     {"help"},
     {"version"},
     {"completion"},

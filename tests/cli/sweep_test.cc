@@ -86,6 +86,20 @@ TEST(Sweep, AGridOnTheCommandLineNeedsNoFile) {
   EXPECT_EQ(sweep["runs"][7]["digest"], ok_data(box.run(alone + small))["digest"]);
 }
 
+TEST(Sweep, OfOneTakesTheFlagsOfARun) {
+  const Sandbox box;
+  const Words steep = {"--data", "synthetic:200x16", "--test", "0", "--eta", "5", "--steps", "40"};
+  const auto of = [&](const std::string& command) {
+    return box.run(Words{command, "--weights-out", command + ".npy", "--monitor", "--json"} + steep);
+  };
+  const JsonValue run = ok_data(of("run")), swept = ok_data(of("sweep"));
+  ASSERT_EQ(swept["runs"].size(), 1U);
+  EXPECT_GT(run["warnings"].size(), 0U);
+  EXPECT_EQ(swept["runs"][0]["warnings"], run["warnings"]);
+  EXPECT_EQ(swept["runs"][0]["digest"], run["digest"]);
+  EXPECT_EQ(box.read("sweep.npy"), box.read("run.npy"));
+}
+
 TEST(Sweep, ColumnsHaveDifferentHeadsAndNoQuotes) {
   const Sandbox box;
   box.write("two.toml",
@@ -123,7 +137,7 @@ TEST(Sweep, TheLastProgressLineHasTheLossOfTheResult) {
   }
 }
 
-// What docs/formats.md says of robust rules, on less data.
+// What docs/settings.md says of robust rules, on less data.
 TEST(Sweep, RobustRulesDiscardNodesThatAloneHoldAClass) {
   const auto data = ok_data(Sandbox().run({"sweep", MFL_EXPERIMENTS "/robust.toml", "--data", "synthetic",
                                            "--train", "1000", "--test", "1000", "--steps", "200", "--json"}));

@@ -455,11 +455,13 @@ class Planned {
   }
 
  private:
-  // Of all rounds of the latest run.
+  // Of all rounds of the latest run, without what they took by a clock.
   std::vector<JsonValue> choices(const std::string& store) const {
     const auto run = ok_data(federation_.box.run({"runs", "show", "latest", "--json", "--store", store}));
     std::vector<JsonValue> out;
-    for (std::size_t i = 0; i < run["rounds"].size(); ++i) out.push_back(run["rounds"][i]["choice"]);
+    for (std::size_t i = 1; i < run["rounds"].size(); ++i)
+      for (const char* key : {"tau", "rho", "beta", "delta", "bound"})
+        out.push_back(run["rounds"][i]["choice"][key]);
     return out;
   }
 

@@ -1,4 +1,4 @@
-# Installs BUILD into a fresh prefix, then builds and runs the consumer and the programs of README.md and docs/c-api.md against that prefix
+# Installs BUILD into a fresh prefix, then builds and runs the consumer and the programs of docs/cpp.md and docs/c-api.md against that prefix
 # alone.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
@@ -27,11 +27,11 @@ set(flags "")
 if(SANITIZE)
   set(flags -fsanitize=${SANITIZE})
 endif()
-write_program(README.md cpp ${WORK}/readme.cc)
+write_program(docs/cpp.md cpp ${WORK}/cpp.cc)
 write_program(docs/c-api.md c ${WORK}/c_api.c)
 run(${CMAKE_COMMAND} -S ${ROOT}/tests/repository/consumer -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
     -DCMAKE_C_FLAGS=${flags} -DCMAKE_CXX_FLAGS=${flags} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
-    -DMFL_VERSION=${VERSION} -DREADME_PROGRAM=${WORK}/readme.cc -DC_PROGRAM=${WORK}/c_api.c)
+    -DMFL_VERSION=${VERSION} -DCPP_PROGRAM=${WORK}/cpp.cc -DC_PROGRAM=${WORK}/c_api.c)
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer)
 
@@ -47,11 +47,11 @@ if(NOT printed MATCHES "1000 of 1000 right")
   message(FATAL_ERROR "the program of docs/c-api.md printed: ${printed}")
 endif()
 
-# Its last line must be the digest of the experiment that README names.
-file(MAKE_DIRECTORY ${WORK}/readme)
-execute_process(COMMAND ${WORK}/build/readme WORKING_DIRECTORY ${WORK}/readme OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
+# Its last line must be the digest of the experiment that docs/cpp.md names.
+file(MAKE_DIRECTORY ${WORK}/cpp)
+execute_process(COMMAND ${WORK}/build/cpp WORKING_DIRECTORY ${WORK}/cpp OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
 if(NOT printed MATCHES "\n([0-9a-f]+)\n$")
-  message(FATAL_ERROR "README's program printed no digest: ${printed}")
+  message(FATAL_ERROR "the program of docs/cpp.md printed no digest: ${printed}")
 endif()
 set(digest ${CMAKE_MATCH_1})
 if(EXISTS ${prefix}/bin/mfl)
@@ -65,6 +65,6 @@ if(EXISTS ${prefix}/bin/mfl)
   execute_process(COMMAND ${prefix}/bin/mfl run ${ROOT}/experiments/quickstart.toml --quiet --store ${WORK}/runs.db
                   OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
   if(NOT printed MATCHES "${digest}")
-    message(FATAL_ERROR "README's program ended with digest ${digest}, mfl run with\n${printed}")
+    message(FATAL_ERROR "the program of docs/cpp.md ended with digest ${digest}, mfl run with\n${printed}")
   endif()
 endif()

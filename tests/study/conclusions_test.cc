@@ -53,7 +53,7 @@ TEST(Conclusions, WinnersOfASplitAndThoseWithinTheUncertainty) {
 }
 
 TEST(Conclusions, ARankingWithinItsUncertaintyIsLabelled) {
-  EXPECT_THAT(conclusion(mixed(), "ranking"), HasSubstr("not told apart"));
+  EXPECT_THAT(conclusion(mixed(), "ranking"), HasSubstr("not significant"));
   const StudyEvidence clear = made_evidence({{around(0.5), around(0.3)}, {around(0.6), around(0.3)}});
   EXPECT_THAT(conclusion(clear, "ranking"), HasSubstr("mfl 1.00 [1.00, 1.00] and fl 2.00 [2.00, 2.00]"));
   EXPECT_THAT(conclusion(clear, "ranking"), HasSubstr("mfl is first beyond the uncertainty"));

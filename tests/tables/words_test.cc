@@ -117,8 +117,16 @@ TEST(Tables, ErrorsKnowTheToys) {
   }
 }
 
+TEST(Tables, TheKeysAsTheyArePrintedAreAnExperimentFile) {
+  EXPECT_EQ(parse_config(printed({"keys"}), "keys").value(), Config{});
+  EXPECT_THAT(printed({"keys", "gamma"}),
+              HasSubstr("[algorithm]\n# momentum of the nodes, in [0, 1)\ngamma = 0.5\n"));
+  for (const auto& table : tables())
+    EXPECT_THAT(printed({"keys", std::string(table.key)}), HasSubstr(toy_of(table).description)) << table.key;
+}
+
 TEST(Tables, TheDocumentationHasARowForEveryEntryButTheToys) {
-  const std::string page = *read_file(MFL_FORMATS_PAGE);
+  const std::string page = *read_file(MFL_CONFIG_PAGE);
   for (const auto& table : tables()) {
     const std::vector<std::string> rows = documented_rows(page, table.index->kind());
     std::vector<std::string> missing, stale = rows;
@@ -126,8 +134,9 @@ TEST(Tables, TheDocumentationHasARowForEveryEntryButTheToys) {
       const std::string row = table_row(*entry);
       if (std::erase(stale, row) != 1) missing.push_back(row);
     }
-    EXPECT_THAT(missing, ElementsAre(table_row(toy_of(table)))) << "write these rows into docs/formats.md";
-    EXPECT_THAT(stale, IsEmpty()) << "no entry of the table: remove these rows from docs/formats.md";
+    EXPECT_THAT(missing, ElementsAre(table_row(toy_of(table))))
+        << "run scripts/reference.py, which writes docs/config.md";
+    EXPECT_THAT(stale, IsEmpty()) << "not an entry of the table: run scripts/reference.py";
   }
 }
 

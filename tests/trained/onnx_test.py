@@ -2,7 +2,7 @@
 """onnx_test.py MFL: what other programs make of exported models is what mfl predict says, on every row.
 
 numpy.load opens model files, and onnxruntime runs the graphs. A model file with standardised features is also made here, by the
-description in docs/formats.md.
+description in docs/model-files.md.
 """
 import csv
 import hashlib
