@@ -103,7 +103,9 @@ Algorithm estimating(const Algorithm& algorithm) {
 template <class T>
 std::optional<RoundEstimates> estimates_of(const State<T>& state) {
   if (state.round == 0) return std::nullopt;
-  const Vector<T>& known = std::ranges::find(state.vectors, kStateName, &NamedVector<T>::name)->values;
+  const auto found = std::ranges::find(state.vectors, kStateName, &NamedVector<T>::name);
+  if (found == state.vectors.end()) return std::nullopt;
+  const Vector<T>& known = found->values;
   return RoundEstimates{known[kMeanRho], known[kMeanBeta], known[kDelta],
                         static_cast<std::uint64_t>(known[kSteps])};
 }

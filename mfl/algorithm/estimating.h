@@ -25,7 +25,7 @@ struct RoundEstimates {
   std::uint64_t steps = 0;  // of that round
 };
 
-// Nothing before the first round. The State is one of estimating().
+// Nothing before the first round, and of a State that is not one of estimating().
 template <class T>
 std::optional<RoundEstimates> estimates_of(const State<T>& state);
 

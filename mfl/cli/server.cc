@@ -62,9 +62,6 @@ Result<Reply> server_command(const ServerArguments& args) {
   }
   MFL_CHECK(args.flags.apply(config));
   MFL_CHECK(validate(config));
-  if (config.algorithm.adaptive_tau || has_budget(config.run))
-    return fail(ErrorCode::kBadConfig, "mfl server has neither an adaptive tau nor a budget",
-                "set tau to a number and leave budget_seconds and budget_bytes out; mfl run has both");
   MFL_TRY(HostOptions options, host_options(args));
   MFL_TRY(options.server.log, make_log(args.log));
   options.stop = &watch_interrupts();
@@ -75,7 +72,8 @@ Result<Reply> server_command(const ServerArguments& args) {
   Facts facts = {
       {"run", fmt::format("{} ({})", outcome.run_id, outcome.status)},
       {"end", outcome.status == "done" ? outcome.message : ""},
-      {"step", fmt::format("{} of {}, {} rounds", outcome.final.step, run_length(config), outcome.rounds)},
+      {"step", fmt::format("{} of {}{}, {} rounds", outcome.final.step,
+                           has_budget(config.run) ? "at most " : "", run_length(config), outcome.rounds)},
       {"schema", outcome.schema == Schema{} ? "" : schema_text(outcome.schema)},
       {"train loss", served_loss_text(outcome)},
       {"test loss", loss_text(outcome.final.test_loss)},

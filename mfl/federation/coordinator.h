@@ -76,6 +76,7 @@ struct CoordinatorOptions {
       0;            // of an update's distance from the broadcast State; 0: automatic (update_limits.h)
   LossRule losses;  // that nodes follow too: LossRule::in_federation()
   std::optional<double> batch_loss = {};  // of the round that led to the State that is resumed
+  RoundPolicy rounds;                     // empty: each is as long as the algorithm says
   StopRule stop_rule;
   std::vector<RoundLoss> past_losses;  // of committed rounds, in their order, for the stop rule
   // The test accuracy of the weights with which the string begins; called where the stop rule asks for it. May be empty.

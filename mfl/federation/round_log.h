@@ -11,6 +11,7 @@
 
 #include "mfl/algorithm/state.h"
 #include "mfl/base/result.h"
+#include "mfl/federation/round_terms.h"
 #include "mfl/federation/update_limits.h"
 #include "mfl/record/run.h"
 
@@ -78,15 +79,19 @@ struct Resumption {
   std::uint64_t bytes_up = 0, bytes_down = 0;  // of vectors sent for committed rounds
   SizeHistory history = {};                    // of the updates of committed rounds
   CountedRounds counted = {};
+  RoundTerms terms = {};  // of the round that led to the State: its choice and its time
 };
 
 // "MFLROUND", u64 bytes up, u64 bytes down, little-endian, the state as in a checkpoint, which ends in its own SHA-256, and
 // the SHA-256 of what precedes the state and of those last 32 bytes of it: a large state is hashed once. With a history it begins with
 // "MFLROUN2" and has f64 history.loss, u64 count of history.moves and these as f64 before the state. With `counted` it begins with
-// "MFLROUN3" and has, after these, u64 length of a text and the text, a line "ROUND NAME" per node in the order of names.
+// "MFLROUN3" and has, after these, u64 length of a text and the text, a line "ROUND NAME" per node in the order of names. With terms it begins
+// with "MFLROUN4" and has, after that text, which may then be empty, as history.moves may, 15 words: 1 for a choice and 2 for a time, added, then the
+// numbers of RoundChoice and RoundTime in their order, 0 where there is none.
 template <class T>
 std::string encode_round(const State<T>& state, std::uint64_t bytes_up, std::uint64_t bytes_down,
-                         const SizeHistory& history = {}, const CountedRounds& counted = {});
+                         const SizeHistory& history = {}, const CountedRounds& counted = {},
+                         const RoundTerms& terms = {});
 
 // Takes any bytes; errors are kRunFailed.
 template <class T>

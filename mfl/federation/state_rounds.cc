@@ -41,6 +41,7 @@ class StateRounds final : public RoundStage {
     if (from) {
       state_ = std::move(from->state);
       counted_ = std::move(from->counted);
+      terms_ = std::move(from->terms);
       if (run.shape.columns() == 0) run.shape.set_columns(state_.w().size());
       show_state();
       start.bytes_up = from->bytes_up;
@@ -57,6 +58,7 @@ class StateRounds final : public RoundStage {
 
   void forget() override {
     state_ = {};
+    next_.reset();
     payload_.reset();
     weights_.reset();
     answers_.forget();
@@ -77,18 +79,39 @@ class StateRounds final : public RoundStage {
 
   void begin(const std::vector<std::string>& available, const std::string& initial_weights) override {
     if (!has_state() && !make_state(initial_weights)) return;
-    steps_ = next_round_steps(algorithm_, state_.step, run_.options.steps);
+    if (auto planned = plan(available); !planned) return stop(std::move(planned).error());
+    steps_ = next_->steps;
     task_blocks_ = task_blocks<T>(layout(), state_.w().size(), steps_);
     answers_.begin(layout(), state_, steps_);
     if (steps_ == 0 && run_.options.losses.never_knows()) {
       note_last(state_);
-      return end(RunStatus::kDone, "", {.batch_loss = batch_loss_});
+      return end(RunStatus::kDone, next_->end, {.batch_loss = batch_loss_});
     }
     begin_attempt(available);
   }
 
  private:
   const VectorLayout& layout() const { return algorithm_.vectors(state_.round + 1); }
+
+  // Once per round: all attempts at it are alike.
+  Result<void> plan(const std::vector<std::string>& available) {
+    if (next_) return {};
+    if (!run_.options.rounds) {
+      next_ = RoundTerms{next_round_steps(algorithm_, state_.step, run_.options.steps)};
+      return {};
+    }
+    const FederationStatus& so_far = run_.report.written();
+    BetweenRounds now{.round = state_.round,
+                      .step = state_.step,
+                      .bytes = so_far.bytes_up + so_far.bytes_down,
+                      .parameters = state_.w().size(),
+                      .estimates = estimates_of(state_),
+                      .time = terms_.time};
+    for (const std::string& node : available) now.samples.push_back(run_.members.list().at(node).weight);
+    MFL_TRY(next_, run_.options.rounds(now));
+    if (next_->time && !terms_.time) terms_.time.emplace();
+    return {};
+  }
 
   // What nodes are given of the State.
   void show_state() {
@@ -140,6 +163,8 @@ class StateRounds final : public RoundStage {
     const FederationStatus& so_far = run_.report.written();
     RoundRow row{state_.round,    state_.step,       losses.train_loss,
                  so_far.bytes_up, so_far.bytes_down, state_digest_};
+    row.time = terms_.time;
+    row.choice = terms_.choice;
     row.batch_loss = losses.batch_loss;
     row.start_loss = losses.start_loss;
     return row;
@@ -149,7 +174,7 @@ class StateRounds final : public RoundStage {
     Losses losses = answers_.losses();
     const auto batch_loss = std::exchange(losses.batch_loss, batch_loss_);
     if (losses.train_loss) note_loss(state_, *losses.train_loss);
-    if (steps_ == 0) return end(RunStatus::kDone, "", losses);
+    if (steps_ == 0) return end(RunStatus::kDone, next_->end, losses);
     if (auto why = stop_early(losses)) return end(RunStatus::kDone, *std::move(why), losses);
     CommittedRound round;
     round.round = ticket_.round;
@@ -175,7 +200,7 @@ class StateRounds final : public RoundStage {
       for (const std::string& node : round.nodes) counted_[node] = round.round;
     answers_.workers().for_each(2, [&](unsigned, std::size_t part) {
       if (part == 0)
-        round.blob = encode_round(state_, up, down, history, counted_);
+        round.blob = encode_round(state_, up, down, history, counted_, *next_);
       else
         show_state();
     });
@@ -187,6 +212,7 @@ class StateRounds final : public RoundStage {
     run_.schema_kept = true;
     committed(std::move(history), round.nodes);
     batch_loss_ = batch_loss;
+    terms_ = *std::exchange(next_, std::nullopt);
     run_.report.commit({round.round,
                         state_.step,
                         up,
@@ -222,6 +248,7 @@ class StateRounds final : public RoundStage {
     summary.bytes_up = ending.last.bytes_up;
     summary.bytes_down = ending.last.bytes_down;
     summary.digest = weights_digest(state_);
+    if (terms_.time) summary.virtual_seconds = terms_.time->total_seconds;
     ending.warnings = run_.report.warnings().list();
     if (status == RunStatus::kDone && model_of_)
       ending.model = FinalModel{.tensors = tensors_json(model_of_(run_.shape.whole_schema())->tensors()),
@@ -241,6 +268,8 @@ class StateRounds final : public RoundStage {
   std::shared_ptr<const std::string> payload_;  // the vectors that are sent down
   std::shared_ptr<const std::string> weights_;  // begins with w
   CountedRounds counted_;
+  RoundTerms terms_;                // of the round that led to the State
+  std::optional<RoundTerms> next_;  // of the round that leads on from it, once that is planned
   RoundAnswers<T> answers_{run_.options, objections_};
   EarlyStop stop_;
   std::vector<Block> task_blocks_;

@@ -47,6 +47,7 @@ std::vector<RecordRow> StoreLog::records_of(const RoundRow& row,
   RecordRow record{row.step, row.round, row.train_loss, {}, {}, row.bytes_up, row.bytes_down, 0, row.digest};
   record.batch_loss = row.batch_loss;
   record.start_loss = row.start_loss;
+  if (row.time) record.virtual_seconds = row.time->total_seconds;
   std::optional<TestRow> test = measured;
   if (options_.test && weights && std::isfinite(row.train_loss.value_or(0)))
     test = options_.test(*weights, is_last);

@@ -99,9 +99,10 @@ class ShardTrainer final : public Trainer {
     if (task.payload == nullptr || task.payload->size() != bytes)
       return bad_task(fmt::format("the server sent {} bytes of vectors for round {}, {} were expected",
                                   task.payload ? task.payload->size() : 0, task.ticket.round, bytes));
-    if (task.steps > algorithm_.tau)
-      return bad_task(fmt::format("the server asks for {} steps in round {}, and tau is {}", task.steps,
-                                  task.ticket.round, algorithm_.tau));
+    const std::uint64_t most = options_.most_steps != 0 ? options_.most_steps : algorithm_.tau;
+    if (task.steps > most)
+      return bad_task(fmt::format("the server asks for {} steps in round {}, and tau is {}{}", task.steps,
+                                  task.ticket.round, options_.most_steps != 0 ? "at most " : "", most));
     std::string_view payload = *task.payload;
     for (std::size_t i = 0; i < sent.size(); ++i) {
       Vector<T>& vector = state_.vectors[layout.place_in_state(sent[i])].values;

@@ -34,8 +34,9 @@ class Trainer {
 
 struct TrainerOptions {
   Batching batching = {};
-  LossRule losses = {};    // of a federation
-  CodecChain codecs = {};  // that an update passes
+  LossRule losses = {};          // of a federation
+  CodecChain codecs = {};        // that an update passes
+  std::uint64_t most_steps = 0;  // of a task; 0: tau of the algorithm
 };
 
 // `federation` has one node, with its name where batches are drawn, and outlives the trainer.

@@ -12,6 +12,7 @@
 #include "mfl/experiment/evaluations.h"
 #include "mfl/federation/write_behind.h"
 #include "mfl/model/starting_model.h"
+#include "mfl/network/served_rounds.h"
 #include "mfl/network/served_run.h"
 #include "mfl/network/served_schema.h"
 #include "mfl/network/test_bench.h"
@@ -22,7 +23,8 @@
 namespace mfl {
 namespace {
 
-// A server's configuration without the data of whoever wrote it: the data is the nodes' own, and so is its default task.
+// A server's configuration without the data of whoever wrote it: the data is the nodes' own, and so is its
+// default task.
 Config without_data(Config config) {
   config.data.source = kFederationSource;
   config.data.test_source.clear();
@@ -79,10 +81,6 @@ void take_experiment(const Experiment& experiment, CoordinatorOptions& out) {
   out.aggregator = experiment.aggregator;
   out.codecs = experiment.codecs;
   out.step_size_of = step_size_of;
-  out.algorithm_of = [measured = experiment](double eta) mutable {
-    measured.settle_eta(eta);
-    return measured.algorithm;
-  };
   out.threads = static_cast<unsigned>(std::min<std::uint64_t>(experiment.config.run.threads, kMaxThreads));
 }
 
@@ -100,6 +98,12 @@ CoordinatorOptions coordinator_options(const Experiment& experiment, const HostO
   out.on_outlier = options.on_outlier;
   out.warnings = served.folder.warnings();
   if (!options.server.tls) out.warnings.emplace_back(kPlaintextWarning);
+  const auto settled = std::make_shared<Experiment>(experiment);
+  out.algorithm_of = [settled](double eta) {
+    settled->settle_eta(eta);
+    return settled->algorithm;
+  };
+  out.rounds = round_policy(settled, served.run.wall_seconds);
   for (const RoundRow& row : served.rounds)
     if (row.train_loss) out.past_losses.push_back({row.round, *row.train_loss});
   out.batch_loss = served.batch_loss;
@@ -124,7 +128,8 @@ StoreLogOptions log_options(const Experiment& experiment, ServedRun<T>& served) 
   return out;
 }
 
-// Loads the test set that `spec` names, if it names one, for the records and the stop rule, which use `bench` while the run is served.
+// Loads the test set that `spec` names, if it names one, for the records and the stop rule, which use `bench`
+// while the run is served.
 Result<void> set_up_bench(const Experiment& experiment, const std::string& spec,
                           std::optional<TestBench>& bench, CoordinatorOptions& coordinator,
                           StoreLogOptions& log) {
@@ -256,7 +261,8 @@ Result<HostOutcome> host_run(const Config& given_config, const HostOptions& give
   Config config = without_data(given_config);
   MFL_TRY(const auto initial, take_initial_model(config, default_store_path()));
   Experiment experiment(std::move(config));
-  // Nodes' samples are not known before they join: where their number decides, F(w) is evaluated about ten times.
+  // Nodes' samples are not known before they join: where their number decides, F(w) is evaluated about ten
+  // times.
   const bool reads_all = experiment.batching.by_epochs || experiment.batching.batch_size == 0;
   settle_evaluations(experiment,
                      reads_all ? std::optional(SamplesRead{experiment.round_length(), 1}) : std::nullopt);

@@ -18,13 +18,14 @@ struct LogLine {
   LogFields fields;
 };
 
-// The line as it may be written: control characters and bytes that are not UTF-8 are escaped (visible.h), a value has at most 512 bytes
-// and all of them together 3 KiB, each followed by how long it was where it is cut. Fields without room are counted in "fields_left_out".
-// For whoever writes a log: peers choose some of the text.
+// The line as it may be written: control characters and bytes that are not UTF-8 are escaped (visible.h), a
+// value has at most 512 bytes and all of them together 3 KiB, each followed by how long it was where it is
+// cut. Fields without room are counted in "fields_left_out". For whoever writes a log: peers choose some of
+// the text.
 LogLine bounded(const LogLine& line);
 
-// Called from any thread, one call at a time, until the function that it was given to has returned or the object has been
-// destroyed. It must not call back into the server or the node that it logs for.
+// Called from any thread, one call at a time, until the function that it was given to has returned or the
+// object has been destroyed. It must not call back into the server or the node that it logs for.
 using Log = std::function<void(const LogLine&)>;
 
 // Unless nobody listens.

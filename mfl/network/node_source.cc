@@ -80,7 +80,8 @@ Result<void> NodeSource::read(std::uint64_t columns) {
   return {};
 }
 
-// Labels are looked at as the run sees them, unless the node's columns or its own --task are others: the server is told so and refuses.
+// Labels are looked at as the run sees them, unless the node's columns or its own --task are others: the
+// server is told so and refuses.
 Result<void> NodeSource::describe(const Schema& run) {
   Config config = experiment_.config;
   const Dataset& data = data_.train;

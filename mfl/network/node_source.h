@@ -25,8 +25,8 @@ class NodeSource {
   std::uint64_t samples() const { return samples_; }
   std::uint64_t columns() const { return columns_; }  // of a trainer: numbers of w
 
-  // The samples of a node whose data mfl reads, in a run with so many columns. Reads them again where a problem has taken them; kBadData
-  // unless they are those of the first call.
+  // The samples of a node whose data mfl reads, in a run with so many columns. Reads them again where a
+  // problem has taken them; kBadData unless they are those of the first call.
   Result<const Dataset*> rows(std::uint64_t columns);
   // Over a complete schema, that of `run`. Takes the samples.
   template <class T>

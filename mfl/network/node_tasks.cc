@@ -41,7 +41,9 @@ class TrainingOf final : public NodeTraining {
       trainer_ = make_trainer<T>(
           problem_.federation, setting_of(experiment_),
           problem_.federation.external ? serial_workers() : make_workers(experiment_.config.run), stop_,
-          {experiment_.batching, experiment_.losses.in_federation(), experiment_.codecs}, std::move(kept_));
+          {experiment_.batching, experiment_.losses.in_federation(), experiment_.codecs,
+           experiment_.budget.adaptive ? experiment_.budget.adaptive->tau_max : 0},
+          std::move(kept_));
     }
     return catch_external([&] { return trainer_->train(task); });
   }

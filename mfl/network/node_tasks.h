@@ -1,5 +1,5 @@
-// What a node does for its server, without a connection: takes up the run's schema, answers what is asked of its data before the first
-// round, and trains.
+// What a node does for its server, without a connection: takes up the run's schema, answers what is asked of
+// its data before the first round, and trains.
 #pragma once
 
 #include <memory>
@@ -28,11 +28,11 @@ class NodeTasks {
  public:
   NodeTasks(NodeSource data, std::string run_id, std::string name, const NodeOptions& options);
 
-  // Takes up the schema that the run has once this node has joined. False where it is not complete: the server has lost this node in
-  // between. kNetwork where the run had another one before.
+  // Takes up the schema that the run has once this node has joined. False where it is not complete: the
+  // server has lost this node in between. kNetwork where the run had another one before.
   Result<bool> follow(const Schema& run);
-  // Whether the run was prepared again since the last task, with another step size. This node must then be prepared for it too, and join
-  // again.
+  // Whether the run was prepared again since the last task, with another step size. This node must then be
+  // prepared for it too, and join again.
   bool forget_if_outdated(const Assignment& task);
   // After follow().
   Result<Trained> work(const Assignment& task);

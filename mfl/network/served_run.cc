@@ -23,7 +23,8 @@ std::string lasting_digest(Config config) {
   return config_digest(config);
 }
 
-// A server of an earlier version, which holds no lock: one that was told to stop is given the time to write its last status.
+// A server of an earlier version, which holds no lock: one that was told to stop is given the time to write
+// its last status.
 Result<RunRow> wait_for_owner(const Store& store, RunRow run, const HostOptions& options) {
   constexpr std::chrono::seconds kPatience{3};
   constexpr std::chrono::milliseconds kBeat{20};

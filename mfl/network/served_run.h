@@ -29,8 +29,9 @@ struct ServedRun {
       batch_loss;  // of the round that led to `from`, whose row is written with the next round
 };
 
-// Finds or creates the run of the experiment, and goes back to an earlier round if the options say so. Waits a few seconds for a server
-// that is stopping; kBadConfig where the folder is served or holds another run that has not ended.
+// Finds or creates the run of the experiment, and goes back to an earlier round if the options say so. Waits
+// a few seconds for a server that is stopping; kBadConfig where the folder is served or holds another run
+// that has not ended.
 template <class T>
 Result<ServedRun<T>> open_served_run(const Experiment& experiment, const HostOptions& options);
 

@@ -17,12 +17,14 @@ namespace mfl {
 struct TestBench {
   Schema schema;
   bool has_accuracy = false;
-  // Of the weights with which the bytes begin, in the experiment's precision; in detail: with RunSummary::test_metrics. Thread-safe.
+  // Of the weights with which the bytes begin, in the experiment's precision; in detail: with
+  // RunSummary::test_metrics. Thread-safe.
   std::function<TestRow(std::string_view weights, bool in_detail)> test;
 };
 
-// Reads the data that `spec` names, whatever data the experiment has, as data of `schema`, whose open parts it completes. What the
-// experiment measures of training data and the schema does not have is measured of the test set.
+// Reads the data that `spec` names, whatever data the experiment has, as data of `schema`, whose open parts
+// it completes. What the experiment measures of training data and the schema does not have is measured of the
+// test set.
 Result<TestBench> load_test_bench(Experiment experiment, const std::string& spec, const Schema& schema);
 
 }  // namespace mfl

@@ -10,7 +10,8 @@
 
 namespace mfl {
 
-// Without what only somebody who holds the data knows. `train_digest` is that of the training data, or what stands for it.
+// Without what only somebody who holds the data knows. `train_digest` is that of the training data, or what
+// stands for it.
 RunSpec make_spec(const Experiment& experiment, std::size_t nodes, const std::string& train_digest);
 
 template <class T>

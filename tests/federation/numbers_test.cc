@@ -188,6 +188,7 @@ TEST(Numbers, ARoundWithAndWithoutAHistoryKeepsItsBytes) {
     const auto round = decode_round<double>(bytes).value();
     EXPECT_EQ(round.history, history);
     EXPECT_EQ(round.counted, counted);
+    EXPECT_EQ(round.terms, RoundTerms{});
     EXPECT_EQ(encode_round(round.state, round.bytes_up, round.bytes_down, round.history, round.counted),
               bytes);
     for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -197,6 +198,26 @@ TEST(Numbers, ARoundWithAndWithoutAHistoryKeepsItsBytes) {
       EXPECT_FALSE(decode_round<double>(bytes.substr(0, i))) << i;
     }
   }
+}
+
+TEST(Numbers, ARoundKeepsItsChoiceAndItsTime) {
+  State<double> state = initial_state<double>(make_mfl(0.1, 0.5, 2), kPopulationColumns);
+  const RoundChoice choice{7, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5};
+  const RoundTime time{10.5, 1.25, 1, 0.5, 4, 1, 2};
+  for (const RoundTerms& terms :
+       {RoundTerms{.choice = choice}, RoundTerms{.time = time}, RoundTerms{.choice = choice, .time = time}})
+    for (const CountedRounds& counted : {CountedRounds{}, CountedRounds{{"a b", 3}}}) {
+      const std::string bytes = encode_round(state, 11, 12, {{1.5}, 0.25}, counted, terms);
+      const auto round = decode_round<double>(bytes).value();
+      EXPECT_EQ(round.terms, terms);
+      EXPECT_EQ(round.counted, counted);
+      for (std::size_t i = 0; i < bytes.size(); ++i) {
+        std::string torn = bytes;
+        torn[i] ^= 0x10;
+        EXPECT_FALSE(decode_round<double>(torn)) << i;
+        EXPECT_FALSE(decode_round<double>(bytes.substr(0, i))) << i;
+      }
+    }
 }
 
 TEST(Numbers, AnHonestMajorityBeyondTheLimitsRaisesThem) {

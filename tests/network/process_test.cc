@@ -424,6 +424,80 @@ TEST(Server, WarnsOfARunThatEndedFarFromConverged) {
 }
 
 // MFL_KILLS=200 is the long form. The moments of the kills are drawn; MFL_KILL_SEED=N draws them again.
+// A run whose rounds are planned.
+class Planned {
+ public:
+  explicit Planned(std::vector<std::string> budget)
+      : federation_(3, [&] {
+          std::vector<std::string> experiment = {"--model", "squared-svm", "--algorithm", "mfl",
+                                                 "--eta",   "0.02",        "--tau",       "adaptive"};
+          experiment.insert(experiment.end(), budget.begin(), budget.end());
+          return experiment;
+        }()) {}
+
+  // Kills the server as often, once each process of it has committed some rounds.
+  void expect_simulated_after(int kills) {
+    auto server = federation_.server();
+    const auto nodes = federation_.all_nodes();
+    for (int kill = 0; kill < kills; ++kill) {
+      const std::uint64_t before = server->committed();
+      EXPECT_TRUE(eventually([&] { return server->committed() > before + 3; })) << server->log();
+      server->signal_and_wait(SIGKILL);
+      server = federation_.server();
+    }
+    expect_simulated(federation_, *server);
+    EXPECT_EQ(server->data()["message"], federation_.simulated()["message"]);
+    EXPECT_TRUE(std::string(server->data()["message"]).starts_with("budget used: ")) << server->log();
+    const auto served = choices("state/runs.db");
+    EXPECT_EQ(served, choices("store.db"));
+    EXPECT_GT(served.size(), 10U);
+    for (const auto& node : nodes) EXPECT_EQ(node->wait(), 0) << node->log();
+  }
+
+ private:
+  // Of all rounds of the latest run, without what they took by a clock.
+  std::vector<JsonValue> choices(const std::string& store) const {
+    const auto run = ok_data(federation_.box.run({"runs", "show", "latest", "--json", "--store", store}));
+    std::vector<JsonValue> out;
+    for (std::size_t i = 1; i < run["rounds"].size(); ++i)
+      for (const char* key : {"tau", "rho", "beta", "delta", "bound"})
+        out.push_back(run["rounds"][i]["choice"][key]);
+    return out;
+  }
+
+  Processes federation_;
+};
+
+TEST(Budgets, AdaptiveRoundsUnderABudgetOfBytesAreThoseOfTheSimulation) {
+  Planned({"--budget-bytes", "400000"}).expect_simulated_after(0);
+}
+
+TEST(Budgets, AServerThatIsKilledPlansTheRoundsOfTheSimulation) {
+  Planned({"--budget-bytes", "400000"}).expect_simulated_after(2);
+}
+
+TEST(Budgets, DescribedDevicesCostWhatTheyCostInTheSimulation) {
+  Planned({"--budget-seconds", "40", "--set", "devices.speed=uniform(20000, 30000)", "--set",
+           "network.latency=0.06"})
+      .expect_simulated_after(1);
+}
+
+TEST(Budgets, AFixedTauEndsWhereItsBytesDo) {
+  Processes federation(2, {"--algorithm", "fl", "--tau", "7", "--budget-bytes", "20000"});
+  const auto server = federation.server();
+  const auto nodes = federation.all_nodes();
+  expect_simulated(federation, *server);
+  EXPECT_EQ(server->data()["message"], federation.simulated()["message"]);
+}
+
+TEST(Budgets, OneThatAllowsNoRoundIsAnError) {
+  Processes federation(2, {"--algorithm", "fl", "--tau", "7", "--budget-bytes", "100"});
+  const auto server = federation.server();
+  const auto nodes = federation.all_nodes();
+  EXPECT_EQ(server->wait(), 2);
+  EXPECT_NE(server->log().find("the budget does not allow a round"), std::string::npos) << server->log();
+}
+
 TEST(RealFaults, AServerKilledAtAnyMomentContinuesAndEndsWithTheSameDigest) {
   const std::uint64_t seed = drawn_seed("MFL_KILL_SEED");
   SCOPED_TRACE(fmt::format(
