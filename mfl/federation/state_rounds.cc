@@ -70,21 +70,22 @@ class StateRounds final : public RoundStage {
             state_digest_,
             task_blocks_,
             counted == counted_.end() ? 0 : counted->second,
-            steps_ == 0 ? weights_ : payload_,
-            Work::kTrain,
+            work() == Work::kEvaluate ? weights_ : payload_,
+            work(),
             run_.eta};
   }
 
   void begin(const std::vector<std::string>& available, const std::string& initial_weights) override {
     if (!has_state() && !make_state(initial_weights)) return;
     steps_ = next_round_steps(algorithm_, state_.step, run_.options.steps);
-    task_blocks_ = task_blocks<T>(layout(), state_.w().size(), steps_);
-    answers_.begin(layout(), state_, steps_);
-    if (steps_ == 0 && run_.options.losses.never_knows()) {
+    const Work work = state_.step < run_.options.steps ? Work::kTrain : Work::kEvaluate;
+    task_blocks_ = task_blocks<T>(layout(), state_.w().size(), work);
+    answers_.begin(layout(), state_, work);
+    if (work == Work::kEvaluate && run_.options.losses.never_knows()) {
       note_last(state_);
       return end(RunStatus::kDone, "", {.batch_loss = batch_loss_});
     }
-    begin_attempt(available);
+    begin_attempt(available, {work});
   }
 
  private:
@@ -128,7 +129,7 @@ class StateRounds final : public RoundStage {
 
   // What trainers have measured of the State's w.
   std::optional<TestRow> test_of_nodes() const {
-    if (!algorithm_.starts_at_w() && steps_ != 0) return std::nullopt;
+    if (!algorithm_.starts_at_w() && work() != Work::kEvaluate) return std::nullopt;
     const Metrics means = answers_.metrics();
     const auto loss = find_metric(means, kTestLossMetric);
     TestRow row{loss.value_or(std::numeric_limits<double>::quiet_NaN()),
@@ -149,7 +150,7 @@ class StateRounds final : public RoundStage {
     Losses losses = answers_.losses();
     const auto batch_loss = std::exchange(losses.batch_loss, batch_loss_);
     if (losses.train_loss) note_loss(state_, *losses.train_loss);
-    if (steps_ == 0) return end(RunStatus::kDone, "", losses);
+    if (work() == Work::kEvaluate) return end(RunStatus::kDone, "", losses);
     if (auto why = stop_early(losses)) return end(RunStatus::kDone, *std::move(why), losses);
     CommittedRound round;
     round.round = ticket_.round;
@@ -243,6 +244,7 @@ class StateRounds final : public RoundStage {
   CountedRounds counted_;
   RoundAnswers<T> answers_{run_.options, objections_};
   EarlyStop stop_;
+  std::uint64_t steps_ = 0;  // of the round
   std::vector<Block> task_blocks_;
   std::optional<double> batch_loss_ = run_.options.batch_loss;  // of the round that led to the State
 };
