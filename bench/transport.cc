@@ -94,6 +94,7 @@ void take_part(const std::string& address, const Load& load, std::size_t node) {
     if (order->task.ticket.round > 1 && node == 0 && *order->task.payload != expected)
       give_up("the State is not the mean of what was sent");
     update.ticket = order->task.ticket;
+    update.base = order->task.state_digest;
     update.blocks = order->task.blocks;
     if (order->task.steps == 0) {
       update.blocks.clear();

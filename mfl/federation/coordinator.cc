@@ -83,9 +83,9 @@ class RoundCoordinator final : public Coordinator {
     move_on();  // it may be past the deadline
     Stage& stage = stage_of(update.ticket);
     Verdict verdict = check_ticket(node, update.run_id, update.ticket);
+    if (verdict.counts()) verdict = check_base(update, stage.task(node).state_digest);
     if (verdict.counts()) verdict = stage.submit(node, std::move(update));
-    // Whoever joins begins the preparation again: honest answers to the one before come too late.
-    if (verdict.reason != Reason::kStale || &stage != preparing_.get()) run_.report.refuse(verdict.reason);
+    if (!verdict.expected) run_.report.refuse(verdict.reason);
     move_on();
     return verdict;
   }
@@ -156,7 +156,7 @@ class RoundCoordinator final : public Coordinator {
 
   // That an answer with this ticket is for.
   Stage& stage_of(const Ticket& ticket) const {
-    return ticket.round == 0 && preparing_->begun() ? *preparing_ : static_cast<Stage&>(*rounds_);
+    return preparing_->has(ticket) ? *preparing_ : static_cast<Stage&>(*rounds_);
   }
 
   Verdict check_ticket(const std::string& node, const std::string& run_id, const Ticket& ticket) const {

@@ -27,4 +27,20 @@ std::string blocks_text(const std::vector<Block>& blocks) {
   return out;
 }
 
+Verdict check_stage(const Ticket& ticket, std::uint64_t stage) {
+  if (ticket.stage == stage) return {};
+  const bool future = ticket.stage > stage;
+  return {future ? Reason::kFuture : Reason::kLate,
+          fmt::format("stage {} of round {} {}, this is stage {}", ticket.stage, ticket.round,
+                      future ? "has not begun" : "is over", stage)};
+}
+
+Verdict check_base(const Update& update, const std::string& state_digest) {
+  constexpr std::size_t kShort = 12;
+  if (update.base == state_digest) return {};
+  return {Reason::kStale, fmt::format("the update starts from state \"{}\", the task from \"{}\"",
+                                      visible(std::string_view(update.base).substr(0, kShort), kShort),
+                                      state_digest.substr(0, kShort))};
+}
+
 }  // namespace mfl

@@ -18,8 +18,8 @@ using Time = std::chrono::milliseconds;  // since any fixed moment; never runs b
 
 // Raised when server and nodes of different versions would no longer understand each other.
 // 2: schemas are compared. 3: a plan carries the experiment as text, and vectors are named blocks. 4: data is measured before the
-// first round. 5: an update has three losses.
-inline constexpr std::uint32_t kProtocolVersion = 5;
+// first round. 5: an update has three losses. 6: a round is a list of stages, and an update names what it started from.
+inline constexpr std::uint32_t kProtocolVersion = 6;
 
 // What a node must know to train. A further key of an experiment needs no other message.
 struct Plan {
@@ -34,11 +34,14 @@ struct Plan {
 
 // What a task is.
 enum class Work : std::uint8_t {
-  kTrain,       // `steps` steps from the vectors of the payload, or, for 0 steps, their loss alone
+  kTrain,       // `steps` steps from the vectors of the payload
   kMeasure,     // the sums of the node's columns (preparation.h)
   kPrepare,     // take up means and deviations, and tell the smoothness of the loss
   kInitialise,  // the weights that the node's trainer starts from
+  kEvaluate,    // the loss of the weights that the payload begins with
 };
+// What precedes the first round.
+inline bool prepares(Work work) { return work != Work::kTrain && work != Work::kEvaluate; }
 
 // How a node joins. It does not include the node's name: the transport knows it.
 struct Joining {
@@ -57,12 +60,15 @@ struct Joining {
   bool operator==(const Joining&) const = default;
 };
 
-// Names one attempt at one round by one incarnation of the server, so that nothing old is mistaken for new.
+inline constexpr std::uint64_t kPreparationRound = 0;
+
+// Names one stage of one attempt at one round by one incarnation of the server, so that nothing old is mistaken for new.
 struct Ticket {
   std::uint64_t epoch = 0;  // of the server process
   std::uint64_t round =
-      0;  // the round that the work leads to, from 1; 0: what precedes the first (preparation.h)
+      0;  // the round that the work leads to, from 1; kPreparationRound: what precedes the first (preparation.h)
   std::uint64_t attempt = 0;  // from 1 within an epoch and a round
+  std::uint64_t stage = 0;    // its place in the round's list of stages
 
   bool operator==(const Ticket&) const = default;
 };
@@ -83,8 +89,9 @@ std::string blocks_text(const std::vector<Block>& blocks);
 struct Assignment {
   std::string run_id;
   Ticket ticket;
-  std::uint64_t steps = 0;
-  std::string state_digest;   // of the state that the payload is from
+  std::uint64_t steps = 0;  // of kTrain
+  std::string
+      state_digest;  // of the state that the payload is from; in what precedes the first round of the payload
   std::vector<Block> blocks;  // of the payload
   // The round that last counted an update of this node; 0: none has. Told where nodes keep vectors.
   std::uint64_t counted_round = 0;
@@ -107,9 +114,10 @@ struct Update {
   std::uint64_t weight = 0;        // as when it joined
   Losses losses = {};              // those that the round measures (LossRule), of this node's samples alone
   std::vector<Block> blocks = {};  // of the payload
-  std::string payload = {};        // the vectors that are sent up, encoded; empty for a task of 0 steps
+  std::string payload = {};        // the vectors that are sent up, encoded; empty for kEvaluate
   Timing timing = {};
-  Metrics metrics = {};  // that a trainer measured at the w of the task
+  Metrics metrics = {};   // that a trainer measured at the w of the task
+  std::string base = {};  // Assignment::state_digest
 };
 
 // Why something that a node sent was not counted.
@@ -140,10 +148,16 @@ std::string_view reason_name(Reason reason);
 
 struct Verdict {
   Reason reason = Reason::kNone;
-  std::string text;  // what is wrong, for people; empty when it counts
+  std::string text;       // what is wrong, for people; empty when it counts
+  bool expected = false;  // it is not counted and nobody is at fault: the nodes that take part have changed
 
   bool counts() const { return reason == Reason::kNone; }
 };
+
+// kLate or kFuture for a ticket of another stage of the round in which `stage` is in progress.
+Verdict check_stage(const Ticket& ticket, std::uint64_t stage);
+// kStale for an update that did not start from this state.
+Verdict check_base(const Update& update, const std::string& state_digest);
 
 // What the server wants of a node that has joined.
 struct Order {

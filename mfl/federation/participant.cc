@@ -17,8 +17,8 @@ Participant::Next Participant::next() const {
 }
 
 Update Participant::update() const {
-  return {task_->run_id, task_->ticket,  weight_, work_->losses,
-          work_->blocks, work_->payload, {},      work_->metrics};
+  return {task_->run_id,  task_->ticket,      weight_, work_->losses, work_->blocks, work_->payload, {},
+          work_->metrics, task_->state_digest};
 }
 
 void Participant::lost() {
@@ -55,7 +55,7 @@ void Participant::judged(const Verdict& verdict) {
     case Reason::kOutlier: refusal_ = verdict; return;
     // Training again may give finite numbers; measuring the same data again does not.
     case Reason::kNotFinite:
-      if (task_->ticket.round == 0) refusal_ = verdict;
+      if (prepares(task_->work)) refusal_ = verdict;
       return;
     case Reason::kForeign: return lost();
     default: return;

@@ -33,7 +33,7 @@ class Participant {
   // The connection or the session is lost. What was trained is kept.
   void lost();
   void ordered(Order order);
-  // The work of task(): no blocks and no payload for a task of 0 steps.
+  // The work of task(): no blocks and no payload for kEvaluate.
   void trained(const Losses& losses, std::vector<Block> blocks, std::string payload, Metrics metrics = {});
   void judged(const Verdict& verdict);
 

@@ -72,14 +72,14 @@ std::vector<Block> blocks_of(const VectorLayout& layout, std::span<const std::si
   return blocks;
 }
 
-std::vector<std::size_t> task_vectors(const VectorLayout& layout, std::uint64_t steps) {
-  if (steps == 0 && !layout[0].down) return {0};
+std::vector<std::size_t> task_vectors(const VectorLayout& layout, Work work) {
+  if (work == Work::kEvaluate && !layout[0].down) return {0};
   return {layout.down().begin(), layout.down().end()};
 }
 
 template <class T>
-std::vector<Block> task_blocks(const VectorLayout& layout, std::size_t parameters, std::uint64_t steps) {
-  return blocks_of(layout, task_vectors(layout, steps), parameters, CodecChain{}.encoding<T>());
+std::vector<Block> task_blocks(const VectorLayout& layout, std::size_t parameters, Work work) {
+  return blocks_of(layout, task_vectors(layout, work), parameters, CodecChain{}.encoding<T>());
 }
 
 std::vector<std::size_t> lengths_of(const VectorLayout& layout, std::span<const std::size_t> vectors,
@@ -89,12 +89,12 @@ std::vector<std::size_t> lengths_of(const VectorLayout& layout, std::span<const 
   return lengths;
 }
 
-#define MFL_INSTANTIATE(T)                                                                     \
-  template std::string down_payload(const VectorLayout&, const State<T>&);                     \
-  template std::string to_payload(const std::vector<Vector<T>>&);                              \
-  template std::vector<Block> task_blocks<T>(const VectorLayout&, std::size_t, std::uint64_t); \
-  template void take_numbers(std::string_view&, std::span<T>);                                 \
-  template VectorViews<T> views_of(std::string_view, std::span<const SentVector>);             \
+#define MFL_INSTANTIATE(T)                                                            \
+  template std::string down_payload(const VectorLayout&, const State<T>&);            \
+  template std::string to_payload(const std::vector<Vector<T>>&);                     \
+  template std::vector<Block> task_blocks<T>(const VectorLayout&, std::size_t, Work); \
+  template void take_numbers(std::string_view&, std::span<T>);                        \
+  template VectorViews<T> views_of(std::string_view, std::span<const SentVector>);    \
   template std::vector<Vector<T>> from_payload(std::string_view, std::span<const std::size_t>);
 MFL_INSTANTIATE(float)
 MFL_INSTANTIATE(double)

@@ -37,11 +37,11 @@ VectorViews<T> views_of(std::string_view payload, std::span<const SentVector> ve
 std::vector<Block> blocks_of(const VectorLayout& layout, std::span<const std::size_t> vectors,
                              std::size_t parameters, std::string_view encoding);
 
-// The blocks of a task: what is sent down; for the loss alone (0 steps) w, which is sent down then in any case.
+// The blocks of a task: what is sent down; for kEvaluate w, which is sent down then in any case.
 template <class T>
-std::vector<Block> task_blocks(const VectorLayout& layout, std::size_t parameters, std::uint64_t steps);
+std::vector<Block> task_blocks(const VectorLayout& layout, std::size_t parameters, Work work);
 // The vectors of the same.
-std::vector<std::size_t> task_vectors(const VectorLayout& layout, std::uint64_t steps);
+std::vector<std::size_t> task_vectors(const VectorLayout& layout, Work work);
 
 // Of some of the layout's vectors.
 std::vector<std::size_t> lengths_of(const VectorLayout& layout, std::span<const std::size_t> vectors,

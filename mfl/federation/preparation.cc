@@ -136,7 +136,7 @@ void Preparation::leave(const std::string& node) {
 
 // From the beginning, with the sums that are present.
 void Preparation::measure() {
-  ++stage_;
+  ++attempt_;
   compared_ = false;
   outliers_.clear();
   task_ = measure_task_;
@@ -260,7 +260,6 @@ Result<void> Preparation::prepare() {
       MFL_TRY(result_.preprocessing.class_weights, all.balanced_weights());
     }
   }
-  ++stage_;
   compared_ = false;
   task_ = prepare_task(result_.preprocessing, columns_);
   return {};

@@ -90,10 +90,12 @@ class Preparation {
   // Whether the stage in progress has the answer of a node that is connected.
   bool answered(const std::string& node) const;
 
-  // Grows with every stage.
-  std::uint64_t stage() const { return stage_; }
-  // The attempt of a node's ticket: that of the stage in progress, and another one for the sums of a newcomer.
-  std::uint64_t stage(const std::string& node) const { return stage_ + (is_measured_late(node) ? 1 : 0); }
+  // Grows whenever it is begun again, and for newcomers once it is settled.
+  std::uint64_t attempt() const { return attempt_ + (settled_ ? 1 : 0); }
+  // The place of a node's task in the list above, from 0.
+  std::uint64_t stage(const std::string& node = {}) const {
+    return task(node).work == Work::kPrepare ? 1 : 0;
+  }
   // Of the stage in progress, or of a newcomer.
   const PreparationTask& task(const std::string& node = {}) const {
     return is_measured_late(node) ? measure_task_ : task_;
@@ -134,7 +136,7 @@ class Preparation {
   std::map<std::string, Member> members_;
   bool settled_ = false;
   Prepared result_;
-  std::uint64_t stage_ = 0;
+  std::uint64_t attempt_ = 0;
   PreparationTask task_, measure_task_;
   bool compared_ = false;  // in this stage
   std::vector<Outlier> outliers_;

@@ -56,7 +56,7 @@ void PreparationStage::leave(const std::string& node) {
 }
 
 Ticket PreparationStage::ticket(const std::string& node) const {
-  return {run_.options.epoch, 0, preparation_->stage(node)};
+  return {run_.options.epoch, kPreparationRound, preparation_->attempt(), preparation_->stage(node)};
 }
 
 Assignment PreparationStage::task(const std::string& node) const {
@@ -65,7 +65,10 @@ Assignment PreparationStage::task(const std::string& node) const {
 }
 
 Verdict PreparationStage::check(const std::string& node, const Ticket& ticket) const {
-  if (ticket != this->ticket(node)) return {Reason::kStale, "this is no longer to be measured"};
+  const Ticket now = this->ticket(node);
+  if (ticket.epoch != now.epoch || ticket.attempt != now.attempt)
+    return {Reason::kStale, "this is no longer to be measured", true};
+  if (Verdict verdict = check_stage(ticket, now.stage); !verdict.counts()) return verdict;
   if (preparation_->answered(node)) return {Reason::kDuplicate, "answered before"};
   return {};
 }

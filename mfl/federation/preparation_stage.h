@@ -20,6 +20,8 @@ class PreparationStage final : public Stage {
 
   // Nodes are asked, or were.
   bool begun() const { return preparation_.has_value(); }
+  // A ticket of this stage: what precedes the first round is round 0.
+  bool has(const Ticket& ticket) const { return begun() && ticket.round == kPreparationRound; }
   // It has begun and is not settled.
   bool in_progress() const { return preparation_ && !preparation_->settled(); }
   // The node has what it needs for the rounds of the run. No node has while they may not start.

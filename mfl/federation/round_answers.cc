@@ -31,8 +31,8 @@ Losses wanted_losses(const LossRule& rule, std::uint64_t round, bool trains) {
 }  // namespace
 
 template <class T>
-void RoundAnswers<T>::begin(const VectorLayout& layout, const State<T>& state, std::uint64_t steps) {
-  trains_ = steps != 0;
+void RoundAnswers<T>::begin(const VectorLayout& layout, const State<T>& state, Work work) {
+  trains_ = work == Work::kTrain;
   wanted_ = wanted_losses(options_.losses, state.round, trains_);
   layout_ = layout;
   const std::size_t parameters = state.w().size();

@@ -17,15 +17,15 @@
 
 namespace mfl {
 
-// The task of a round: steps from a State, or its loss alone (0 steps). Not thread-safe; options and objections outlive it.
+// The task of a round: steps from a State, or its loss alone (Work::kEvaluate). Not thread-safe; options and objections outlive it.
 template <class T>
 class RoundAnswers {
  public:
   RoundAnswers(const CoordinatorOptions& options, Objections& objections)
       : options_(options), objections_(objections) {}
 
-  // Of a round of these steps from the State; the memory of the round before is used again.
-  void begin(const VectorLayout& layout, const State<T>& state, std::uint64_t steps);
+  // Of a round with this work from the State; the memory of the round before is used again.
+  void begin(const VectorLayout& layout, const State<T>& state, Work work);
   std::uint64_t most_bytes() const { return most_bytes_; }  // of the vectors of an answer
 
   // Adds an update of a node that joined with `weight`, if all of it is in order; an objection is noted.

@@ -25,18 +25,23 @@ std::vector<std::string> RoundStage::choose(std::vector<std::string> names) cons
   return out;
 }
 
-void RoundStage::begin_attempt(const std::vector<std::string>& available) {
+void RoundStage::begin_attempt(const std::vector<std::string>& available, std::vector<Work> stages) {
+  stages_ = std::move(stages);
   ticket_ = {run_.options.epoch, run_.report.written().round + 1, ++attempts_};
   started_ = run_.now;
-  deadline_ = run_.now + run_.options.round_deadline;
   open_ = true;
-  ++run_.version;
   for (const std::string& node : choose(available)) {
     seats_.add(node, run_.members.list().at(node).weight);
     objections_.ask(node);
   }
   const auto [node, share] = seats_.heaviest();
   run_.report.warnings().heaviest(node, share, seats_.size(), ticket_.round);
+  begin_stage();
+}
+
+void RoundStage::begin_stage() {
+  deadline_ = run_.now + run_.options.round_deadline;
+  ++run_.version;
 }
 
 void RoundStage::end_attempt() {
@@ -81,6 +86,7 @@ Verdict RoundStage::check(const std::string& node, const Ticket& ticket) const {
   if (!open_ || ticket.attempt != ticket_.attempt)
     return {ticket.attempt > attempts_ ? Reason::kFuture : Reason::kLate,
             fmt::format("attempt {} at round {} is not in progress", ticket.attempt, ticket.round)};
+  if (Verdict verdict = check_stage(ticket, ticket_.stage); !verdict.counts()) return verdict;
   const Seat* seat = seats_.find(node);
   if (seat == nullptr) return {Reason::kNotChosen, fmt::format("no part in round {}", ticket.round)};
   switch (seat->state) {
@@ -166,9 +172,15 @@ void RoundStage::advance() {
   settle();
 }
 
-// The first round has no history: its updates are compared with each other.
+// Whoever has answered is asked in the next stage. The first round has no history: its updates are compared with each other.
 void RoundStage::settle() {
-  if (run_.options.aggregator && steps_ != 0)
+  if (ticket_.stage + 1 < stages_.size()) {
+    ++ticket_.stage;
+    for (const std::string& node : seats_.names(Seat::State::kCounted))
+      seats_.put(node, Seat::State::kAwaited);
+    return begin_stage();
+  }
+  if (run_.options.aggregator && work() != Work::kEvaluate)
     if (const auto enough = run_.options.aggregator->check(seats_.count(Seat::State::kCounted)); !enough)
       return abandon(enough.error().message);
   const std::vector<std::string> odd = objections_.outliers();

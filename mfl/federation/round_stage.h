@@ -1,5 +1,5 @@
 // The rounds of a run, one after the other, without their numbers: who is asked, until when, and whether the answers suffice. The last
-// round has no steps: it gathers the loss of the final weights.
+// one only gathers the loss of the final weights.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace mfl {
 
-// A round takes one attempt or more, each of which asks some nodes. What is done with the numbers is its subclass's
+// A round takes one attempt or more, each of which asks some nodes, stage by stage. What is done with the numbers is its subclass's
 // (state_rounds.h). Not thread-safe; the run outlives it.
 class RoundStage : public Stage {
  public:
@@ -40,7 +40,7 @@ class RoundStage : public Stage {
   const Seats& seats() const { return seats_; }    // of the attempt in progress; else none
 
   std::string_view phase() const override {
-    return !open_ ? "waiting" : steps_ == 0 ? "closing" : "training";
+    return !open_ ? "waiting" : work() == Work::kEvaluate ? "closing" : "training";
   }
   // A seat taken with other data is not the one that the State was handed to.
   void join(const std::string& node, std::uint64_t weight) override;
@@ -54,8 +54,9 @@ class RoundStage : public Stage {
   std::optional<Time> deadline() const override;
 
  protected:
-  // Asks the nodes that a simulation would draw whose nodes are those that are available.
-  void begin_attempt(const std::vector<std::string>& available);
+  // Asks the nodes that a simulation would draw whose nodes are those that are available. Whoever has answered a stage of the list is
+  // asked in the next one.
+  void begin_attempt(const std::vector<std::string>& available, std::vector<Work> stages);
   void end_attempt();
   // The round that these nodes made has been committed.
   void committed(SizeHistory history, const std::vector<std::string>& nodes);
@@ -63,10 +64,11 @@ class RoundStage : public Stage {
   const std::string& refusal() const { return refusal_; }  // the last one of an answer's contents
   Time took() const { return run_.now - started_; }
 
+  Work work() const { return stages_.at(ticket_.stage); }  // of the stage in progress
+
   CoordinatedRun& run_;
   Objections objections_;
-  std::uint64_t steps_ = 0;  // of the round
-  Ticket ticket_;            // of the last attempt
+  Ticket ticket_;  // of the last attempt
 
  private:
   // Counts an answer of a node that joined with `weight`, or says why not.
@@ -81,11 +83,13 @@ class RoundStage : public Stage {
   std::vector<std::string> choose(std::vector<std::string> names) const;
   void abandon(const std::string& why);
   void drop_silent();
+  void begin_stage();
   void judge_lost(std::size_t counted, std::size_t awaited, std::size_t needed);
   void settle();
 
   bool open_ = false;
-  std::uint64_t attempts_ = 0;  // at the round in progress
+  std::vector<Work> stages_ = {Work::kTrain};  // of the round
+  std::uint64_t attempts_ = 0;                 // at the round in progress
   Time started_{0}, deadline_{0}, not_before_{0};
   Seats seats_;
   std::set<std::string> walked_out_;  // that left while they were awaited

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "mfl/algorithm/aggregation.h"
 #include "mfl/federation/payload.h"
 #include "mfl/federation/round_answers.h"
 #include "mfl/model/starting_model.h"
@@ -72,8 +73,8 @@ class StateRounds final : public RoundStage {
             state_digest_,
             task_blocks_,
             counted == counted_.end() ? 0 : counted->second,
-            steps_ == 0 ? weights_ : payload_,
-            Work::kTrain,
+            work() == Work::kEvaluate ? weights_ : payload_,
+            work(),
             run_.eta};
   }
 
@@ -81,13 +82,14 @@ class StateRounds final : public RoundStage {
     if (!has_state() && !make_state(initial_weights)) return;
     if (auto planned = plan(available); !planned) return stop(std::move(planned).error());
     steps_ = next_->steps;
-    task_blocks_ = task_blocks<T>(layout(), state_.w().size(), steps_);
-    answers_.begin(layout(), state_, steps_);
-    if (steps_ == 0 && run_.options.losses.never_knows()) {
+    const Work work = steps_ != 0 ? Work::kTrain : Work::kEvaluate;
+    task_blocks_ = task_blocks<T>(layout(), state_.w().size(), work);
+    answers_.begin(layout(), state_, work);
+    if (work == Work::kEvaluate && run_.options.losses.never_knows()) {
       note_last(state_);
       return end(RunStatus::kDone, next_->end, {.batch_loss = batch_loss_});
     }
-    begin_attempt(available);
+    begin_attempt(available, {work});
   }
 
  private:
@@ -151,7 +153,7 @@ class StateRounds final : public RoundStage {
 
   // What trainers have measured of the State's w.
   std::optional<TestRow> test_of_nodes() const {
-    if (!algorithm_.starts_at_w() && steps_ != 0) return std::nullopt;
+    if (!algorithm_.starts_at_w() && work() != Work::kEvaluate) return std::nullopt;
     const Metrics means = answers_.metrics();
     const auto loss = find_metric(means, kTestLossMetric);
     TestRow row{loss.value_or(std::numeric_limits<double>::quiet_NaN()),
@@ -174,7 +176,7 @@ class StateRounds final : public RoundStage {
     Losses losses = answers_.losses();
     const auto batch_loss = std::exchange(losses.batch_loss, batch_loss_);
     if (losses.train_loss) note_loss(state_, *losses.train_loss);
-    if (steps_ == 0) return end(RunStatus::kDone, next_->end, losses);
+    if (work() == Work::kEvaluate) return end(RunStatus::kDone, next_->end, losses);
     if (auto why = stop_early(losses)) return end(RunStatus::kDone, *std::move(why), losses);
     CommittedRound round;
     round.round = ticket_.round;
@@ -272,6 +274,7 @@ class StateRounds final : public RoundStage {
   std::optional<RoundTerms> next_;  // of the round that leads on from it, once that is planned
   RoundAnswers<T> answers_{run_.options, objections_};
   EarlyStop stop_;
+  std::uint64_t steps_ = 0;  // of the round
   std::vector<Block> task_blocks_;
   std::optional<double> batch_loss_ = run_.options.batch_loss;  // of the round that led to the State
 };

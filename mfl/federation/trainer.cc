@@ -89,8 +89,8 @@ class ShardTrainer final : public Trainer {
   // Checks the task and makes its vectors the state.
   Result<void> take(const Assignment& task) {
     const VectorLayout& layout = algorithm_.vectors();
-    const std::vector<std::size_t> sent = task_vectors(layout, task.steps);
-    const std::vector<Block> expected = task_blocks<T>(layout, parameters(), task.steps);
+    const std::vector<std::size_t> sent = task_vectors(layout, task.work);
+    const std::vector<Block> expected = task_blocks<T>(layout, parameters(), task.work);
     if (task.blocks != expected)
       return bad_task(fmt::format("the server sent {} for round {}, {} was expected",
                                   blocks_text(task.blocks), task.ticket.round, blocks_text(expected)));
@@ -100,7 +100,8 @@ class ShardTrainer final : public Trainer {
       return bad_task(fmt::format("the server sent {} bytes of vectors for round {}, {} were expected",
                                   task.payload ? task.payload->size() : 0, task.ticket.round, bytes));
     const std::uint64_t most = options_.most_steps != 0 ? options_.most_steps : algorithm_.tau;
-    if (task.steps > most)
+    const bool trains = task.work == Work::kTrain;
+    if (task.steps > most || trains != (task.steps != 0))
       return bad_task(fmt::format("the server asks for {} steps in round {}, and tau is {}{}", task.steps,
                                   task.ticket.round, options_.most_steps != 0 ? "at most " : "", most));
     std::string_view payload = *task.payload;
@@ -116,7 +117,7 @@ class ShardTrainer final : public Trainer {
   }
 
   Result<Trained> work(const Assignment& task) {
-    if (task.steps == 0) {
+    if (task.work == Work::kEvaluate) {
       const double loss = engine_->train_loss(0, state_.w());
       return Trained{{.train_loss = loss}, {}, {}, engine_->measured()};
     }

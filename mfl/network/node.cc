@@ -77,16 +77,16 @@ class NodeLog {
   }
 
   // `rounds`: with an update of this node, so far.
-  void judged(const Update& update, const Verdict& verdict, std::uint64_t rounds) {
+  void judged(Work work, const Update& update, const Verdict& verdict, std::uint64_t rounds) {
     const auto [name, value] = loss_of_rounds(update.losses);
     const Field round("round", fmt::to_string(update.ticket.round));
     const Field loss(name, fmt::format("{:.9g}", value.value_or(0)));
     if (!verdict.counts()) {
       say(options_.log, LogLine::Level::kWarning, "refused",
           {round, {"reason", std::string(reason_name(verdict.reason))}, {"text", verdict.text}});
-    } else if (update.ticket.round == 0) {
+    } else if (prepares(work)) {
       // told when it was done
-    } else if (update.payload.empty()) {
+    } else if (work == Work::kEvaluate) {
       say(options_.log, LogLine::Level::kDebug, "evaluated", {loss});  // the final model; not a round
     } else {
       say(options_.log, LogLine::Level::kDebug, "sent",
@@ -248,13 +248,14 @@ class NodeRun {
           break;
         }
         case Participant::Next::kSubmit: {
+          const Work work = participant_->task().work;
           Update update = participant_->update();
           update.timing = timing_;
           const auto verdict = client.submit(update);
           if (!verdict) return after(verdict.error());
           participant_->judged(*verdict);
-          if (verdict->counts() && update.ticket.round != 0 && !update.payload.empty()) ++outcome_.rounds;
-          log_.judged(update, *verdict, outcome_.rounds);
+          if (verdict->counts() && work == Work::kTrain) ++outcome_.rounds;
+          log_.judged(work, update, *verdict, outcome_.rounds);
           break;
         }
         case Participant::Next::kStop: return conclude(client);

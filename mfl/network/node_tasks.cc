@@ -173,7 +173,8 @@ Result<Trained> NodeTasks::work(const Assignment& task) {
     case Work::kMeasure: return measure();
     case Work::kPrepare: return prepare(task);
     case Work::kInitialise: return initialise();
-    case Work::kTrain: break;
+    case Work::kTrain:
+    case Work::kEvaluate: break;
   }
   if (!training_)
     return fail(ErrorCode::kNetwork, "the server asks for training before it has sent what was measured",
@@ -183,7 +184,7 @@ Result<Trained> NodeTasks::work(const Assignment& task) {
 }
 
 bool NodeTasks::forget_if_outdated(const Assignment& task) {
-  if (task.work != Work::kTrain || !eta_ || *eta_ == task.eta) return false;
+  if (prepares(task.work) || !eta_ || *eta_ == task.eta) return false;
   say(options_.log, LogLine::Level::kInfo, "restarted",
       {{"text", "the run has another step size: preparing again"}});
   eta_.reset();

@@ -210,7 +210,7 @@ class Service::Submit final : public CallHandler {
     if (!first) return;
     const Ticket& ticket = reader_.header().ticket;
     const auto expected = service_.session_.expected(upload_->peer().name, ticket);
-    if (reader_.size() > expected) return judge(reader_.header());
+    if (!expected || reader_.size() > *expected) return judge(reader_.header());
     if (reader_.header().payload.size() == reader_.size()) return;  // this was all
     reader_.move_to(service_.session_.buffer());
     if (!service_.reserve(call_, reader_.size())) call.pause();

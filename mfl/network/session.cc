@@ -175,7 +175,7 @@ void Session::submit(Upload& upload, Update update, double seconds) {
       buffers_.push_back(std::move(spare));
     }
   }
-  if (verdict.reason == Reason::kStale && ticket.round == 0)
+  if (verdict.expected)
     log_.write(LogLine::Level::kDebug, "stale", {{"node", node}, {"text", verdict.text}});
   else if (!verdict.counts())
     log_.refused(node, "submit", verdict.reason, verdict.text);
@@ -343,7 +343,7 @@ void Session::warn_of_expiry(Time now) {
 }
 
 void Session::note_asked(const Attendee& attendee, const Assignment& task) {
-  if (task.steps == 0) return;
+  if (task.work != Work::kTrain) return;
   if (asked_for_.ticket != task.ticket) asked_.clear();
   asked_for_ = task;
   if (!asked_.insert(attendee.peer_.name).second) return;

@@ -25,11 +25,12 @@ v1::Ticket ticket_to_wire(const Ticket& ticket) {
   out.set_epoch(ticket.epoch);
   out.set_round(ticket.round);
   out.set_attempt(ticket.attempt);
+  out.set_stage(ticket.stage);
   return out;
 }
 
 Ticket ticket_from_wire(const v1::Ticket& ticket) {
-  return {ticket.epoch(), ticket.round(), ticket.attempt()};
+  return {ticket.epoch(), ticket.round(), ticket.attempt(), ticket.stage()};
 }
 
 template <class Blocks>
@@ -147,6 +148,7 @@ void append_piece(std::string& out, const Update& update, std::size_t number) {
     header.set_weight(update.weight);
     losses_to_wire(update.losses, header);
     header.set_size(update.payload.size());
+    header.set_base(update.base);
     header.set_compute_seconds(update.timing.compute);
     header.set_down_seconds(update.timing.down);
     header.set_round_trip_seconds(update.timing.round_trip);
@@ -228,7 +230,8 @@ Result<void> UpdateReader::take(std::string_view bytes) {
                std::move(blocks),
                {},
                {header.compute_seconds(), header.down_seconds(), header.round_trip_seconds()},
-               std::move(metrics)};
+               std::move(metrics),
+               header.base()};
     size_ = header.size();
     header_ = true;
   }

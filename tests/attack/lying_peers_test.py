@@ -98,7 +98,8 @@ class LyingNode(PythonNode):
         payload = self.claims[0] if measured else struct.pack("<d", self.claims[1])
         block = wire.messages.Block(name="sums" if measured else "smoothness", encoding="exact-sums" if measured else "f64",
                                     numbers=len(payload) if measured else 1)
-        header = wire.messages.UpdateHeader(run_id=task.run_id, ticket=task.ticket, weight=ROWS, size=len(payload), blocks=[block])
+        header = wire.messages.UpdateHeader(run_id=task.run_id, ticket=task.ticket, weight=ROWS, size=len(payload), blocks=[block],
+                                            base=task.state_digest)
         parts = [wire.messages.UpdatePart(header=header, chunk=payload[:100_000]),
                  *(wire.messages.UpdatePart(chunk=payload[i:i + 100_000]) for i in range(100_000, len(payload), 100_000))]
         verdict = self.stub.Submit(iter(parts), metadata=self.metadata, timeout=30)

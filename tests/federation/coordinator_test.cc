@@ -1,5 +1,6 @@
 #include "mfl/federation/coordinator.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +44,8 @@ class Bench {
     std::vector<Vector<double>> vectors;
     if (task.steps > 0) vectors.push_back(Vector<double>(kBenchColumns, value));
     const auto blocks = task.steps > 0 ? task.blocks : std::vector<Block>{};
-    return {task.run_id, task.ticket, weight, {.train_loss = value}, blocks, to_payload(vectors)};
+    return {task.run_id,         task.ticket, weight, {.train_loss = value}, blocks,
+            to_payload(vectors), {},          {},     task.state_digest};
   }
   Reason submit(const std::string& node, const Update& update) {
     return coordinator->submit(now, node, update).reason;
@@ -319,6 +321,30 @@ TEST(Coordinator, SaysWhyAnUpdateDoesNotCountAndLeavesTheModelAlone) {
   EXPECT_EQ(bench.coordinator->status().counted, 1U);
 }
 
+TEST(Coordinator, AnUpdateOnAnotherBaseOrOfAnotherStageIsNotCounted) {
+  Bench bench(coordinator_options(4, 2));
+  const auto a = bench.join("a"), b = bench.join("b");
+  const Assignment task = bench.order("a", a).task;
+  Update update = Bench::answer(task, 1);
+  update.base = "0123456789abcdef";
+  const Verdict other = bench.coordinator->submit(bench.now, "a", update);
+  EXPECT_EQ(other.reason, Reason::kStale);
+  EXPECT_EQ(other.text, fmt::format("the update starts from state \"0123456789ab\", the task from \"{}\"",
+                                    task.state_digest.substr(0, 12)));
+  update.base.clear();
+  EXPECT_THAT(bench.coordinator->submit(bench.now, "a", update).text,
+              HasSubstr("starts from state \"\", the task"));
+  update = Bench::answer(task, 1);
+  update.ticket.stage = 1;
+  EXPECT_EQ(bench.submit("a", update), Reason::kFuture);
+  EXPECT_EQ(bench.coordinator->status().counted, 0U);
+  EXPECT_EQ(bench.submit("a", Bench::answer(task, 1)), Reason::kNone) << "it still has its part";
+  EXPECT_EQ(bench.submit("a", Bench::answer(task, 2)), Reason::kDuplicate);
+  EXPECT_EQ(bench.submit("b", Bench::answer(bench.order("b", b).task, 1)), Reason::kNone);
+  ASSERT_EQ(bench.log.rounds.size(), 1U);
+  EXPECT_EQ(bench.log.rounds[0].closed.train_loss, 1);
+}
+
 TEST(Coordinator, BadContentsCostTheNodeItsPartInTheAttempt) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
@@ -581,6 +607,7 @@ class Clinics {
         const Order order = bench_.order(name, session);
         if (order.kind != Order::Kind::kTask || order.task.ticket.round != 0) continue;
         Update update{order.task.run_id, order.task.ticket, 3, 0};
+        update.base = order.task.state_digest;
         if (order.task.work == Work::kMeasure) {
           ColumnSums sums(kBenchColumns, 0);
           Dataset rows;

@@ -102,6 +102,7 @@ class Ward {
       Trained trained = trainers.at(name)->train(order.task).value();
       Update update{order.task.run_id, order.task.ticket,         site.rows.targets.size(),
                     trained.losses,    std::move(trained.blocks), std::move(trained.payload)};
+      update.base = order.task.state_digest;
       if (site.spoil && order.task.steps != 0) site.spoil(update);
       (void)coordinator->submit(now, name, std::move(update));
     }

@@ -49,6 +49,7 @@ class Population {
     auto vectors = from_payload<double>(*order.task.payload, std::vector<std::size_t>{kPopulationColumns});
     for (double& x : vectors[0]) x += 1;
     Update update{order.task.run_id, order.task.ticket, 1, 0.5};
+    update.base = order.task.state_digest;
     if (order.task.steps != 0) {
       update.blocks = order.task.blocks;
       update.payload = to_payload(vectors);

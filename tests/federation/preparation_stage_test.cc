@@ -80,11 +80,23 @@ TEST_F(PreparationStageTest, TheRunHasTheStepSizeOnceAllHaveAnswered) {
   EXPECT_TRUE(run->schema_kept);
 }
 
-TEST_F(PreparationStageTest, AnAnswerToWhatCameBeforeIsStale) {
+TEST_F(PreparationStageTest, AnAnswerToWhatCameBeforeIsStaleAndNobodysFault) {
   start({"a", "b"});
   const Ticket before = preparing->task("a").ticket;
   join("c");
   EXPECT_EQ(preparing->check("a", before).reason, Reason::kStale);
+  EXPECT_TRUE(preparing->check("a", before).expected);
+}
+
+TEST_F(PreparationStageTest, AnAnswerToAnotherStageDoesNotCount) {
+  start({"a", "b"});
+  Ticket ticket = preparing->task("a").ticket;
+  EXPECT_EQ(ticket.stage, 1U);
+  ticket.stage = 0;
+  EXPECT_EQ(preparing->check("a", ticket).text, "stage 0 of round 0 is over, this is stage 1");
+  EXPECT_FALSE(preparing->check("a", ticket).expected);
+  ticket.stage = 2;
+  EXPECT_EQ(preparing->check("a", ticket).reason, Reason::kFuture);
 }
 
 TEST_F(PreparationStageTest, WhoDoesNotAnswerIsDroppedAndNamed) {

@@ -96,10 +96,12 @@ TEST(Preparation, NodesThatLeaveEarlyAreNotInTheMeans) {
   EXPECT_TRUE(preparation.submit("b", sums_update(kSecond)).counts());
   EXPECT_TRUE(preparation.submit("gone", sums_update({5, 9, 8, 3})).counts());
   EXPECT_FALSE(preparation.advance().value());
-  const std::uint64_t stage = preparation.stage();
+  EXPECT_EQ(preparation.stage(), 1U);
+  const std::uint64_t attempt = preparation.attempt();
   EXPECT_TRUE(preparation.submit("a", smoothness_update(3, 3)).counts());
   preparation.leave("gone");
-  EXPECT_GT(preparation.stage(), stage);
+  EXPECT_GT(preparation.attempt(), attempt);
+  EXPECT_EQ(preparation.stage(), 0U);
   EXPECT_FALSE(preparation.advance().value());  // the sums of the others are still here
   EXPECT_EQ(preparation.task().work, Work::kPrepare);
   EXPECT_FALSE(preparation.answered("a"));  // what it was told has changed

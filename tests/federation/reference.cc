@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <stdexcept>
 #include <utility>
 
+#include "mfl/aggregate/column_sums.h"
 #include "mfl/aggregate/exact_mean.h"
 #include "mfl/base/rng.h"
 #include "mfl/data/dataset.h"
@@ -15,19 +17,29 @@
 namespace mfl::test {
 namespace {
 
-Federation<float> shard_of(std::size_t node) {
+Dataset rows_of(std::size_t node) {
   Stream stream(7, Purpose::kSynthetic, node);
   Dataset data;
   data.rows = 3 + 2 * node;
   data.columns = kColumns;
   DenseRows<float> rows;
-  std::vector<double> targets;
   for (std::size_t r = 0; r < data.rows; ++r) {
     for (std::size_t c = 0; c < kColumns; ++c) rows.values.push_back(static_cast<float>(stream.normal()));
-    targets.push_back(stream.next() % 2 == 0 ? 1 : -1);
+    data.labels.push_back(stream.next() % 2 == 0 ? 1 : -1);
   }
   data.features = std::move(rows);
-  data.labels = targets;
+  return data;
+}
+
+ColumnSums sums_of(std::size_t node) {
+  ColumnSums sums(kColumns, 0);
+  if (const auto added = sums.add(rows_of(node), {}); !added) throw std::logic_error(added.error().text());
+  return sums;
+}
+
+Federation<float> shard_of(std::size_t node) {
+  Dataset data = rows_of(node);
+  const std::vector<double> targets = data.labels;
   const std::size_t count = data.rows;
   return {linear_model<float>(Loss::kSquaredHinge, kColumns),
           Samples<float>(std::move(data), targets),
@@ -89,14 +101,45 @@ const Algorithm& Reference::algorithm() const { return parts_->algorithm; }
 std::string Reference::name(std::size_t node) const { return fmt::format("node-{}", node); }
 Trainer& Reference::trainer(std::size_t node) { return *parts_->trainers[node]; }
 
+Trained Reference::answer(std::size_t node, const Assignment& task) {
+  const auto smoothness = static_cast<double>(node + 1);
+  switch (task.work) {
+    case Work::kMeasure: {
+      std::string sums = sums_of(node).pack();
+      return {{}, {{"sums", kSumsEncoding, sums.size()}}, std::move(sums)};
+    }
+    case Work::kPrepare:
+      return {{}, {{kSmoothness, "f64", 1}}, {reinterpret_cast<const char*>(&smoothness), sizeof smoothness}};
+    default: return trainer(node).train(task).value();
+  }
+}
+
+PreparationNeeds Reference::needs(const Schema& /*schema*/) {
+  return {.standardise = Standardise::kFull, .step_size = true};
+}
+
+Prepared Reference::prepared(const std::vector<std::string>& nodes) {
+  Prepared out;
+  out.preprocessing.standardise = Standardise::kFull;
+  ColumnSums all(kColumns, 0);
+  for (const std::size_t node : numbers_of(nodes)) {
+    if (!all.merge_packed(sums_of(node).pack())) throw std::logic_error("sums of another shape");
+    out.eta = step_size_of(static_cast<double>(node + 1));  // the last one is the least smooth
+  }
+  all.measure(out.preprocessing);
+  return out;
+}
+
+std::vector<std::size_t> Reference::numbers_of(const std::vector<std::string>& names) const {
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < nodes(); ++i)
+    if (std::ranges::count(names, name(i)) > 0) numbers.push_back(i);
+  return numbers;
+}
+
 std::string Reference::after(const State<float>& before, const std::vector<std::string>& nodes) {
   std::string& known = parts_->known[{state_digest(before), nodes}];
-  if (known.empty()) {
-    std::vector<std::size_t> numbers;
-    for (std::size_t i = 0; i < this->nodes(); ++i)
-      if (std::ranges::count(nodes, name(i)) > 0) numbers.push_back(i);
-    known = state_digest(parts_->step_on(before, numbers));
-  }
+  if (known.empty()) known = state_digest(parts_->step_on(before, numbers_of(nodes)));
   return known;
 }
 

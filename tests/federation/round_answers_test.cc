@@ -20,7 +20,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // The answers to a round of {w} vectors of three numbers that starts at zero.
 class AnswersTest : public ::testing::Test {
  protected:
-  void begin(std::uint64_t steps) { answers.begin(algorithm.vectors(1), state, steps); }
+  void begin(Work work) { answers.begin(algorithm.vectors(1), state, work); }
   Update answer(double value, std::uint64_t weight = 1) const {
     Update out;
     out.ticket = {1, 1, 1};
@@ -42,7 +42,7 @@ class AnswersTest : public ::testing::Test {
 };
 
 TEST_F(AnswersTest, AreWeighedAndListedByNode) {
-  begin(2);
+  begin(Work::kTrain);
   EXPECT_EQ(answers.most_bytes(), kColumns * sizeof(double));
   ASSERT_TRUE(count("b", answer(8)).counts());
   ASSERT_TRUE(count("a", answer(4, 3), 3).counts());
@@ -58,7 +58,7 @@ TEST_F(AnswersTest, AreWeighedAndListedByNode) {
 }
 
 TEST_F(AnswersTest, OfAnotherFormDoNotCount) {
-  begin(2);
+  begin(Work::kTrain);
   EXPECT_EQ(count("a", answer(1), 2).reason, Reason::kWeight);
   Update cut = answer(1);
   cut.payload.pop_back();
@@ -74,7 +74,7 @@ TEST_F(AnswersTest, OfAnotherFormDoNotCount) {
 }
 
 TEST_F(AnswersTest, ThatAreNotFiniteAreObjections) {
-  begin(2);
+  begin(Work::kTrain);
   EXPECT_EQ(count("a", answer(kNan)).reason, Reason::kNotFinite);
   Update bad = answer(1);
   bad.payload = to_payload(std::vector<Vector<double>>{{1, 1, kNan}});
@@ -84,8 +84,8 @@ TEST_F(AnswersTest, ThatAreNotFiniteAreObjections) {
   EXPECT_TRUE(answers.rows().empty());
 }
 
-TEST_F(AnswersTest, ToARoundWithoutStepsAreLossesAlone) {
-  begin(0);
+TEST_F(AnswersTest, ToAnEvaluationAreLossesAlone) {
+  begin(Work::kEvaluate);
   EXPECT_EQ(answers.bytes(), 0U);
   EXPECT_EQ(count("a", answer(1)).reason, Reason::kShape) << "it has vectors";
   Update loss = answer(2);
@@ -98,13 +98,13 @@ TEST_F(AnswersTest, ToARoundWithoutStepsAreLossesAlone) {
 
 TEST_F(AnswersTest, HaveTheLossesThatTheRoundMeasures) {
   options.losses = {.passing = LossRule::Passing::kBatch, .evaluate_every = 2};
-  begin(2);
+  begin(Work::kTrain);
   Update both = answer(1);
   both.losses.batch_loss = 3;
   EXPECT_TRUE(count("a", both).counts()) << "round 0 is evaluated";
   answers.clear();
   state.round = 1;
-  begin(2);
+  begin(Work::kTrain);
   EXPECT_FALSE(count("a", both).counts());
   both.losses.train_loss.reset();
   EXPECT_TRUE(count("a", both).counts());

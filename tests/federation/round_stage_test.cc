@@ -15,10 +15,10 @@ using ::testing::HasSubstr;
 // Rounds that need no numbers: what a node sends is its verdict.
 class PlainRounds final : public RoundStage {
  public:
-  explicit PlainRounds(CoordinatedRun& run) : RoundStage(run, {}, {}) { steps_ = 1; }
+  PlainRounds(CoordinatedRun& run, std::vector<Work> of) : RoundStage(run, {}, {}), stages(std::move(of)) {}
 
   void begin(const std::vector<std::string>& available, const std::string& /*initial*/) override {
-    begin_attempt(available);
+    begin_attempt(available, stages);
   }
   void forget() override {}
   bool has_state() const override { return true; }
@@ -28,6 +28,7 @@ class PlainRounds final : public RoundStage {
   }
   std::uint64_t most_bytes(const std::string& /*node*/) const override { return 0; }
 
+  std::vector<Work> stages;
   int closed = 0, diverged = 0;
 
  private:
@@ -54,10 +55,10 @@ class PlainRounds final : public RoundStage {
 
 class RoundStageTest : public ::testing::Test {
  protected:
-  void start(std::size_t quorum = 0) {
+  void start(std::size_t quorum = 0, const std::vector<Work>& stages = {Work::kTrain}) {
     run = std::make_unique<CoordinatedRun>(coordinator_options(4, 1, quorum), RunShapeOptions{}, log);
     for (const char* node : {"a", "b", "c"}) run->members.join(node, 1, 0);
-    rounds = std::make_unique<PlainRounds>(*run);
+    rounds = std::make_unique<PlainRounds>(*run, stages);
     begin();
   }
   void begin() {
@@ -111,6 +112,40 @@ TEST_F(RoundStageTest, CountsNothingThatIsAnsweredTwiceOrOutOfOrder) {
   EXPECT_EQ(reason("b", {7, 1, 2}), Reason::kFuture);
   run->members.join("late", 1, 0);
   EXPECT_EQ(reason("late", now), Reason::kNotChosen);
+}
+
+TEST_F(RoundStageTest, WhoeverHasAnsweredAStageIsAskedInTheNext) {
+  start(2, {Work::kMeasure, Work::kTrain});
+  const Ticket first = rounds->task("a").ticket;
+  Ticket second = first;
+  second.stage = 1;
+  EXPECT_EQ(rounds->check("a", second).reason, Reason::kFuture);
+  EXPECT_EQ(rounds->check("a", second).text, "stage 1 of round 1 has not begun, this is stage 0");
+  answer("a");
+  answer("b");
+  EXPECT_EQ(reason("a", first), Reason::kDuplicate);
+  pass(Time(1000));
+  EXPECT_EQ(rounds->closed, 0);
+  EXPECT_EQ(rounds->task("a").ticket, second);
+  EXPECT_EQ(rounds->deadline(), Time(2000));
+  EXPECT_FALSE(rounds->awaits("c")) << "it has missed the first stage";
+  EXPECT_EQ(rounds->check("a", first).reason, Reason::kLate);
+  EXPECT_EQ(rounds->check("a", first).text, "stage 0 of round 1 is over, this is stage 1");
+  answer("a");
+  EXPECT_EQ(reason("a", second), Reason::kDuplicate);
+  answer("b");
+  EXPECT_EQ(rounds->closed, 1);
+}
+
+TEST_F(RoundStageTest, AnAttemptAfterOneThatFailedInALaterStageBeginsWithTheFirst) {
+  start(0, {Work::kMeasure, Work::kTrain});
+  for (const char* node : {"a", "b", "c"}) answer(node);
+  EXPECT_EQ(rounds->task("a").ticket, (Ticket{7, 1, 1, 1}));
+  answer("a", "wrong");
+  EXPECT_FALSE(rounds->open());
+  run->now += Time(100);
+  begin();
+  EXPECT_EQ(rounds->task("a").ticket, (Ticket{7, 1, 2, 0}));
 }
 
 TEST_F(RoundStageTest, ClosesAtTheDeadlineWithAQuorumAndDropsTheSilent) {

@@ -13,6 +13,7 @@
 #include <span>
 #include <utility>
 
+#include "mfl/base/json.h"
 #include "mfl/base/rng.h"
 #include "mfl/federation/participant.h"
 #include "mfl/federation/payload.h"
@@ -71,6 +72,28 @@ class Disk final : public RoundLog {
     return {};
   }
 
+  Result<void> prepare(const std::string& data_schema, double eta) override {
+    const Json kept = Json::parse(data_schema).value();
+    std::vector<std::string> nodes;
+    if (const Json* some = kept.find(kMeasuredBy))
+      for (const Json& node : some->elements()) nodes.emplace_back(node.text());
+    else
+      for (std::size_t i = 0; i < reference_.nodes(); ++i) nodes.push_back(reference_.name(i));
+    const Schema schema = parse_schema(data_schema).value();
+    const Prepared expected = reference_.prepared(nodes);
+    if (schema.preprocessing != expected.preprocessing || eta != expected.eta)
+      throw Violation{"what was measured is not what the nodes sent"};
+    const bool crash = dice_.uniform() < crash_chance_;
+    if (!crash || dice_.below(2) == 0) {
+      schema_ = schema;
+      prepared_ = expected;
+    } else {
+      ++outcome_.lost_writes;
+    }
+    if (crash) throw Crash{};
+    return {};
+  }
+
   Result<void> finish(const Ending& ending) override {
     const bool crash = dice_.uniform() < crash_chance_;
     if (!crash || dice_.below(2) == 0) ending_ = ending;
@@ -97,6 +120,8 @@ class Disk final : public RoundLog {
 
   std::uint64_t acknowledged() const { return acknowledged_; }
   const std::optional<Ending>& ending() const { return ending_; }
+  const Schema& schema() const { return schema_; }
+  const std::optional<Prepared>& prepared() const { return prepared_; }
 
  private:
   struct Generation {
@@ -127,6 +152,8 @@ class Disk final : public RoundLog {
   State<float> current_ = initial_state<float>(reference_.algorithm(), kColumns);
   std::uint64_t acknowledged_ = 0;
   std::optional<Ending> ending_;
+  Schema schema_;
+  std::optional<Prepared> prepared_;
 };
 
 class World {
@@ -234,6 +261,13 @@ class World {
     out.quorum = quorum_;
     out.round_deadline = kRoundDeadline;
     out.retry_pause = Time(200);
+    out.nodes = nodes_.size();
+    out.needs = &Reference::needs;
+    out.step_size_of = &Reference::step_size_of;
+    out.schema = disk_.schema();
+    out.columns = out.schema.columns;
+    out.prepared = disk_.prepared();
+    out.prepared_needs = Reference::needs({});
     if (hostility_ != Hostility::kNone) out.max_samples = 1'000;
     return out;
   }
@@ -330,8 +364,9 @@ class World {
 
   // --- the nodes
 
-  // What the hostile node sends in place of an update.
+  // What the hostile node sends in place of an update. It is honest before the first round.
   Update spoiled(Update update) {
+    if (update.ticket.round == kPreparationRound) return update;
     const auto fill = [&](float value) {
       const std::size_t count = update.payload.size() / sizeof(float);
       update.payload = to_payload(std::vector<Vector<float>>{Vector<float>(count, value)});
@@ -418,7 +453,7 @@ class World {
           trained.busy = false;
           if (trained.participant.next() == Participant::Next::kTrain &&
               trained.participant.task().ticket == task.ticket) {
-            const Trained result = reference_.trainer(node).train(task).value();
+            const Trained result = reference_.answer(node, task);
             trained.participant.trained(result.losses, result.blocks, result.payload);
           }
           act(node);

@@ -136,7 +136,7 @@ class Interop(unittest.TestCase):
             self.skipTest("grpcurl is not on the path: go install github.com/fullstorydev/grpcurl/cmd/grpcurl@latest")
         for tls in (True, False):
             federation = self.federation("mfl", tls)
-            plan = self.grpcurl(federation, "-d", '{"protocol": 5}', federation.address, "mfl.wire.v1.Federation/Greet",
+            plan = self.grpcurl(federation, "-d", '{"protocol": 6}', federation.address, "mfl.wire.v1.Federation/Greet",
                                 proto=wire.PROTO, tls=tls)
             self.assertIn('"algorithm": "mfl"', plan)
             status = self.grpcurl(federation, "-d", '{"nodes": true}', federation.address, "mfl.wire.v1.Federation/Watch",

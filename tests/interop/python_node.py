@@ -74,7 +74,7 @@ class PythonNode:
         payload = self.pack(vectors) if task.steps else b""
         header = wire.messages.UpdateHeader(run_id=task.run_id, ticket=task.ticket, weight=samples or self.samples, train_loss=loss,
                                             size=len(payload), compute_seconds=0.001,
-                                            blocks=task.blocks if task.steps else [])
+                                            blocks=task.blocks if task.steps else [], base=task.state_digest)
 
         def parts():
             yield wire.messages.UpdatePart(header=header, chunk=payload[:CHUNK])

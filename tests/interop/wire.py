@@ -13,7 +13,7 @@ except ImportError:
     sys.exit("grpcio and grpcio-tools are missing: make build/python with scripts/python_env.sh and use its python3")
 
 PROTO = Path(__file__).resolve().parents[2] / "mfl" / "network" / "wire.proto"
-PROTOCOL = 5
+PROTOCOL = 6
 
 # grpc.health.v1, which grpcio does not bring along.
 HEALTH_PROTO = """syntax = "proto3";

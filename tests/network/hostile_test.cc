@@ -108,6 +108,7 @@ void take_part(const std::string& address, std::size_t node, const std::string& 
       Trained trained = trainer->train(order->task).value();
       Update update{order->task.run_id, order->task.ticket,        joining.weight,
                     trained.losses,     std::move(trained.blocks), std::move(trained.payload)};
+      update.base = order->task.state_digest;
       if (spoil) spoil(update);
       if (!client->submit(update)) break;
     }

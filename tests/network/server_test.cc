@@ -118,9 +118,15 @@ class ServerTest : public ::testing::Test {
   }
 
   static Update answer(const Assignment& task, double value) {
-    return {task.run_id, task.ticket,
-            4,           {.train_loss = 0.5},
-            task.blocks, to_payload(std::vector<Vector<double>>{Vector<double>(kColumns, value)})};
+    return {task.run_id,
+            task.ticket,
+            4,
+            {.train_loss = 0.5},
+            task.blocks,
+            to_payload(std::vector<Vector<double>>{Vector<double>(kColumns, value)}),
+            {},
+            {},
+            task.state_digest};
   }
 
   std::uint64_t columns = 0;
@@ -308,9 +314,12 @@ TEST_F(ServerTest, MismatchesAreRefusedWithTheReason) {
   ASSERT_FALSE(wrong);
   EXPECT_TRUE(wrong.error().final);
   EXPECT_FALSE(client(std::nullopt, "")->greet("")) << "without TLS a name is needed";
-  const auto status = call(wire::encode(wire::Hello{kProtocolVersion + 1, ""}), "Greet").first;
-  EXPECT_EQ(status.code, StatusCode::kFailedPrecondition);
-  EXPECT_THAT(status.text, HasSubstr("protocol version"));
+  for (const std::uint32_t version : {kProtocolVersion - 1, kProtocolVersion + 1}) {
+    const auto status = call(wire::encode(wire::Hello{version, ""}), "Greet").first;
+    EXPECT_EQ(status.code, StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.text, fmt::format("the server speaks protocol version {}, the node version {}",
+                                       kProtocolVersion, version));
+  }
 }
 
 TEST_F(ServerTest, BadUpdatesAreRefusedNamedAndCounted) {
@@ -334,7 +343,9 @@ TEST_F(ServerTest, BadUpdatesAreRefusedNamedAndCounted) {
       {Reason::kShape, changed([](Update& u) { u.payload += "12345678"; })},
       {Reason::kShape, changed([](Update& u) { u.payload.resize(1 << 20); })},
       {Reason::kFuture, changed([](Update& u) { u.ticket.round = 2; })},
+      {Reason::kFuture, changed([](Update& u) { u.ticket.stage = 1; })},
       {Reason::kStale, changed([](Update& u) { u.ticket.epoch = 4; })},
+      {Reason::kStale, changed([](Update& u) { u.base = "another"; })},
       {Reason::kForeign, changed([](Update& u) { u.run_id = "other"; })},
   };
   for (const auto& [reason, change] : cases) {
@@ -347,7 +358,7 @@ TEST_F(ServerTest, BadUpdatesAreRefusedNamedAndCounted) {
     b->submit(answer(b->next_order()->task, 1));
     if (reason != Reason::kShape && reason != Reason::kNotFinite) a->submit(cut(answer(task, 1)));
   }
-  EXPECT_EQ(b->watch()->refused[static_cast<std::size_t>(Reason::kStale)], 1U);
+  EXPECT_EQ(b->watch()->refused[static_cast<std::size_t>(Reason::kStale)], 2U);
   EXPECT_GE(b->watch()->refused[static_cast<std::size_t>(Reason::kShape)], 2U);
   const std::lock_guard lock(mutex);
   EXPECT_THAT(texts, ::testing::Contains(HasSubstr("is not finite")));

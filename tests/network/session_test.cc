@@ -34,9 +34,9 @@ std::string encode(const Order& order, std::size_t number) {
   if (order.kind != Order::Kind::kTask) return "";
   const Assignment& task = order.task;
   if (number > 0) return task.payload->substr((number - 1) * kChunk, kChunk);
-  std::string out =
-      fmt::format("task {} {} {} {} {} {} {}", task.run_id, task.ticket.epoch, task.ticket.round,
-                  task.ticket.attempt, task.steps, task.state_digest, task.payload->size());
+  std::string out = fmt::format("task {} {} {} {} {} {} {} {}", task.run_id, task.ticket.epoch,
+                                task.ticket.round, task.ticket.attempt, static_cast<int>(task.work),
+                                task.steps, task.state_digest, task.payload->size());
   for (const Block& block : task.blocks)
     out += fmt::format(" {} {} {}", block.name, block.encoding, block.numbers);
   return out;
@@ -64,8 +64,10 @@ class Decoder {
       words >> order.status >> order.digest;
       return order;
     }
-    words >> task_.run_id >> task_.ticket.epoch >> task_.ticket.round >> task_.ticket.attempt >>
+    int work = 0;
+    words >> task_.run_id >> task_.ticket.epoch >> task_.ticket.round >> task_.ticket.attempt >> work >>
         task_.steps >> task_.state_digest >> missing_;
+    task_.work = static_cast<Work>(work);
     task_.blocks.clear();
     for (Block block; words >> block.name >> block.encoding >> block.numbers;) task_.blocks.push_back(block);
     return {};

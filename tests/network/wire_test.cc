@@ -38,7 +38,7 @@ const Verdict kVerdict{Reason::kStale, "round 1 is over, this is round 2"};
 
 Assignment task_with(std::string payload) {
   return {"0badcafe",
-          {0x1122334455667788, 3, 7},
+          {0x1122334455667788, 3, 7, 1},
           4,
           "5ca1e",
           {{"w", "f32", 5}, {"d", "f32", 5}},
@@ -47,8 +47,15 @@ Assignment task_with(std::string payload) {
 }
 Order order_with(std::string payload) { return {Order::Kind::kTask, task_with(std::move(payload)), {}, {}}; }
 Update update_with(std::string payload) {
-  return {"0badcafe",           {0x1122334455667788, 3, 7}, 1250,
-          {.train_loss = 0.25}, {{"w", "bf16", 10}},        std::move(payload)};
+  return {"0badcafe",
+          {0x1122334455667788, 3, 7, 1},
+          1250,
+          {.train_loss = 0.25},
+          {{"w", "bf16", 10}},
+          std::move(payload),
+          {},
+          {},
+          "5ca1e"};
 }
 
 FederationStatus status() {
@@ -64,7 +71,7 @@ FederationStatus status() {
   return out;
 }
 
-// Every message as it must stay while the protocol version is 5.
+// Every message as it must stay while the protocol version is 6.
 std::map<std::string, std::string> messages() {
   const Order done{Order::Kind::kDone, {}, "done", "f00d"};
   const auto order = wire::encode(order_with("12345678"));
@@ -78,12 +85,12 @@ std::map<std::string, std::string> messages() {
           {"order_chunk", order.at(1)},
           {"order_done", wire::encode(done).at(0)},
           {"update", wire::encode(update_with("12345678")).at(0)},
-          {"update_of_no_steps", wire::encode(update_with("")).at(0)}};
+          {"update_without_vectors", wire::encode(update_with("")).at(0)}};
 }
 
 std::map<std::string, std::string> golden() {
   std::map<std::string, std::string> out;
-  std::ifstream file(MFL_GOLDEN "/wire_v5.txt");
+  std::ifstream file(MFL_GOLDEN "/wire_v6.txt");
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line.front() == '#') continue;
     std::istringstream words(line);
@@ -117,12 +124,14 @@ TEST(Wire, GoldenMessagesAreReadUnchanged) {
   EXPECT_EQ(orders.take(kept["order_task"])->kind, Order::Kind::kNone);
   const Order task = orders.take(kept["order_chunk"]).value();
   EXPECT_EQ(task.kind, Order::Kind::kTask);
-  EXPECT_EQ(task.task.ticket, (Ticket{0x1122334455667788, 3, 7}));
+  EXPECT_EQ(task.task.ticket, (Ticket{0x1122334455667788, 3, 7, 1}));
   EXPECT_EQ(*task.task.payload, "12345678");
   EXPECT_EQ(orders.take(kept["order_done"])->digest, "f00d");
   wire::UpdateReader updates;
   ASSERT_TRUE(updates.take(kept["update"]));
   const Update update = updates.finish().value();
+  EXPECT_EQ(update.ticket, task.task.ticket);
+  EXPECT_EQ(update.base, task.task.state_digest);
   EXPECT_EQ(update.weight, 1250U);
   EXPECT_EQ(update.losses.train_loss, 0.25);
   EXPECT_EQ(update.payload, "12345678");
@@ -279,9 +288,13 @@ TEST(Wire, InconsistentMessagesAreRefused) {
   ASSERT_TRUE(too_much.take(parts[1]));
   EXPECT_FALSE(too_much.take(parts[1]));
   std::string other_version = wire::encode(kWirePlan);
-  ASSERT_EQ(other_version[1], 5);
-  other_version[1] = 1;
-  EXPECT_THAT(wire::decode_plan(other_version).error().text(), HasSubstr("protocol version 1"));
+  ASSERT_EQ(other_version[1], static_cast<char>(kProtocolVersion));
+  for (const int older : {1, static_cast<int>(kProtocolVersion) - 1}) {
+    other_version[1] = static_cast<char>(older);
+    EXPECT_THAT(wire::decode_plan(other_version).error().text(),
+                HasSubstr(fmt::format("the peer speaks protocol version {}, this mfl version {}", older,
+                                      kProtocolVersion)));
+  }
   EXPECT_THAT(wire::decode_joining(wire::encode(Joining{"d1", 1, 2, 32})).error().text(),
               HasSubstr("what its labels are"));
 }
