@@ -71,7 +71,8 @@ Result<RoundPlanner> settle(Experiment& experiment, const Problem<T>& problem, c
   const Federation<T>& federation = problem.federation;
   const auto samples_of = [&](std::size_t node) { return federation.samples_of(node); };
   const std::size_t nodes = federation.node_count();
-  settle_evaluations(experiment, samples_read(experiment, nodes, samples_of));
+  if (experiment.needs_evaluations())
+    settle_evaluations(experiment, samples_read(experiment, nodes, samples_of));
   RoundPlanner planner(experiment, experiment.population(nodes, federation.model->parameters(), samples_of));
   MFL_CHECK(place.together.agree(check_target_accuracy(experiment, problem)));
   MFL_CHECK(place.together.agree(check_clock(experiment, place.together)));
