@@ -16,10 +16,9 @@ class ServedRounds {
       : experiment_(std::move(experiment)), wall_before_(wall_seconds) {}
 
   Result<RoundTerms> next(const BetweenRounds& now) {
-    RoundPlanner planner(
-        *experiment_,
-        experiment_->population(now.samples.size(), [&](std::size_t node) { return now.samples[node]; }),
-        now.parameters);
+    const auto samples_of = [&](std::size_t node) { return now.samples[node]; };
+    RoundPlanner planner(*experiment_,
+                         experiment_->population(now.samples.size(), now.parameters, samples_of));
     if (now.round == 0) MFL_CHECK(planner.require_a_round());
     const RunSoFar so_far = so_far_at(now);
     MFL_CHECK(planner.next(so_far));
