@@ -15,8 +15,8 @@ double fused_multiply_adds_f64(std::size_t repeats);
 double converted_multiply_adds_f32(std::size_t repeats);
 double converted_multiply_adds_f64(std::size_t repeats);
 
-// Bytes from the L1 cache, converted once: multiplied into sums, stored as floats in the L1 cache, loaded from there and multiplied again: what a
-// kernel must do with each byte that needs it for a margin and for a gradient.
+// Bytes from the L1 cache, converted once: multiplied into sums, stored as floats in the L1 cache, loaded from there
+// and multiplied again: what a kernel must do with each byte that a margin and a gradient need.
 double kept_multiply_adds_f32(std::size_t repeats);
 
 // Stores to all of it.

@@ -51,7 +51,8 @@ HWY_INLINE V fused(V a, V b, V c) {
 #endif
 }
 
-// Has v loaded once: GCC would read it from memory again for every use, and loads then bind a loop of multiply-adds.
+// Has v loaded once: GCC would read it from memory again for every use, and loads then bind a loop of
+// multiply-adds.
 template <class V>
 HWY_INLINE V held(V v) {
 #if HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL && (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2)

@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "mfl/base/kernels/linear.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "mfl/base/kernels/batched-inl.h"
 #include "mfl/base/kernels/dense-inl.h"
 #include "mfl/base/kernels/losses-inl.h"
 
