@@ -12,8 +12,7 @@ namespace mfl::cli {
 
 inline constexpr const char* kModelHelp =
     "A run that is done (its id, the first digits of it, its name, latest or latest~N), or a model file of "
-    "mfl model "
-    "export (.npz)";
+    "mfl model export (.npz)";
 
 // RUN|FILE and --store.
 struct ModelFlags {

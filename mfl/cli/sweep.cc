@@ -131,10 +131,8 @@ void setup_sweep(Command& mfl, Commands& commands) {
       "where the file has arrays, such as: gamma = [0, 0.5, 0.9]\n"
       "  mfl sweep --data synthetic --set 'algorithm.eta=[0.001, 0.002]' --set 'algorithm.name=[fl, mfl]'\n"
       "Each setting is a run in the store, called NAME/1, NAME/2 and so on, with the digest that mfl run "
-      "gives it. NAME "
-      "is --name, or made up; mfl report NAME, runs show NAME, compare, export and delete take all of them. "
-      "The last array varies "
-      "fastest.\n"
+      "gives it. NAME is --name, or made up; mfl report NAME, runs show NAME, compare, export and delete "
+      "take all of them. The last array varies fastest.\n"
       "A flag sets a single value for all settings, or replaces an array with another.\n"
       "Ctrl-C stops at the end of a round; the same command with --resume continues every setting.",
       [args, &commands] { return sweep_command(*args, commands); });

@@ -82,8 +82,7 @@ void setup_theory_run(Command& theory, Commands& commands) {
                    "  mfl theory run experiments/paper/squared-svm.toml --gamma 0.5\n"
                    "  mfl theory run --data synthetic --model logistic --tau 10 --steps 200 --json\n"
                    "Takes the files and flags of mfl run. Always f64 and full batches, and plain FL for "
-                   "comparison; records "
-                   "nothing.",
+                   "comparison; records nothing.",
                    [args, &commands] { return theory_run_command(*args, commands.json); });
   commands.processes.refuse(command);
   args->experiment.add(command);

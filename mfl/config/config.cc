@@ -236,8 +236,7 @@ Result<void> validate_length(const Config& config) {
   if (config.run.evaluate_every.value_or(0) != 0 && !evaluates)
     return refuse(
         "evaluate_every has no effect: without batches, trainers and lookahead every round has the loss over "
-        "all "
-        "samples",
+        "all samples",
         "set batch_size, or leave evaluate_every out");
   if (const bool stops_early =
           config.run.target_loss || config.run.target_accuracy || config.run.patience != 0;

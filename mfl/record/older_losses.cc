@@ -107,10 +107,9 @@ std::string view_sql(std::int64_t version, std::string_view schema, std::string_
       "name, config, config_digest, data_digest, problem, mfl_version, data, model, algorithm, precision, "
       "nodes, eta, gamma, tau, planned_steps, load_seconds, host, pid, process_start, wall_seconds, "
       "final_step, iif({}, NULL, final_train_loss) AS final_train_loss, final_test_loss, "
-      "final_test_accuracy, iif({}, final_step, best_step) AS best_step, "
-      "iif({}, NULL, best_train_loss) AS best_train_loss, rounds, bytes_up, bytes_down, digest, "
-      "virtual_seconds, warnings, sampled, data_schema, test_metrics "
-      "FROM {} AS t LEFT JOIN kinds ON of_run = number;\n",
+      "final_test_accuracy, iif({}, final_step, best_step) AS best_step, iif({}, NULL, best_train_loss) AS "
+      "best_train_loss, rounds, bytes_up, bytes_down, digest, virtual_seconds, warnings, sampled, "
+      "data_schema, test_metrics FROM {} AS t LEFT JOIN kinds ON of_run = number;\n",
       prefix, kinds_of(schema), not_last, kByOther, kByOther, source_of(version, schema, "runs"));
 }
 

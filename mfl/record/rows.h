@@ -15,23 +15,17 @@ namespace mfl {
 // In the order in which read_run reads them; test_metrics, or NULL in its place, follows.
 inline constexpr std::string_view kRunColumns =
     "id, created, status, message, name, config, config_digest, data_digest, problem, mfl_version, data, "
-    "model, "
-    "algorithm, precision, nodes, eta, gamma, tau, planned_steps, load_seconds, host, pid, process_start, "
-    "wall_seconds, warnings, sampled, data_schema, "
-    "(SELECT json_group_array(json_object('created', created, 'first', first_round, 'last', last_round, "
-    "'reason', reason)) FROM drops WHERE run = runs.number), final_step, final_train_loss, final_test_loss, "
-    "final_test_accuracy, "
-    "best_step, "
-    "best_train_loss, "
-    "rounds, bytes_up, bytes_down, digest, virtual_seconds";
+    "model, algorithm, precision, nodes, eta, gamma, tau, planned_steps, load_seconds, host, pid, "
+    "process_start, wall_seconds, warnings, sampled, data_schema, (SELECT "
+    "json_group_array(json_object('created', created, 'first', first_round, 'last', last_round, 'reason', "
+    "reason)) FROM drops WHERE run = runs.number), final_step, final_train_loss, final_test_loss, "
+    "final_test_accuracy, best_step, best_train_loss, rounds, bytes_up, bytes_down, digest, virtual_seconds";
 inline constexpr std::string_view kRoundColumns =
     "round, step, train_loss, batch_loss, start_loss, bytes_up, bytes_down, digest, virtual_seconds, "
-    "round_seconds, slowest_seconds, "
-    "idle_share, chosen, missed, abandoned";
+    "round_seconds, slowest_seconds, idle_share, chosen, missed, abandoned";
 inline constexpr std::string_view kRecordColumns =
     "step, round, train_loss, batch_loss, start_loss, test_loss, test_accuracy, bytes_up, bytes_down, "
-    "wall_seconds, digest, "
-    "virtual_seconds";
+    "wall_seconds, digest, virtual_seconds";
 
 inline constexpr std::string_view kNodeColumns =
     "round, node, weight, train_loss, batch_loss, start_loss, seconds, digest, metrics, committed";

@@ -180,8 +180,7 @@ constexpr const char* kFromFour = "ALTER TABLE runs ADD COLUMN test_metrics TEXT
 // A temporary view hides the table of its name.
 constexpr const char* kViewOfModels =
     "CREATE TEMP VIEW models AS SELECT 0 AS run, '' AS tensors, NULL AS scale, NULL AS sha256, NULL AS "
-    "weights "
-    "WHERE 0;";
+    "weights WHERE 0;";
 constexpr const char* kViewOfDrops = R"sql(
 CREATE TEMP VIEW drops AS SELECT 0 AS run, 0 AS number, '' AS created, 0 AS first_round, 0 AS last_round,
   '' AS reason WHERE 0;
@@ -197,8 +196,7 @@ Result<void> sort_losses(const Database& database, std::int64_t version) {
   MFL_CHECK(database.run(fmt::format(kLossTables, "new_")));
   std::string sql =
       "CREATE TEMP TABLE sorted AS SELECT number, final_train_loss, best_step, best_train_loss FROM "
-      "older_runs;"
-      "UPDATE runs SET final_train_loss = sorted.final_train_loss, best_step = sorted.best_step, "
+      "older_runs;UPDATE runs SET final_train_loss = sorted.final_train_loss, best_step = sorted.best_step, "
       "best_train_loss = sorted.best_train_loss FROM sorted WHERE sorted.number = runs.number;";
   for (const std::string_view table : tables_with_losses())
     if (table != "runs") sql += fmt::format("INSERT INTO new_{0} SELECT * FROM older_{0};", table);

@@ -206,9 +206,8 @@ Result<RunRow> Store::exact(std::string_view id) const {
 Result<std::vector<RunRow>> Store::list(const RunFilter& filter) const {
   MFL_TRY(Statement rows,
           database_->prepare(fmt::format(
-              "SELECT {}, NULL FROM runs WHERE (?1 = '' OR status = ?1) AND (?2 = '' OR name = ?2 OR "
-              "(name > ?2 || '/' AND name < ?2 || '0')) "
-              "AND (?3 = '' OR model = ?3) AND (?4 = '' OR algorithm = ?4) "
+              "SELECT {}, NULL FROM runs WHERE (?1 = '' OR status = ?1) AND (?2 = '' OR name = ?2 OR (name > "
+              "?2 || '/' AND name < ?2 || '0')) AND (?3 = '' OR model = ?3) AND (?4 = '' OR algorithm = ?4) "
               "ORDER BY number DESC LIMIT ?5",
               kRunColumns)));
   const std::string_view status = filter.status ? run_status_name(*filter.status) : "";

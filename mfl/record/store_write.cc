@@ -292,9 +292,8 @@ Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> rou
   const std::int64_t kept = round ? static_cast<std::int64_t>(*round) : -1;
   if (!options.reason.empty()) MFL_CHECK(mark_drop(number, kept, options));
   for (const std::string_view sql :
-       {"DELETE FROM records WHERE run = ?1 AND (round > ?2 OR step > (SELECT "
-        "step FROM rounds WHERE run = ?1 AND "
-        "round = ?2))",
+       {"DELETE FROM records WHERE run = ?1 AND (round > ?2 OR step > (SELECT step FROM rounds WHERE run = "
+        "?1 AND round = ?2))",
         "DELETE FROM rounds WHERE run = ?1 AND round > ?2", "DELETE FROM nodes WHERE run = ?1 AND round > ?2",
         "DELETE FROM choices WHERE run = ?1 AND round > ?2",
         "DELETE FROM checkpoints WHERE run = ?1 AND round > ?2"}) {
@@ -306,11 +305,10 @@ Result<void> Store::rewind(std::string_view id, std::optional<std::uint64_t> rou
   MFL_TRY(Statement update,
           database_->prepare(
               "UPDATE runs SET status = 'running', message = '', host = ?, pid = ?, process_start = ?, "
-              "final_step = NULL, final_train_loss = NULL, final_test_loss = NULL, "
-              "final_test_accuracy = NULL, best_step = NULL, best_train_loss = NULL, rounds = NULL, "
-              "bytes_up = NULL, bytes_down = NULL, digest = NULL, virtual_seconds = NULL, warnings = NULL, "
-              "test_metrics = NULL "
-              "WHERE number = ?"));
+              "final_step = NULL, final_train_loss = NULL, final_test_loss = NULL, final_test_accuracy = "
+              "NULL, best_step = NULL, best_train_loss = NULL, rounds = NULL, bytes_up = NULL, bytes_down = "
+              "NULL, digest = NULL, virtual_seconds = NULL, warnings = NULL, test_metrics = NULL WHERE "
+              "number = ?"));
   const Owner owner = this_process();
   MFL_CHECK(update.with(view(owner.host), owner.pid, owner.start, number).run());
   MFL_CHECK(transaction.commit());

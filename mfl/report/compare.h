@@ -113,8 +113,7 @@ Result<Comparison> compare_runs(const Store& store, std::span<const std::string>
 // For runs whose rounds do not count all nodes: their losses are estimates.
 inline constexpr std::string_view kSampledNote =
     "Losses are those of the nodes that each round counted, an estimate: steps to target are read off their "
-    "mean over "
-    "neighbouring rounds.";
+    "mean over neighbouring rounds.";
 bool has_sampled_target(const Comparison& comparison);
 
 // "51 of 251 States", "" where all have it.

@@ -89,8 +89,7 @@ class Picture {
           (kBarHeight - 4) * static_cast<double>(sizes_[i]) / static_cast<double>(largest_size_);
       out += fmt::format(
           "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"#8a8a8a\"><title>node "
-          "{}: "
-          "{} samples</title></rect>\n",
+          "{}: {} samples</title></rect>\n",
           x(i), base - height, inner(cell_width_), height, html_escaped(figure_.nodes[i]), sizes_[i]);
     }
     return out;
@@ -109,8 +108,7 @@ class Picture {
     const double width = inner(cell_width_), height = inner(cell_height_);
     std::string out = fmt::format(
         "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"><title>node {}, "
-        "label "
-        "{}: {} samples</title></rect>\n",
+        "label {}: {} samples</title></rect>\n",
         x(node), y(label), width, height, shade(share), html_escaped(figure_.nodes[node]),
         html_escaped(figure_.labels[label]), count);
     const std::string text = fmt::format("{}", count);

@@ -215,8 +215,7 @@ SeriesScript series_script(const Plot& plot, const PlotRange& y) {
     data += points_script(series, i, y, plot.y.log);
     if (!series.low.empty())
       bands.push_back(
-          fmt::format("$series{} using 1:3:4 with filledcurves fs transparent solid {} noborder "
-                      "lc rgb '{}'",
+          fmt::format("$series{} using 1:3:4 with filledcurves fs transparent solid {} noborder lc rgb '{}'",
                       i, band_opacity(plot), series.style.color));
     (series.style.dash.empty() ? solid : dashed).push_back(line_element(series, i));
     if (marks_lines(plot) && series.mark == PlotSeries::Mark::kLine) {

@@ -35,8 +35,7 @@ Claim convergence(const Evidence& evidence, const PaperModel& model) {
               .text = fmt::format("{}: the loss converges under FL, MFL and MGD.", model.title),
               .test =
                   "The share of the whole drop of the loss that the last tenth of the steps still brings, "
-                  "largest over "
-                  "algorithms and seeds; converged is at most 1 %.",
+                  "largest over algorithms and seeds; converged is at most 1 %.",
               .measured = {},
               .limit = {}};
   double largest = -std::numeric_limits<double>::infinity(), smallest = -largest;

@@ -257,8 +257,7 @@ Claim rises(const GammaSweep& sweep, const Valley& valley) {
               .text = "Beyond gamma = 0.95 the loss at T rises and MFL does not stay convergent.",
               .test =
                   "The mean final loss at the largest gamma against the least, as a share of the drop of "
-                  "FL's loss; a "
-                  "rise counts as one from 1 %.",
+                  "FL's loss; a rise counts as one from 1 %.",
               .measured = fmt::format("at gamma {} the loss is {:.3g} above the least, {:.3g} % of the drop",
                                       sweep.gammas.back(), rise, 100 * share),
               .verdict = share >= kSmallShare ? ClaimVerdict::kHolds

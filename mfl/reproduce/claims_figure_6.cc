@@ -123,8 +123,7 @@ Claim rises_long(const Evidence& evidence, const TauSweep& sweep) {
               .text = "At T = 60,000 the loss of MFL gets markedly worse with tau beyond about 100.",
               .test =
                   "The mean final loss from each tau of 100 or more to the next, and the whole rise as a "
-                  "share of the drop "
-                  "and against the spread below 100; markedly is 1 % or more.",
+                  "share of the drop and against the spread below 100; markedly is 1 % or more.",
               .measured = {},
               .limit = {}};
   const auto from = std::ranges::find_if(sweep.taus, [](std::uint64_t tau) { return tau >= kTurningTau; });

@@ -105,8 +105,7 @@ FigureData figure_4_gap(const Evidence& evidence) {
       .title = fmt::format("Loss of MFL above MGD, τ = {}", evidence.tau),
       .caption =
           "The distance from MFL to MGD, which the curves above do not show. A logarithm has no room for "
-          "seeds "
-          "at which MFL is not above: lines are means over those at which it is. Not in the paper.",
+          "seeds at which MFL is not above: lines are means over those at which it is. Not in the paper.",
       .in_paper = false,
       .x = {"local steps t"},
       .y = {.label = "loss of MFL less loss of MGD", .log = true},

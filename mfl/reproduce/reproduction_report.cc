@@ -145,19 +145,17 @@ PageSection cost_section(const Evidence& evidence, const std::vector<CostRow>& r
   PageSection section{"cost", "What it costs", {}};
   section.blocks.emplace_back(
       PageParagraph{fmt::format("Steps, rounds and bytes until the training loss is at or below the one that "
-                                "FL has at T = {} on the same data, means "
-                                "over seeds. Bytes are those of all nodes together. A round of MFL carries w "
-                                "and d, twice the bytes of FL's w, so MFL saves "
-                                "bytes only where it needs fewer than half of FL's rounds. GD and MGD send "
-                                "no model, but need all data in one place.",
+                                "FL has at T = {} on the same data, means over seeds. Bytes are those of all "
+                                "nodes together. A round of MFL carries w and d, twice the bytes of FL's w, "
+                                "so MFL saves bytes only where it needs fewer than half of FL's rounds. GD "
+                                "and MGD send no model, but need all data in one place.",
                                 whole(evidence.steps))});
   section.blocks.emplace_back(cost_table("To FL's final loss", rows));
   if (std::ranges::any_of(rows, &CostRow::d_alone))
     section.blocks.emplace_back(
         PageParagraph{"With τ = 1 every node holds the same w and d at the start of a step, so the mean of d "
-                      "is enough and each node takes the step "
-                      "of w itself: MFL then sends no more than FL per round. The row \"d alone\" is the row "
-                      "above it with half the bytes; it is "
+                      "is enough and each node takes the step of w itself: MFL then sends no more than FL "
+                      "per round. The row \"d alone\" is the row above it with half the bytes; it is "
                       "arithmetic, not a run."});
   if (by_gamma.size() < 2) return section;
   section.blocks.emplace_back(cost_table(fmt::format("SVM by γ, τ = {}", evidence.tau), by_gamma));
@@ -180,10 +178,9 @@ PageSection setting_section(const Reproduction& reproduction, const PlanOptions&
                   evidence.gamma, evidence.tau, whole(evidence.steps)));
   list.items.push_back(
       fmt::format("Seeds 1 to {}. Where the data is taken at random, as in the paper's setting, the seed "
-                  "decides which samples are the training and "
-                  "the test set; where the partition is iid it also decides which node holds which of them. "
-                  "The start is w = 0, d = 0 for every "
-                  "seed, and batches are full: nothing else is random.",
+                  "decides which samples are the training and the test set; where the partition is iid it "
+                  "also decides which node holds which of them. The start is w = 0, d = 0 for every seed, "
+                  "and batches are full: nothing else is random.",
                   options.seeds));
   list.items.push_back(
       "svm is the hinge as the paper prints it, which has kinks; squared-svm is its smooth form, to which "
@@ -191,8 +188,7 @@ PageSection setting_section(const Reproduction& reproduction, const PlanOptions&
   if (options.quick)
     list.items.push_back(
         "This is the quick form: it leaves out the long runs of figure 6 (T = 60,000), and the claims about "
-        "them are not tested. "
-        "Without --quick they are part of it, and five seeds are the default.");
+        "them are not tested. Without --quick they are part of it, and five seeds are the default.");
   if (options.figures.size() < 8)
     list.items.push_back(
         fmt::format("Only these figures were asked for: {}. Claims about others are not tested.",

@@ -291,8 +291,7 @@ std::vector<std::string> methods_of(const StudyEvidence& evidence) {
   std::vector<std::string> out;
   out.push_back(
       fmt::format("Every algorithm has the same grid of step sizes in each problem, and runs the same {} on "
-                  "the same samples, "
-                  "split and seeds.",
+                  "the same samples, split and seeds.",
                   counted(evidence.rounds, "round")));
   if (!tuned.empty())
     out.push_back(fmt::format(
@@ -303,10 +302,8 @@ std::vector<std::string> methods_of(const StudyEvidence& evidence) {
             : fmt::format(" Without one, and so with fewer settings tried: {}.", listed_items(plain))));
   out.push_back(
       fmt::format("Settings are selected per cell (problem and split) by the mean {} at the end of {} ({}); "
-                  "a setting that "
-                  "diverges for one of them is the worst; of equal ones the smallest step size is taken. No "
-                  "tuning seed is "
-                  "reported: the numbers here are those of seeds {}.",
+                  "a setting that diverges for one of them is the worst; of equal ones the smallest step "
+                  "size is taken. No tuning seed is reported: the numbers here are those of seeds {}.",
                   metric_text(plan.metric), counted(plan.tuning_seeds.size(), "tuning seed"),
                   fmt::join(plan.tuning_seeds, ", "), fmt::join(plan.seeds, ", ")));
   std::vector<std::string> ahead;
@@ -332,16 +329,14 @@ std::vector<std::string> methods_of(const StudyEvidence& evidence) {
                               fmt::join(given, "; ")));
   out.emplace_back(
       "Where not every seed reached the target, the cost has the sign ≥: seeds that did not reach it count "
-      "with their whole run, "
-      "so the true mean is at least that.");
+      "with their whole run, so the true mean is at least that.");
   out.emplace_back(
       "± is the standard deviation over seeds. Two algorithms tie in a cell where the 95 % interval of their "
       "mean difference, "
       "paired by seed (Student's t), includes 0. Intervals are not corrected for the number of comparisons.");
   out.push_back(
       fmt::format("Ranks: in each cell algorithms are ranked by their mean over seeds; the mean rank is over "
-                  "cells, its 95 % interval "
-                  "from {} bootstrap samples of the seeds of every cell.",
+                  "cells, its 95 % interval from {} bootstrap samples of the seeds of every cell.",
                   kBootstrapSamples));
   return out;
 }

@@ -373,8 +373,7 @@ class StudyReader : private ValueReader {
           "set metric = \"test-accuracy\", or let all nodes take part");
     if (batches && base.run.evaluate_every == 0)
       return not_comparable(
-          "metric = \"train-loss\" with batch_size and evaluate_every = 0: no loss is over all "
-          "samples",
+          "metric = \"train-loss\" with batch_size and evaluate_every = 0: no loss is over all samples",
           "leave evaluate_every out of [run], or set metric = \"test-accuracy\"");
     return {};
   }

@@ -69,8 +69,7 @@ Result<PageSection> maps_section(const StudyEvidence& evidence, const StudyResul
   PageSection section{"maps", "Algorithm and heterogeneity", {}};
   section.blocks.emplace_back(
       PageParagraph{"Splits go from the most even on the left to the most skewed on the right. Dark is "
-                    "better in every map. Texts are means "
-                    "over seeds."});
+                    "better in every map. Texts are means over seeds."});
   PageFigures figures;
   for (std::size_t i = 0; i < plan.problems.size(); ++i) {
     const HeatMap ends = final_map(evidence, results, i), rounds = rounds_map(evidence, results, i);
@@ -139,8 +138,7 @@ PageSection settings_section(const StudyEvidence& evidence, const StudyResults& 
   return {"settings",
           "Selected settings",
           {PageParagraph{"Of the settings tried for an algorithm, the one with the best mean over the tuning "
-                         "seeds. A step size at "
-                         "the edge of the grid may not be the best there is."},
+                         "seeds. A step size at the edge of the grid may not be the best there is."},
            page_table("", settings_table(evidence, results))}};
 }
 

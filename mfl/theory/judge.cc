@@ -121,8 +121,7 @@ bool judge_steps(const RunDiagnosis& run, Conditions& conditions) {
                   c.descents, steps));
   return conditions.check(
       "step_alpha", "every alpha_t > 0", c.least_step_alpha > 0,
-      fmt::format("The smallest alpha_t is {:.4g}; the a-posteriori bound needs this and no "
-                  "angle.",
+      fmt::format("The smallest alpha_t is {:.4g}; the a-posteriori bound needs this and no angle.",
                   c.least_step_alpha));
 }
 
