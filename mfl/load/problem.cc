@@ -86,7 +86,7 @@ Result<ReadProblem<T>> read_stored(const Experiment& experiment, const auto& ope
   MFL_TRY(Partition partition, who_holds_what(experiment, labels));
   Federation<T>& federation = problem.federation;
   for (std::size_t i = 0; i < partition.nodes(); ++i)
-    federation.all_samples.push_back(partition.node(i).size());
+    federation.all_samples.push_back(partition.starts[i + 1] - partition.starts[i]);
   const unsigned rank = reader.ranks().rank();
   const auto nodes = assign_nodes(federation.all_samples, reader.ranks().size());
   const std::string partition_digest = digest_of_partition(partition);
