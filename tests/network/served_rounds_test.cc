@@ -79,7 +79,12 @@ TEST_F(RoundPolicies, RoundsAreChosenUntilTheBudgetIsUsed) {
   EXPECT_EQ(rounds[1].choice->tau, rounds[1].steps);
   EXPECT_FALSE(rounds[1].time);
   EXPECT_THAT(rounds.back().end, HasSubstr("of 100000 bytes"));
-  EXPECT_EQ(all_rounds(true), rounds);
+  const auto again = all_rounds(true);  // costs in seconds are those of a clock, and differ
+  ASSERT_EQ(again.size(), rounds.size());
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    EXPECT_EQ(again[i].steps, rounds[i].steps);
+    EXPECT_EQ(again[i].end, rounds[i].end);
+  }
 }
 
 TEST_F(RoundPolicies, VirtualTimeGoesOnWhereItWas) {
