@@ -2,28 +2,11 @@
 
 namespace mfl {
 
-bool keeps_at_nodes(const Algorithm& algorithm, const CodecChain& codecs) {
-  return algorithm.keeps_at_nodes() || codecs.keeps_residuals();
-}
-
 std::vector<SentVector> vectors_sent(const VectorLayout& layout, std::size_t parameters) {
   std::vector<SentVector> out;
   for (const std::size_t v : layout.up())
     out.push_back(
         {layout[v].name, layout.length(v, parameters), layout[v].weighting == Weighting::kBySamples});
-  return out;
-}
-
-template <class T>
-VectorViews<T> starts_of_updates(const VectorLayout& layout, const State<T>& state) {
-  VectorViews<T> out;
-  for (const std::size_t v : layout.up()) {
-    const auto start = layout.start(v);
-    if (start)
-      out.emplace_back(state.vectors[layout.place_in_state(*start)].values);
-    else
-      out.emplace_back();
-  }
   return out;
 }
 
@@ -49,7 +32,6 @@ std::vector<UpdateVector<T>> sent_vectors(const VectorLayout& layout, std::span<
 
 #define MFL_INSTANTIATE(T)                                                                      \
   template std::vector<Vector<T>> origin_of_updates(const VectorLayout&, const State<T>&);      \
-  template VectorViews<T> starts_of_updates(const VectorLayout&, const State<T>&);              \
   template std::vector<UpdateVector<T>> sent_vectors(const VectorLayout&, std::span<Vector<T>>, \
                                                      const std::vector<Vector<T>>&);
 MFL_INSTANTIATE(float)

@@ -12,7 +12,9 @@
 namespace mfl {
 
 // Whether nodes keep vectors across rounds.
-bool keeps_at_nodes(const Algorithm& algorithm, const CodecChain& codecs);
+inline bool keeps_at_nodes(const Algorithm& algorithm, const CodecChain& codecs) {
+  return algorithm.keeps_at_nodes() || codecs.keeps_residuals();
+}
 
 // The vectors that are sent up, for Aggregator::accumulator.
 std::vector<SentVector> vectors_sent(const VectorLayout& layout, std::size_t parameters);
@@ -22,7 +24,17 @@ template <class T>
 std::vector<Vector<T>> origin_of_updates(const VectorLayout& layout, const State<T>& state);
 // The same for Accumulator::finish: views, empty where a vector started at zero. The state outlives them.
 template <class T>
-VectorViews<T> starts_of_updates(const VectorLayout& layout, const State<T>& state);
+VectorViews<T> starts_of_updates(const VectorLayout& layout, const State<T>& state) {
+  VectorViews<T> out;
+  for (const std::size_t v : layout.up()) {
+    const auto start = layout.start(v);
+    if (start)
+      out.emplace_back(state.vectors[layout.place_in_state(*start)].values);
+    else
+      out.emplace_back();
+  }
+  return out;
+}
 
 // The vectors that a node sends up, as a chain of codecs takes them; `own` are those at the node.
 template <class T>

@@ -34,13 +34,6 @@ class NumberSet {
 
 }  // namespace
 
-std::size_t participant_count(const Participation& participation, std::size_t nodes) {
-  assert(nodes >= 1 && participation.fraction > 0 && participation.fraction <= 1);
-  const auto wanted =
-      static_cast<std::size_t>(std::floor(participation.fraction * static_cast<double>(nodes) + 0.5));
-  return std::min(nodes, std::max({std::size_t{1}, wanted, participation.quorum}));
-}
-
 // Floyd's sampling: for each j of the last k numbers, one of 0..j, or j itself if that one is already taken.
 std::vector<std::uint32_t> choose_participants(const Participation& participation, std::uint64_t round,
                                                std::uint64_t attempt, std::size_t nodes) {

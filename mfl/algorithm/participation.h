@@ -2,6 +2,9 @@
 // same on every engine and after a resume, and needs no pass over the nodes.
 #pragma once
 
+#include <algorithm>
+#include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,7 +19,12 @@ struct Participation {
 
 // The number of nodes that a round chooses out of `nodes` >= 1: fraction x nodes, rounded half up, at least one and at least
 // the quorum, at most all.
-std::size_t participant_count(const Participation& participation, std::size_t nodes);
+inline std::size_t participant_count(const Participation& participation, std::size_t nodes) {
+  assert(nodes >= 1 && participation.fraction > 0 && participation.fraction <= 1);
+  const auto wanted =
+      static_cast<std::size_t>(std::floor(participation.fraction * static_cast<double>(nodes) + 0.5));
+  return std::min(nodes, std::max({std::size_t{1}, wanted, participation.quorum}));
+}
 
 // The nodes of a round, ascending. `round` and `attempt` count from 1; `attempt` increases when a round is retried.
 // Time and memory are proportional to the number of chosen nodes. If all take part, nothing is drawn.

@@ -222,10 +222,10 @@ class LocalEngine final : public Engine<T> {
     if (range.measure_moves)
       update.numbers[kSquareMove] = default_kernel_set().of<T>().squared_distance(
           vectors[0].size(), vectors[0].data(), range.state->w().data());
+    for (const std::size_t up : layout.up()) update.vectors.emplace_back(vectors[layout.place_at_node(up)]);
     KeptVectors<T> kept = kept_of(vectors, range, number);
     update.bytes = send(vectors, range, kept, number);
     if (!kept.vectors.empty()) node_states_[range.setting].propose(place, std::move(kept));
-    for (const std::size_t up : layout.up()) update.vectors.emplace_back(vectors[layout.place_at_node(up)]);
   }
 
   // What the algorithm leaves at the node, if the round counts.
@@ -250,7 +250,11 @@ class LocalEngine final : public Engine<T> {
     NodeReport* const report = update_digests_ ? nodes_->last_report(number) : nullptr;
     std::string bytes;
     std::string* const sent = range.sent != nullptr ? range.sent : report != nullptr ? &bytes : nullptr;
-    if (codecs_.empty() && sent == nullptr) return layout.numbers_up(model_.parameters()) * sizeof(T);
+    if (codecs_.empty() && sent == nullptr) {
+      std::size_t size = 0;
+      for (const std::span<const T> vector : states_[number].update.vectors) size += vector.size_bytes();
+      return size;
+    }
     const std::span<Vector<T>> residuals = add_residuals(range, kept);
     const std::vector<Vector<T>> origin = origin_of_updates(layout, *range.state);
     const CodecDraws draws{seed_, range.state->round + 1, node_key(federation_.name_of(kept.node))};

@@ -67,7 +67,9 @@ TEST(Participant, StopsOnlyForPermanentErrors) {
     // Measuring again would not change what is not finite.
     Participant measuring(3);
     measuring.joined();
-    measuring.ordered(task(0, 1, "a"));
+    Order order = task(0, 1, "a");
+    order.task.work = Work::kMeasure;
+    measuring.ordered(order);
     measuring.trained({}, {{"smoothness", "f64", 1}}, "abcdefgh");
     measuring.judged({reason, "text"});
     EXPECT_EQ(measuring.next() == Next::kStop, fatal || reason == Reason::kNotFinite) << reason_name(reason);
