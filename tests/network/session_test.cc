@@ -418,10 +418,15 @@ TEST(Session, ASlowCommitKeepsNobodyFromReadingTheStatus) {
   const auto upload = std::make_shared<PlainUpload>(Peer{"node-0", "01", {}});
   thread.post([&](Session& s) {
     s.begin(*upload);
-    s.submit(
-        *upload,
-        {kRun, task.ticket, reference.trainer(0).weight(), trained.losses, trained.blocks, trained.payload},
-        0);
+    s.submit(*upload,
+             {.run_id = kRun,
+              .ticket = task.ticket,
+              .weight = reference.trainer(0).weight(),
+              .losses = trained.losses,
+              .blocks = trained.blocks,
+              .payload = trained.payload,
+              .base = task.state_digest},
+             0);
   });
   while (!log.committing) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_EQ(session.status(true).round, 0U) << "the status waits for the commit";
