@@ -90,7 +90,6 @@ Result<ReadProblem<T>> read_stored(const Experiment& experiment, const auto& ope
   const unsigned rank = reader.ranks().rank();
   const auto nodes = assign_nodes(federation.all_samples, reader.ranks().size());
   const std::string partition_digest = digest_of_partition(partition);
-  reader.add_fact({"the digest of the partition", partition_digest});
   Division division{std::move(partition.order), {}};
   for (const std::size_t node : nodes) division.starts.push_back(partition.starts[node]);
   std::vector<std::size_t> starts;  // of the nodes here
@@ -102,6 +101,7 @@ Result<ReadProblem<T>> read_stored(const Experiment& experiment, const auto& ope
 
   problem.has_accuracy = two_classes<T>(experiment, targets);
   MFL_TRY(RowShare share, reader.read("training", std::move(rows.train), division));
+  reader.add_fact({"the digest of the partition", partition_digest});
   if (experiment.config.federation.skews_features())
     MFL_CHECK(skew_features(experiment.config.federation.feature_skew, share.rows,
                             {starts, nodes[rank], partition.nodes(), experiment.config.run.seed}));
