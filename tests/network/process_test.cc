@@ -546,7 +546,7 @@ TEST(RealFaults, ServerAndNodesKilledInTurnKeepWhatNodesKeep) {
   };
   for (const auto& setting : settings) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(setting, " ")));
-    std::vector<std::string> arguments{"--eta", "0.02", "--tau", "1", "--steps", "6000"};
+    std::vector<std::string> arguments{"--eta", "0.02", "--tau", "1", "--steps", "4000"};
     arguments.insert(arguments.end(), setting.begin(), setting.end());
     Processes federation(2, arguments);
     const std::string expected = federation.simulated()["digest"];
