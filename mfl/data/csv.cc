@@ -230,9 +230,9 @@ Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
   CsvRecords records(options.separator, path);
   const std::string_view text = without_byte_order_mark(file.bytes);
   // Counted before the fields are kept. A separator in quotes counts as well.
-  const auto most = 1 + std::ranges::count(text.substr(0, text.find('\n')), options.separator);
-  if (const auto columns = static_cast<std::size_t>(most); columns > options.max_columns)
-    return too_many_columns(path.string(), columns, options.max_columns);
+  const auto separators = std::ranges::count(text.substr(0, text.find('\n')), options.separator);
+  if (const auto count = static_cast<std::size_t>(separators) + 1; count > options.max_columns)
+    return too_many_columns(path.string(), count, options.max_columns);
   records.set_text(text, true);
   CsvFields fields;
   MFL_TRY(const CsvFound found, records.next(fields));
@@ -248,8 +248,7 @@ Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
   const CsvNames names = layout.header ? first : CsvNames{};
   rows.set_names(names);
   Labels labels(columns.label, path, names);
-  std::vector<double> features;
-  std::vector<double> row(columns.features.size());
+  std::vector<double> features, row(columns.features.size());
   std::string_view label;
   if (!layout.header) {
     MFL_CHECK(rows.read(fields, records, row, label));
@@ -264,8 +263,8 @@ Result<Dataset> parse_csv(const FileBytes& file, const CsvOptions& options) {
   }
   Origin origin;
   if (is_sample(first, layout, labels)) {
-    MFL_CHECK(
-        rows.read(CsvFields(first.begin(), first.end()), CsvRecords(options.separator, path), row, label));
+    const CsvFields sample(first.begin(), first.end());
+    MFL_CHECK(rows.read(sample, CsvRecords(options.separator, path), row, label));
     features.insert(features.begin(), row.begin(), row.end());
     labels.prepend(label, 1);
   } else if (layout.header) {

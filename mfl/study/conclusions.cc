@@ -244,6 +244,22 @@ void add_caution(std::vector<std::string>& out, const std::vector<std::string>& 
     out.push_back(fmt::format("{} was selected {}: on {}.", algorithm, what, fmt::join(cells, "; ")));
 }
 
+void add_targets(std::vector<std::string>& out, const StudyPlan& plan) {
+  std::vector<std::string> given;
+  bool derived = false;
+  for (const StudyProblem& problem : plan.problems) {
+    if (problem.target) given.push_back(fmt::format("{} {:g}", problem.label, *problem.target));
+    derived = derived || !problem.target;
+  }
+  if (derived)
+    out.push_back(fmt::format(
+        "The target of a cell is the final {} of {} with the same seed: the same for all algorithms.",
+        metric_text(plan.metric), plan.algorithms[plan.reference].label));
+  if (!given.empty())
+    out.push_back(fmt::format("Targets given by the study ({}): {}.", metric_text(plan.metric),
+                              fmt::join(given, "; ")));
+}
+
 }  // namespace
 
 std::string cell_text(const StudyPlan& plan, const StudyCell& cell) {
@@ -314,19 +330,7 @@ std::vector<std::string> methods_of(const StudyEvidence& evidence) {
         fmt::format("Nodes of {} start ahead of the server's model and report the loss there: curves and "
                     "rounds to the target are of that point, final values of the model.",
                     listed_items(ahead)));
-  std::vector<std::string> given;
-  bool derived = false;
-  for (const StudyProblem& problem : plan.problems) {
-    if (problem.target) given.push_back(fmt::format("{} {:g}", problem.label, *problem.target));
-    derived = derived || !problem.target;
-  }
-  if (derived)
-    out.push_back(fmt::format(
-        "The target of a cell is the final {} of {} with the same seed: the same for all algorithms.",
-        metric_text(plan.metric), plan.algorithms[plan.reference].label));
-  if (!given.empty())
-    out.push_back(fmt::format("Targets given by the study ({}): {}.", metric_text(plan.metric),
-                              fmt::join(given, "; ")));
+  add_targets(out, plan);
   out.emplace_back(
       "Where not every seed reached the target, the cost has the sign ≥: seeds that did not reach it count "
       "with their whole run, so the true mean is at least that.");
