@@ -1,5 +1,6 @@
-// A number's change as the 16 high bits of an f32, rounded to nearest, ties to even, little-endian. In f64 the change is rounded to
-// f32 first. A change too large for bfloat16 becomes infinite, and NaN stays NaN: such an update is refused.
+// A number's change as the 16 high bits of an f32, rounded to nearest, ties to even, little-endian. In f64
+// the change is rounded to f32 first. A change too large for bfloat16 becomes infinite, and NaN stays NaN:
+// such an update is refused.
 #include <bit>
 #include <cstdint>
 

@@ -1,7 +1,9 @@
-// x <- s + (x - s) min(1, norm / |x - s|), where s is where the update started and the norm is over all of its vectors together.
+// x <- s + (x - s) min(1, norm / |x - s|), where s is where the update started and the norm is over all of
+// its vectors together.
 //
-// |x - s| is added up in f64, coordinate by coordinate in their order; the factor is rounded to the precision of the update once. A
-// distance too large for f64 leaves s. Numbers that are not finite stay so, for whoever checks the update.
+// |x - s| is added up in f64, coordinate by coordinate in their order; the factor is rounded to the precision
+// of the update once. A distance too large for f64 leaves s. Numbers that are not finite stay so, for whoever
+// checks the update.
 #include <cmath>
 
 #include "mfl/base/squared_distance.h"

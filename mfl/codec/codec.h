@@ -6,9 +6,10 @@
 //   int8            sends each change as one of 255 steps, rounded at random without bias
 //   bf16            sends each change as a bfloat16: two bytes, 8 bits of precision
 //
-// A codec changes the numbers of an update (an effect that stays), or encodes the changes x - s of a vector from where it
-// started the round as bytes. Several codecs may encode: each may hand numbers on to the next one. A simulation encodes and
-// decodes too, so that its numbers are those of a federation. An empty chain leaves every bit as it is.
+// A codec changes the numbers of an update (an effect that stays), or encodes the changes x - s of a vector
+// from where it started the round as bytes. Several codecs may encode: each may hand numbers on to the next
+// one. A simulation encodes and decodes too, so that its numbers are those of a federation. An empty chain
+// leaves every bit as it is.
 #pragma once
 
 #include <cstddef>
@@ -67,14 +68,14 @@ class Codec {
 
   virtual void change(std::span<const UpdateVector<float>> update) const = 0;
   virtual void change(std::span<const UpdateVector<double>> update) const = 0;
-  // Appends to `bytes` what stands for the changes, and leaves in `handed_on` the numbers for the next codec. The draws of the
-  // stream belong to this vector of this node in this round.
+  // Appends to `bytes` what stands for the changes, and leaves in `handed_on` the numbers for the next codec.
+  // The draws of the stream belong to this vector of this node in this round.
   virtual void encode(std::span<const float> changes, Stream& stream, std::string& bytes,
                       Vector<float>& handed_on) const = 0;
   virtual void encode(std::span<const double> changes, Stream& stream, std::string& bytes,
                       Vector<double>& handed_on) const = 0;
-  // Takes its bytes from the front. They may come from anybody: an error says what is wrong with them; whatever else they
-  // hold, `changes` are numbers, which need not be finite.
+  // Takes its bytes from the front. They may come from anybody: an error says what is wrong with them;
+  // whatever else they hold, `changes` are numbers, which need not be finite.
   virtual Result<void> decode(std::string_view& bytes, const HandedOn<float>& handed_on,
                               std::span<float> changes) const = 0;
   virtual Result<void> decode(std::string_view& bytes, const HandedOn<double>& handed_on,
@@ -138,19 +139,21 @@ struct CodecEntry : CatalogEntry {
 // A program adds its own before it reads a configuration.
 Catalog<CodecEntry>& codecs();
 
-// Whose update is encoded, in which round: what random numbers of codecs depend on, beside the number of the vector.
+// Whose update is encoded, in which round: what random numbers of codecs depend on, beside the number of the
+// vector.
 struct CodecDraws {
   std::uint64_t seed = 0;
   std::uint64_t round = 0;
   std::uint64_t node = 0;
 };
 
-// Codecs in the order in which they are applied: those that change numbers, then those that encode. Cheap to copy.
+// Codecs in the order in which they are applied: those that change numbers, then those that encode. Cheap to
+// copy.
 class CodecChain {
  public:
   CodecChain() = default;
-  // "clip(10), topk(0.01), int8"; empty: no codec. kBadConfig for what is no codec, for one that changes numbers or keeps
-  // residuals behind one that encodes, and for any behind one that hands nothing on.
+  // "clip(10), topk(0.01), int8"; empty: no codec. kBadConfig for what is no codec, for one that changes
+  // numbers or keeps residuals behind one that encodes, and for any behind one that hands nothing on.
   static Result<CodecChain> parse(std::string_view text);
 
   bool empty() const { return codecs_.empty(); }
@@ -164,9 +167,9 @@ class CodecChain {
   template <class T>
   std::size_t most_bytes(std::size_t numbers) const;
 
-  // At a node: `update` becomes what the server makes of it. `residuals`, if the chain keeps any, has a vector for each of
-  // the update's, or more: it is added to the update, and is then what this update did not send. `bytes`, unless null, gets
-  // what is sent, vector by vector. Returns its size.
+  // At a node: `update` becomes what the server makes of it. `residuals`, if the chain keeps any, has a
+  // vector for each of the update's, or more: it is added to the update, and is then what this update did not
+  // send. `bytes`, unless null, gets what is sent, vector by vector. Returns its size.
   template <class T>
   std::size_t send(std::span<const UpdateVector<T>> update, const CodecDraws& draws,
                    std::span<Vector<T>> residuals = {}, std::string* bytes = nullptr) const;

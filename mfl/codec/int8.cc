@@ -1,7 +1,7 @@
-// Changes in blocks of 1,024: the largest |change| / 127 as an f32 (the step), little-endian, then one signed byte q per number.
-// q is floor(change / step + r) with r uniform in [0, 1): on average q step is the change. Every number takes a draw, so that
-// a draw depends on the place of a number alone. A block with a change that is not finite, or with a step too large for f32,
-// becomes NaN: such an update is refused.
+// Changes in blocks of 1,024: the largest |change| / 127 as an f32 (the step), little-endian, then one signed
+// byte q per number. q is floor(change / step + r) with r uniform in [0, 1): on average q step is the change.
+// Every number takes a draw, so that a draw depends on the place of a number alone. A block with a change
+// that is not finite, or with a step too large for f32, becomes NaN: such an update is refused.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,6 +1,6 @@
-// The k = max(1, ceil(fraction n)) largest changes of a vector of n numbers by magnitude, NaN being the largest and ties going to
-// the lower index: their indices, ascending, in ceil(log2 n) bits each, the lowest bit first, padded with zero bits to a byte;
-// their values are handed on. What is not sent is the residual.
+// The k = max(1, ceil(fraction n)) largest changes of a vector of n numbers by magnitude, NaN being the
+// largest and ties going to the lower index: their indices, ascending, in ceil(log2 n) bits each, the lowest
+// bit first, padded with zero bits to a byte; their values are handed on. What is not sent is the residual.
 #include <fmt/core.h>
 
 #include <algorithm>

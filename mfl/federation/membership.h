@@ -1,4 +1,5 @@
-// The nodes that take part in a run: who is connected, excluded or set aside, and the number that a round needs.
+// The nodes that take part in a run: who is connected, excluded or set aside, and the number that a round
+// needs.
 #pragma once
 
 #include <cstddef>
@@ -64,8 +65,8 @@ class Membership {
   std::size_t needed() const;
   void set_min_available_nodes(std::size_t nodes) { options_.min_available_nodes = nodes; }
 
-  // Those that may be chosen of the members that are ready: without those that are set aside as long as the others are at least
-  // needed(), or else at least the quorum and more than half of needed().
+  // Those that may be chosen of the members that are ready: without those that are set aside as long as the
+  // others are at least needed(), or else at least the quorum and more than half of needed().
   std::vector<std::string> available(Time now, const std::function<bool(const std::string&)>& is_ready);
   // Those that the last call has left out for being set aside.
   const std::vector<std::string>& left_out() const { return left_out_; }

@@ -1,5 +1,5 @@
-// What the updates of a round say against the State that they started from: that it has diverged, or that they are far larger than
-// usual (update_limits.h).
+// What the updates of a round say against the State that they started from: that it has diverged, or that
+// they are far larger than usual (update_limits.h).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace mfl {
 
-// Objections are kept over all attempts at a round, the sizes of what was counted within an attempt. Not thread-safe.
+// Objections are kept over all attempts at a round, the sizes of what was counted within an attempt. Not
+// thread-safe.
 class Objections {
  public:
   Objections(UpdateLimitOptions options, SizeHistory history);
@@ -33,13 +34,14 @@ class Objections {
   bool has(const std::string& node) const { return diverging_.contains(node) || unusual_.contains(node); }
   // Objections of nodes that are no longer connected do not count.
   void forget_the_gone(const Membership& members);
-  // More than half say that the State diverges: of the nodes that are connected, made the State or were asked to work on it, and of as
-  // many as a round needs.
+  // More than half say that the State diverges: of the nodes that are connected, made the State or were asked
+  // to work on it, and of as many as a round needs.
   bool diverged(const Membership& members) const;
-  // Where most say so, or send what is beyond the automatic limits, that is usual from now on. The latter nodes; none: nothing
-  // has changed.
+  // Where most say so, or send what is beyond the automatic limits, that is usual from now on. The latter
+  // nodes; none: nothing has changed.
   std::vector<std::string> raise_limits(const Membership& members);
-  // Nodes whose updates do not compare with the others' of the attempt; what was counted is usual from now on if there are some.
+  // Nodes whose updates do not compare with the others' of the attempt; what was counted is usual from now on
+  // if there are some.
   std::vector<std::string> outliers();
 
   // Once the round is committed.

@@ -1,5 +1,5 @@
-// How a coordinator prepares its run: who is asked what before the first round (preparation.h), until when, what becomes of nodes that do
-// not answer or claim what the others do not, and what is kept of the result.
+// How a coordinator prepares its run: who is asked what before the first round (preparation.h), until when,
+// what becomes of nodes that do not answer or claim what the others do not, and what is kept of the result.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,8 @@
 
 namespace mfl {
 
-// The task of a round: steps from a State, or its loss alone (Work::kEvaluate). Not thread-safe; options and objections outlive it.
+// The task of a round: steps from a State, or its loss alone (Work::kEvaluate). Not thread-safe; options and
+// objections outlive it.
 template <class T>
 class RoundAnswers {
  public:

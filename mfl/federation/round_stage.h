@@ -1,5 +1,5 @@
-// The rounds of a run, one after the other, without their numbers: who is asked, until when, and whether the answers suffice. The last
-// one only gathers the loss of the final weights.
+// The rounds of a run, one after the other, without their numbers: who is asked, until when, and whether the
+// answers suffice. The last one only gathers the loss of the final weights.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@
 
 namespace mfl {
 
-// A round takes one attempt or more, each of which asks some nodes, stage by stage. What is done with the numbers is its subclass's
-// (state_rounds.h). Not thread-safe; the run outlives it.
+// A round takes one attempt or more, each of which asks some nodes, stage by stage. What is done with the
+// numbers is its subclass's (state_rounds.h). Not thread-safe; the run outlives it.
 class RoundStage : public Stage {
  public:
   RoundStage(CoordinatedRun& run, UpdateLimitOptions limits, SizeHistory history)
       : run_(run), objections_(std::move(limits), std::move(history)) {}
 
-  // An attempt at a round begins, with some of these members. A State that does not exist is made first, from these weights if there
-  // are some. The run may end or fail instead.
+  // An attempt at a round begins, with some of these members. A State that does not exist is made first, from
+  // these weights if there are some. The run may end or fail instead.
   virtual void begin(const std::vector<std::string>& available, const std::string& initial_weights) = 0;
   // The next begin() makes the State again.
   virtual void forget() = 0;
@@ -54,8 +54,8 @@ class RoundStage : public Stage {
   std::optional<Time> deadline() const override;
 
  protected:
-  // Asks the nodes that a simulation would draw whose nodes are those that are available. Whoever has answered a stage of the list is
-  // asked in the next one.
+  // Asks the nodes that a simulation would draw whose nodes are those that are available. Whoever has
+  // answered a stage of the list is asked in the next one.
   void begin_attempt(const std::vector<std::string>& available, std::vector<Work> stages);
   void end_attempt();
   // The round that these nodes made has been committed.

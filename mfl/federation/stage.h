@@ -1,5 +1,5 @@
-// A stage of a run: nodes are given work, and their answers are taken until there are enough. What precedes the first round is one
-// (preparation_stage.h), a round another (round_stage.h).
+// A stage of a run: nodes are given work, and their answers are taken until there are enough. What precedes
+// the first round is one (preparation_stage.h), a round another (round_stage.h).
 #pragma once
 
 #include <cstdint>
